@@ -1,0 +1,78 @@
+"""Peak memory of a fit beyond its input, measured in a process of its own.
+
+Run as a script by `measure`: the high-water mark of a process only ever rises, so every measurement
+needs a fresh one.
+"""
+
+import ctypes
+import gc
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from problems import PROBLEMS, Instance, Problem
+
+
+def measure(problem: Problem, C: float, tol: float, limit: float) -> dict[str, float] | None:
+    """Bytes beyond the input, in all and per example and class; None if the fit took too long."""
+    command = [sys.executable, __file__, problem.name, repr(problem.rows or 1.0), repr(C), repr(tol)]
+    try:
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=limit)
+    except subprocess.TimeoutExpired:
+        return None
+    return json.loads(done.stdout)
+
+
+def _resident_peak(reset: bool = False) -> int:
+    """High-water mark of resident memory in bytes.
+
+    Linux lets a process reset it, so that the peak of loading the data is forgotten. `getrusage` alone
+    would not do there: its mark is inherited from the parent through fork and exec.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    if reset:
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        Path("/proc/self/clear_refs").write_text("5")
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def _main(name: str, rows: str, C: str, tol: str) -> None:
+    from ours import MaxMargin  # imported in the child only
+
+    problem = next(p for p in PROBLEMS if p.name == name)
+    share = float(rows)
+    instance = Instance.of(replace(problem, rows=None if share == 1 else share))
+    # Imports and compiled kernels are not the fit's memory: a fit on a slice brings them in first.
+    MaxMargin(Instance.of(replace(problem, rows=500)))
+    solver = MaxMargin(instance, warm_up=False)
+    before = _resident_peak(reset=True)
+    estimator = solver.fit(solver.prepare(float(C), float(tol)))
+    beyond = _resident_peak() - before
+    n = len(instance.y)
+    per_example = beyond / (n * instance.n_vectors)
+    model = instance.n_vectors * instance.X.shape[1] * 8
+    print(
+        json.dumps(
+            {
+                "n": n,
+                "classes": instance.n_vectors,
+                "beyond_input": beyond,
+                "weights_bytes": model,
+                "relative_gap": float(estimator.certificate_.relative_gap),
+                "bytes_per_example_class": per_example,
+                "bytes_per_example_class_without_weights": max(0, beyond - model) / (n * instance.n_vectors),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,58 @@
+"""The JSON file of results: one entry per measured cell, on disk as soon as it is known."""
+
+import importlib.metadata
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ["numpy", "scipy", "scikit-learn", "liblinear-official", "numba"]
+FOLDER = Path(__file__).parent / "results"
+
+
+class Results:
+    """A dictionary of cells that lives in a file. A cell measured again replaces the old one."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.data: dict[str, Any] = {"environment": {}, "cells": {}}
+        if path.exists():
+            self.data = json.loads(path.read_text())
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.data["cells"]
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        return self.data["cells"]
+
+    def put(self, key: str, cell: dict[str, Any]) -> None:
+        self.data["environment"] = environment()
+        self.cells[key] = {"measured": datetime.now(UTC).isoformat(timespec="seconds")} | cell
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and renamed: an interrupted run leaves the old file or the new one, never half.
+        aside = self.path.with_suffix(".part")
+        aside.write_text(json.dumps(self.data, indent=1) + "\n")
+        aside.replace(self.path)
+
+
+def environment() -> dict[str, Any]:
+    """Versions and processor: what a reader needs to weigh the seconds."""
+    return {
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,60 @@
+"""What all closed constraints share: the way from a method to its kernel."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..kernels.maps import WeightMap
+from ..kernels.rows import RowArrays
+from ..problem import Rows
+
+
+class Closed:
+    """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables."""
+
+    closed = True
+    n_examples: int
+    n_constraints: int
+    n_weights: int
+    _kernels: ModuleType
+    _terms: tuple[Any, ...]
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._arrays = RowArrays(
+            rows.indptr, rows.indices, rows.data, rows.width, float(rows.bias), rows.first, rows.second
+        )  # fmt: skip
+
+    def sweep(
+        self,
+        alpha: np.ndarray,
+        weights: WeightMap,
+        norms: np.ndarray,
+        order: np.ndarray,
+        active: int,
+        block: int,
+        seed: int,
+    ) -> tuple[int, float, float]:
+        m = self._for_kernel(weights)
+        return self._kernels.sweep(self._arrays, *self._terms, alpha, m, norms, order, active, block, seed)
+
+    def extrapolate(
+        self,
+        alpha: np.ndarray,
+        previous: np.ndarray,
+        momentum: float,
+        weights: WeightMap,
+        order: np.ndarray,
+        count: int,
+    ) -> float:
+        m = self._for_kernel(weights)
+        return self._kernels.extrapolate(self._arrays, *self._terms, alpha, previous, momentum, m, order, count)
+
+    def _for_kernel(self, weights: WeightMap) -> WeightMap:
+        return weights
+
+    def total_loss(self, w: np.ndarray) -> float:
+        return self._kernels.total_loss(self._arrays, *self._terms, w)

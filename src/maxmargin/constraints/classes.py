@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import classes as kernels
+from ..kernels.maps import Clipped, Plain, WeightMap
+from ..problem import Rows
+from .base import Closed
+from .shared import SharedSlack
+
+
+class Classes(Closed):
+    """Crammer–Singer constraints: the score of the true class above every other by its cost.
+
+    Weights are ``w[feature, class]``, flattened. Dual variables are an (n, K) array with zeros at the true class.
+
+    Parameters
+    ----------
+    rows : Rows
+    label : int32 array (n,)
+        Classes as 0 … K−1.
+    cost : float array (K, K)
+        ``cost[y, k]``: the margin asked for between the true class y and k; zero on the diagonal.
+    budget : float array (n,) or (1,)
+    """
+
+    _kernels = kernels
+
+    def __init__(self, rows: Rows, label: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> None:
+        super().__init__(rows)
+        self.label = label
+        self.cost = cost
+        self.budget = budget
+        self.n_classes = cost.shape[0]
+        self.n_examples = len(rows)
+        self.n_constraints = self.n_examples * (self.n_classes - 1)
+        self.n_weights = rows.n_weights * self.n_classes
+        self._terms = (label, cost, budget)
+
+    def zeros(self) -> np.ndarray:
+        return np.zeros((self.n_examples, self.n_classes))
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        alpha = np.array(alpha, dtype=np.float64)
+        kernels.project_examples(self.label, self.budget, alpha)
+        return alpha
+
+    def supports(self, kind: type) -> bool:
+        return kind in (Plain, Clipped)
+
+    def _for_kernel(self, weights: WeightMap) -> Clipped:
+        """Plain weights as a Clipped map with nothing in it: here one code path serves both."""
+        if isinstance(weights, Plain):
+            return Clipped(weights.v, weights.v, *[np.empty(0)] * 3)
+        return weights  # type: ignore[return-value]
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        v = np.zeros(self.n_weights)
+        kernels.combine(self._arrays, self.label, alpha, v)
+        return v
+
+    def linear(self, alpha: np.ndarray) -> float:
+        return kernels.dual_linear(self.label, self.cost, alpha)
+
+    def explicit(self) -> SharedSlack:
+        """The same constraints with every row written out: slow and large, but any regularizer works on it."""
+        return SharedSlack(*_written_out(self), self.budget)
+
+    def rivals_of(self) -> np.ndarray:
+        """Positions in α, flattened, of the rows of ``explicit``."""
+        flat = np.arange(self.n_examples * self.n_classes).reshape(self.n_examples, self.n_classes)
+        return flat[np.arange(self.n_classes) != self.label[:, None]]
+
+
+def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:
+    """Rows φ(x, y) − φ(x, k) for all k ≠ y, their costs, and where each example begins."""
+    import scipy.sparse as sp
+
+    k = c.n_classes
+    r = c.rows
+    if r.indices.size:
+        x = sp.csr_matrix((r.data, r.indices, r.indptr), shape=(r.n_rows, r.width))
+    else:
+        x = sp.csr_matrix(r.data.reshape(r.n_rows, r.width))
+    if r.bias:
+        x = sp.hstack([x, np.full((r.n_rows, 1), r.bias)], format="csr")
+    example, rival = np.nonzero(np.arange(k) != c.label[:, None])
+    chosen = x[example].tocoo()
+    truth = c.label[example]
+    row = np.concatenate([chosen.row, chosen.row])
+    column = np.concatenate([chosen.col * k + truth[chosen.row], chosen.col * k + rival[chosen.row]])
+    data = np.concatenate([chosen.data, -chosen.data])
+    full = sp.csr_matrix((data, (row, column)), shape=(example.size, c.n_weights))
+    full.sum_duplicates()
+    rows = Rows(full.indptr, full.indices, full.data, full.shape[0], full.shape[1])
+    first = np.arange(c.n_examples + 1, dtype=np.int64) * (k - 1)
+    return rows, c.cost[truth, rival], first

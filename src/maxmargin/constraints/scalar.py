@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import numpy as np
+
+from ..kernels import rows as row_kernels, scalar as kernels
+from ..problem import Rows
+from .base import Closed
+
+
+class Scalar(Closed):
+    """One signed dual variable per example: binary, regression and ranking problems.
+
+    Parameters
+    ----------
+    rows : Rows
+        One row per example, as the user gave it.
+    target : array (n,) or (1,)
+        The value w·x should reach: label times margin, or the regression target.
+    side : int8 array (n,) or (1,)
+        +1: w·x below the target costs; −1: above it costs; 0: both do.
+    budget : float array (n,) or (1,)
+        C_i, the price of a unit of loss.
+    epsilon : float
+        Loss below this is free.
+    squared : bool
+        C·loss² instead of C·loss.
+    """
+
+    _kernels = kernels
+
+    def __init__(
+        self,
+        rows: Rows,
+        target: np.ndarray,
+        side: np.ndarray,
+        budget: np.ndarray,
+        epsilon: float = 0.0,
+        squared: bool = False,
+    ) -> None:
+        super().__init__(rows)
+        self.target = target
+        self.side = side
+        self.budget = budget
+        self.epsilon = float(epsilon)
+        self.squared = bool(squared)
+        self.n_examples = self.n_constraints = len(rows)
+        self.n_weights = rows.n_weights
+        self._terms = (target, side, budget, self.epsilon, self.squared)
+
+    def zeros(self) -> np.ndarray:
+        return np.zeros(self.n_examples)
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper limit of every dual variable (or one that all share)."""
+        top = np.where(self.budget > 0, np.inf, 0.0) if self.squared else self.budget
+        return np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top)
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        return np.clip(np.asarray(alpha, dtype=np.float64), *self.limits())
+
+    def supports(self, kind: type) -> bool:
+        return True
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        v = np.zeros(self.n_weights)
+        row_kernels.combine(self._arrays, alpha, v)
+        return v
+
+    def linear(self, alpha: np.ndarray) -> float:
+        return kernels.dual_linear(*self._terms, alpha)

@@ -1,0 +1,34 @@
+"""User matrices as ``Rows``: no copy of float32 or float64 data, dense (C order) or CSR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..problem import Rows
+
+_EMPTY = np.empty(0, np.int32)
+
+
+def as_rows(X: Any, bias: float = 0.0) -> Rows:
+    """View a checked matrix as rows.
+
+    Sparse matrices must be CSR; entries are brought into canonical form (sorted, no duplicates) on a copy
+    of their own if they are not: norms and inner products of rows rely on it.
+
+    >>> len(as_rows(np.eye(3)))
+    3
+    """
+    if sp.issparse(X):
+        X = X.tocsr()
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        if X.nnz == 0:
+            # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
+            return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
+        return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
+    X = np.ascontiguousarray(X)
+    return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)

@@ -1,0 +1,332 @@
+"""Dual coordinate ascent for multiclass problems, all classes of an example at once.
+
+    minimise   Ω(W) + Σ_i C_i·max_k (cost[y_i, k] + (w_k − w_{y_i})·x_i)            (Crammer & Singer)
+    maximise   D(α) = Σ cost[y_i, k] α_ik − Ω*(V),   α_ik ≥ 0,   Σ_{k≠y_i} α_ik ≤ C_i
+
+with V_{y_i} = Σ_i (Σ_k α_ik) x_i and V_k = −Σ_i α_ik x_i. Weights are stored feature by feature,
+``w[j*K + k]``, so that one stored value of x meets K weights that lie side by side.
+
+The step for one example is exact. With β_k = α_ik for k ≠ y, β_y = C − Σ_k α_ik (what is left of the budget),
+g_k = cost[y, k] + s_k − s_y and h = ‖x‖², the best new β is the projection of β + g/h onto the simplex
+{β ≥ 0, Σ β = C}: the leftover makes the shared slack an ordinary simplex.
+
+Kernels here take the weight map as a ``Clipped`` tuple; empty ``scale`` means that w is v itself.
+"""
+
+import numpy as np
+from numpy import uint64
+
+from . import compiled, inlined, order as _order
+from .rows import bounds, column
+
+
+@inlined
+def _at(budget, i):
+    return budget[i] if budget.size > 1 else budget[0]
+
+
+@inlined
+def _gather(indptr, indices, data, width, bias, r, n_classes, base, value):
+    """Row r as (first weight, value) pairs without its zeros, the bias as one of them; returns how many."""
+    start, stop = bounds(indptr, indices, width, r)
+    n = 0
+    for p in range(start, stop):
+        # Written without a branch: in dense rows with many zeros it would be mispredicted all the time.
+        x = data[p]
+        base[n] = uint64(column(indices, p, start) * n_classes)
+        value[n] = x
+        n += 1 if x != 0.0 else 0
+    if bias != 0.0:
+        base[n] = uint64(width * n_classes)
+        value[n] = bias
+        n += 1
+    return n
+
+
+@compiled
+def _longest(indptr, indices, width):
+    """The most entries a row can have, the bias counted."""
+    longest = width if indices.size == 0 else 0
+    if indices.size > 0:
+        for r in range(indptr.size - 1):
+            longest = max(longest, indptr[r + 1] - indptr[r])
+    return longest + 1
+
+
+@compiled
+def _score(base, value, n, w, out):
+    """out_k = w_k · row, four entries at a time: then ``out`` is read and written once for four products."""
+    n_classes = uint64(out.size)
+    one = uint64(1)
+    two = uint64(2)
+    three = uint64(3)
+    out[:] = 0.0
+    p = uint64(0)
+    end = uint64(n)
+    while p + uint64(4) <= end:
+        a = base[p]
+        b = base[p + one]
+        c = base[p + two]
+        d = base[p + three]
+        xa = value[p]
+        xb = value[p + one]
+        xc = value[p + two]
+        xd = value[p + three]
+        for k in range(n_classes):
+            out[k] += (xa * w[a + k] + xb * w[b + k]) + (xc * w[c + k] + xd * w[d + k])
+        p += uint64(4)
+    while p < end:
+        a = base[p]
+        xa = value[p]
+        for k in range(n_classes):
+            out[k] += xa * w[a + k]
+        p += one
+
+
+@compiled
+def _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor):
+    """V_k += step_k · row for the classes listed in ``moved``, and the weights follow."""
+    for q in range(uint64(n_moved)):
+        k = uint64(moved[q])
+        a = step[k]
+        for p in range(uint64(n)):
+            v[base[p] + k] += a * value[p]
+        if scale.size > 0:
+            for p in range(uint64(n)):
+                j = base[p] + k
+                w[j] = max(centre[j] + scale[j] * v[j], floor[j])
+
+
+@compiled
+def _curvature(base, value, n, scale, n_classes):
+    """‖row‖² in the metric of the regularizer, the largest over the classes."""
+    total = 0.0
+    for p in range(uint64(n)):
+        s = 1.0
+        if scale.size > 0:
+            s = scale[base[p]]
+            for k in range(uint64(1), uint64(n_classes)):
+                s = max(s, scale[base[p] + k])
+        total += s * value[p] * value[p]
+    return total
+
+
+@compiled
+def _to_simplex(values, without, total):
+    """Project all entries but ``without`` onto {values ≥ 0, Σ values = total}, in place (−1: all of them).
+
+    Entries that fall below the common shift leave, the shift is found anew, until none does.
+    """
+    n = values.size
+    if without >= 0:
+        values[without] = -np.inf
+    inside = 0
+    mass = 0.0
+    for k in range(n):
+        if k != without:
+            inside += 1
+            mass += values[k]
+    shift = (mass - total) / inside
+    while True:
+        kept = 0
+        mass = 0.0
+        for k in range(n):
+            if values[k] > shift:
+                kept += 1
+                mass += values[k]
+        if kept == inside or kept == 0:
+            break
+        inside = kept
+        shift = (mass - total) / inside
+    for k in range(n):
+        values[k] = max(values[k] - shift, 0.0)
+
+
+@compiled
+def _change(i, y, trial, alpha, cost, step, moved):
+    """Set α_i to ``trial`` (entry y ignored): the classes that move, how many, and the change of Σ cost α."""
+    change = 0.0
+    total = 0.0
+    n_moved = 0
+    for k in range(trial.size):
+        if k != y:
+            a = trial[k] - alpha[i, k]
+            if a != 0.0:
+                alpha[i, k] = trial[k]
+                change += a * cost[y, k]
+                total += a
+                step[k] = -a
+                moved[n_moved] = k
+                n_moved += 1
+    if total != 0.0:
+        step[y] = total
+        moved[n_moved] = y
+        n_moved += 1
+    return n_moved, change
+
+
+@compiled
+def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, seed):
+    """One exact block step for each of ``order[:n_active]``.
+
+    Returns (examples still active, gap as seen, change of Σ cost α); ``norms`` remembers ‖x_i‖² (negative:
+    not known yet).
+    """
+    indptr, indices, data, width, bias, _, _ = rows
+    v, w, centre, scale, floor = m
+    n_classes = cost.shape[0]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    score = np.empty(n_classes)
+    trial = np.empty(n_classes)
+    step = np.zeros(n_classes)
+    moved = np.empty(n_classes, np.int64)
+    blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
+    gap = 0.0
+    change = 0.0
+    for z in range(blocks.size):
+        start = blocks[z] * size
+        stop = min(start + size, n_active)
+        state = _order.shuffle(order, start, stop, state)
+        for p in range(start, stop):
+            i = order[p]
+            y = label[i]
+            c = _at(budget, i)
+            n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+            _score(base, value, n, w, score)
+            worst = 0.0
+            paid = 0.0
+            used = 0.0
+            for k in range(n_classes):
+                if k != y:
+                    g = cost[y, k] + score[k] - score[y]
+                    worst = max(worst, g)
+                    paid += alpha[i, k] * g
+                    used += alpha[i, k]
+                    trial[k] = g
+            seen = c * worst - paid
+            gap += seen
+            # No rival violates its margin, or all of the budget is with the one that does most.
+            if seen <= 1e-14 * c or (worst <= 0.0 and used == 0.0):
+                order[p] = -i - 1
+                continue
+            if norms[i] < 0.0:
+                norms[i] = _curvature(base, value, n, scale, n_classes)
+            if norms[i] > 0.0:
+                for k in range(n_classes):
+                    trial[k] = c - used if k == y else alpha[i, k] + trial[k] / norms[i]
+                _to_simplex(trial, -1, c)
+            else:
+                # An empty row has no score to weigh: all budget to the dearest rival.
+                trial[:] = 0.0
+                trial[np.argmax(cost[y])] = c
+            n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
+            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
+            change += gained
+    return _order.active_first(order, n_active), gap, change
+
+
+@compiled
+def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, count):
+    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:count]``, then previous ← the old α.
+
+    v has been extrapolated by the caller already (it is linear in α): only what the projection holds back
+    is corrected in it. Returns the change of Σ cost α.
+    """
+    indptr, indices, data, width, bias, _, _ = rows
+    v, w, centre, scale, floor = m
+    n_classes = cost.shape[0]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    free = np.empty(n_classes)
+    trial = np.empty(n_classes)
+    step = np.zeros(n_classes)
+    moved = np.empty(n_classes, np.int64)
+    change = 0.0
+    for p in range(count):
+        i = order[p]
+        y = label[i]
+        used = 0.0
+        lowest = 0.0
+        for k in range(n_classes):
+            a = alpha[i, k]
+            free[k] = a + momentum * (a - previous[i, k])
+            previous[i, k] = a
+            change += (free[k] - a) * cost[y, k]
+            lowest = min(lowest, free[k])
+            used += max(free[k], 0.0)
+            alpha[i, k] = free[k]
+        if lowest >= 0.0 and used <= _at(budget, i):
+            continue
+        for k in range(n_classes):
+            trial[k] = max(free[k], 0.0)
+        if used > _at(budget, i):
+            _to_simplex(trial, y, _at(budget, i))
+        n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
+        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+        _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
+        change += gained
+    return change
+
+
+@compiled
+def project_examples(label, budget, alpha):
+    """Make every example's variables feasible, in place."""
+    for i in range(alpha.shape[0]):
+        used = 0.0
+        for k in range(alpha.shape[1]):
+            alpha[i, k] = max(alpha[i, k], 0.0) if k != label[i] else 0.0
+            used += alpha[i, k]
+        if used > _at(budget, i):
+            _to_simplex(alpha[i], label[i], _at(budget, i))
+
+
+@compiled
+def combine(rows, label, alpha, v):
+    """v += Σ_ik α_ik·(x_i for the true class, −x_i for k)."""
+    indptr, indices, data, width, bias, _, _ = rows
+    n_classes = alpha.shape[1]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    for i in range(alpha.shape[0]):
+        used = 0.0
+        for k in range(n_classes):
+            used += alpha[i, k]
+        if used == 0.0:
+            continue
+        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+        for k in range(uint64(n_classes)):
+            a = used if k == uint64(label[i]) else -alpha[i, k]
+            if a != 0.0:
+                for p in range(uint64(n)):
+                    v[base[p] + k] += a * value[p]
+
+
+@compiled
+def dual_linear(label, cost, alpha):
+    total = 0.0
+    for i in range(alpha.shape[0]):
+        for k in range(alpha.shape[1]):
+            total += cost[label[i], k] * alpha[i, k]
+    return total
+
+
+@compiled
+def total_loss(rows, label, cost, budget, w):
+    """Σ_i C_i·max_k (cost[y_i, k] + s_k − s_y)."""
+    indptr, indices, data, width, bias, _, _ = rows
+    n_classes = cost.shape[0]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    score = np.empty(n_classes)
+    total = 0.0
+    for i in range(label.size):
+        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+        _score(base, value, n, w, score)
+        y = label[i]
+        worst = 0.0
+        for k in range(n_classes):
+            if k != y:
+                worst = max(worst, cost[y, k] + score[k] - score[y])
+        total += worst * _at(budget, i)
+    return total

@@ -1,0 +1,171 @@
+"""Dual coordinate ascent with one variable per example.
+
+    minimise   Ω(w) + Σ_i C_i·loss_i(w·x_i)
+    maximise   D(β) = Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²] − Ω*(v),   v = Σ_i β_i x_i,   lo_i ≤ β_i ≤ hi_i
+
+| problem            | t_i          | ε | lo … hi                         | q_i (squared loss) |
+| ------------------ | ------------ | - | ------------------------------- | ------------------ |
+| binary, ranking    | y_i·margin_i | 0 | 0 … C_i (y=+1), −C_i … 0 (y=−1) | 1/(2C_i), no bound |
+| regression         | y_i          | ε | −C_i … C_i                      | 1/(2C_i), no bound |
+
+``side`` is +1, −1 or 0 (both). The rows are the user's own: no label is multiplied into them.
+Ramanan, Algorithm 1 (with a single constraint per example), after Hsieh et al. 2008.
+
+The duality gap is a sum over examples, P − D = Σ_i gap_i with gap_i ≥ 0, because Ω(w) + Ω*(v) = w·v.
+An example whose variable sits at a bound on the right side has gap 0 and is left alone until the
+next full pass ("dormant").
+"""
+
+import numpy as np
+from numpy import uint64
+
+from . import compiled, inlined, maps, order as _order
+from .rows import count, dot, stored_pair
+
+
+@inlined
+def _at(values, i):
+    """values_i, or the one value that all examples share."""
+    return values[i] if values.size > 1 else values[0]
+
+
+@inlined
+def _loss(residual, side, budget, epsilon, squared):
+    """C·loss for the residual t − w·x."""
+    if side > 0:
+        excess = residual - epsilon
+    elif side < 0:
+        excess = -residual - epsilon
+    else:
+        excess = abs(residual) - epsilon
+    if excess <= 0.0:
+        return 0.0
+    return budget * excess * excess if squared else budget * excess
+
+
+@inlined
+def _dual_term(beta, target, budget, epsilon, squared):
+    term = target * beta - epsilon * abs(beta)
+    if squared:
+        term -= beta * beta / (4.0 * budget)
+    return term
+
+
+@compiled
+def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n_active, block, seed):
+    """One coordinate step for each of ``order[:n_active]``, in random order.
+
+    Returns the number of examples that stay active (they are moved to the front of ``order``),
+    the duality gap as seen while passing (an estimate), and the change of Σ t β − ε|β| − ½ q β².
+    ``norms`` remembers ‖x_i‖² in the metric of the regularizer (negative: not known yet).
+    """
+    indptr, indices, data, width, bias, first, second = rows
+    blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
+    gap = 0.0
+    change = 0.0
+    for z in range(blocks.size):
+        start = blocks[z] * size
+        stop = min(start + size, n_active)
+        state = _order.shuffle(order, start, stop, state)
+        for p in range(start, stop):
+            i = order[p]
+            c = _at(budget, i)
+            s = _at(side, i)
+            t = np.float64(_at(target, i))
+            old = beta[i]
+            a, b = stored_pair(first, second, i)
+            residual = t - maps.score(indptr, indices, data, width, bias, a, b, m)
+            gap += _loss(residual, s, c, epsilon, squared) - old * residual + epsilon * abs(old)
+            q = 0.0
+            low = -c if s <= 0 else 0.0
+            high = c if s >= 0 else 0.0
+            if squared:
+                q = 0.5 / c if c > 0.0 else np.inf
+                gap += 0.5 * q * old * old if c > 0.0 else 0.0
+                low = -np.inf if s <= 0 else 0.0
+                high = np.inf if s >= 0 else 0.0
+            g = residual - q * old if old != 0.0 else residual
+            # Directional derivatives upwards and downwards: they differ by 2ε at zero.
+            up = g - epsilon if old >= 0.0 else g + epsilon
+            down = g + epsilon if old <= 0.0 else g - epsilon
+            if (up <= 0.0 or old >= high) and (down >= 0.0 or old <= low):
+                order[p] = -i - 1
+                continue
+            if norms[i] < 0.0:
+                norms[i] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
+            h = q + norms[i]
+            if c <= 0.0:
+                new = 0.0
+            elif h > 0.0:
+                new = old + g / h
+                shrink = epsilon / h
+                if new > shrink:
+                    new -= shrink
+                elif new < -shrink:
+                    new += shrink
+                else:
+                    new = 0.0
+                new = min(max(new, low), high)
+            else:
+                new = high if up > 0.0 else low
+            if new != old:
+                beta[i] = new
+                change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)
+                maps.move(indptr, indices, data, width, bias, a, b, new - old, m)
+    return _order.active_first(order, n_active), gap, change
+
+
+@compiled
+def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, momentum, m, order, count):
+    """β ← Proj(β + momentum·(β − previous)) for ``order[:count]``, then previous ← the old β.
+
+    v has been extrapolated by the caller already (it is linear in β): only examples that the projection
+    holds back are corrected in it. Returns the change of Σ t β − ε|β| − ½ q β².
+    """
+    indptr, indices, data, width, bias, first, second = rows
+    change = 0.0
+    for p in range(count):
+        i = order[p]
+        old = beta[i]
+        step = old - previous[i]
+        previous[i] = old
+        if step == 0.0:
+            continue
+        c = _at(budget, i)
+        s = _at(side, i)
+        free = old + momentum * step
+        if squared:
+            new = max(free, 0.0) if s > 0 else (min(free, 0.0) if s < 0 else free)
+        else:
+            new = min(max(free, -c if s <= 0 else 0.0), c if s >= 0 else 0.0)
+        t = np.float64(_at(target, i))
+        beta[i] = new
+        change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)
+        if new != free:
+            a, b = stored_pair(first, second, i)
+            maps.move(indptr, indices, data, width, bias, a, b, new - free, m)
+    return change
+
+
+@compiled
+def total_loss(rows, target, side, budget, epsilon, squared, w):
+    """Σ_i C_i·loss_i(w·x_i), every example at this one w."""
+    indptr, indices, data, width, bias, first, second = rows
+    total = 0.0
+    for i in range(count(rows)):
+        a, b = stored_pair(first, second, i)
+        residual = np.float64(_at(target, i)) - dot(indptr, indices, data, width, bias, a, w)
+        if b >= 0:
+            residual += dot(indptr, indices, data, width, bias, b, w)
+        total += _loss(residual, _at(side, i), _at(budget, i), epsilon, squared)
+    return total
+
+
+@compiled
+def dual_linear(target, side, budget, epsilon, squared, beta):
+    """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²]."""
+    total = 0.0
+    for i in range(beta.size):
+        if beta[i] != 0.0:
+            total += _dual_term(beta[i], np.float64(_at(target, i)), _at(budget, i), epsilon, squared)
+    return total

@@ -1,0 +1,126 @@
+"""What is solved and what comes out: small frozen dataclasses, no behaviour beyond their meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .protocols import Constraints, Regularizer
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A matrix by rows, sparse or dense, kept in the caller's own arrays.
+
+    Parameters
+    ----------
+    indptr, indices : arrays
+        CSR structure (32- or 64-bit); both empty when the matrix is dense.
+    data : array, float32 or float64
+        Stored values; all ``n_rows * width`` of them when the matrix is dense.
+    n_rows, width : int
+        Shape of the stored matrix.
+    bias : float
+        If not zero, every row has one more entry with this value, which is not stored.
+    first, second : int arrays
+        If not empty, row i means stored row ``first[i]`` minus stored row ``second[i]``.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    n_rows: int
+    width: int
+    bias: float = 0.0
+    first: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+    second: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
+
+    @property
+    def n_weights(self) -> int:
+        return self.width + (self.bias != 0.0)
+
+    @property
+    def n_stored(self) -> int:
+        """Stored values: what one pass over the rows has to read."""
+        return self.data.size
+
+    def __len__(self) -> int:
+        return self.first.size if self.second.size else self.n_rows
+
+
+@dataclass(frozen=True)
+class Problem:
+    """minimise  Ω(w) + Σ_i C_i·(loss of example i at w)."""
+
+    constraints: Constraints
+    regularizer: Regularizer
+
+    @property
+    def n_weights(self) -> int:
+        return self.constraints.n_weights
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good a solution is: the optimum lies between ``lower`` and ``upper``.
+
+    ``upper`` is the objective at the weights, ``lower`` the dual objective at a feasible α. ``exact`` is
+    False when inference was approximate, and then ``upper`` claims nothing (it is infinite).
+
+    >>> Certificate(lower=9.99, upper=10.0)
+    Certificate(9.99 <= optimum <= 10, relative gap 1e-03)
+    """
+
+    lower: float
+    upper: float
+    exact: bool = True
+
+    @property
+    def gap(self) -> float:
+        return self.upper - self.lower
+
+    @property
+    def relative_gap(self) -> float:
+        """(upper − lower) / upper: no weights at all could lower the objective by a larger share."""
+        if not np.isfinite(self.upper):
+            return float("inf")
+        # Rounding may leave the two bounds crossed by an ulp; a gap below zero means nothing.
+        return max(self.gap, 0.0) / abs(self.upper) if self.upper != 0.0 else max(self.gap, 0.0)
+
+    def __repr__(self) -> str:
+        note = "" if self.exact else ", inference approximate"
+        return (
+            f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, "
+            f"relative gap {self.relative_gap:.0e}{note})"
+        )
+
+
+@dataclass(frozen=True)
+class Record:
+    """One pass: what callbacks receive and ``history_`` keeps."""
+
+    number: int
+    seconds: float
+    lower: float
+    upper: float
+    estimate: float
+    active: int
+    oracle_calls: int
+    cache_size: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights, the dual variables that prove them good, and how they were reached."""
+
+    weights: np.ndarray
+    alpha: np.ndarray
+    certificate: Certificate
+    history: list[Record]
+    converged: bool
+    interrupted: bool = False
+    state: Any = None

@@ -1,0 +1,184 @@
+"""The contracts between the parts. Users and contributors implement these; nobody subclasses them.
+
+Data walks one way: a *model* turns examples and labels into *constraints*, a *solver* finds the dual
+variables of the constraints under a *regularizer*, ``solve`` stops it by the duality gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .kernels.maps import WeightMap
+    from .problem import Problem, Rows
+    from .regularizers.shape import Shape
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some examples of a source: their positions, inputs and labels."""
+
+    ids: np.ndarray
+    x: Any
+    y: Any
+
+
+class Source(Protocol):
+    """Data, in memory or not, that can be read again and again."""
+
+    def __len__(self) -> int: ...
+
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]: ...
+
+
+class Model(Protocol):
+    """All that a user writes for a new kind of output."""
+
+    n_weights: int
+
+    def features(self, x: Any, y: Any) -> Any:
+        """The joint feature vector φ(x, y), dense or sparse."""
+        ...
+
+    def loss(self, y: Any, y_hat: Any) -> float:
+        """How bad it is to answer ``y_hat`` where ``y`` is true; zero for ``y`` itself."""
+        ...
+
+    def predict(self, x: Any, w: np.ndarray) -> Any:
+        """argmax over y of w·φ(x, y)."""
+        ...
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
+        """argmax over ŷ of loss(y, ŷ) + w·φ(x, ŷ)."""
+        ...
+
+
+class Oracle(Protocol):
+    """A model bound to data: the constraints that matter most at some weights."""
+
+    n_examples: int
+    n_weights: int
+    closed: bool
+
+    def truth(self, ids: np.ndarray) -> Rows: ...
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rows: ...
+
+
+class Constraints(Protocol):
+    """A *closed* problem: every constraint known at once, with compiled steps over its dual variables.
+
+    ``alpha`` has whatever shape the constraints give it in ``zeros``; solvers only hand it back.
+    """
+
+    n_examples: int
+    n_weights: int
+    n_constraints: int
+    closed: bool
+
+    def zeros(self) -> np.ndarray:
+        """The dual variables at their start, all zero."""
+        ...
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        """The nearest feasible point, always a new array."""
+        ...
+
+    def supports(self, kind: type) -> bool:
+        """Whether ``sweep`` can work under this type of weight map (see ``kernels.maps``)."""
+        ...
+
+    def sweep(
+        self,
+        alpha: np.ndarray,
+        weights: WeightMap,
+        norms: np.ndarray,
+        order: np.ndarray,
+        active: int,
+        block: int,
+        seed: int,
+    ) -> tuple[int, float, float]:
+        """One ascent step per example of ``order[:active]``: (still active, gap estimate, change of linear).
+
+        ``norms`` (one float32 per row, negative at first) is the kernel's memory of squared norms.
+        """
+        ...
+
+    def extrapolate(
+        self,
+        alpha: np.ndarray,
+        previous: np.ndarray,
+        momentum: float,
+        weights: WeightMap,
+        order: np.ndarray,
+        count: int,
+    ) -> float:
+        """alpha ← Proj(alpha + momentum·(alpha − previous)) for ``order[:count]``, previous ← the old alpha.
+
+        The caller has extrapolated v already; what projection holds back is corrected in it. Returns the
+        change of linear.
+        """
+        ...
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        """v = Σ α (truth − rival), from nothing."""
+        ...
+
+    def linear(self, alpha: np.ndarray) -> float:
+        """The part of the dual objective that does not depend on the regularizer."""
+        ...
+
+    def total_loss(self, w: np.ndarray) -> float:
+        """Σ_i C_i·(loss of example i), every example at this one w."""
+        ...
+
+
+class Regularizer(Protocol):
+    """A strongly convex Ω, seen through v = Σ α (truth − rival)."""
+
+    def value(self, w: np.ndarray) -> float:
+        """Ω(w); infinite where w is not allowed."""
+        ...
+
+    def conjugate(self, v: np.ndarray) -> float:
+        """Ω*(v) = max over w of w·v − Ω(w)."""
+        ...
+
+    def weights(self, v: np.ndarray) -> np.ndarray:
+        """∇Ω*(v): the w that attains it."""
+        ...
+
+    def shape(self, n_weights: int) -> Shape:
+        """The same map as arrays for the kernels; complains if it does not fit ``n_weights``."""
+        ...
+
+    def dual_scale(self, v: np.ndarray) -> float:
+        """The largest s ≤ 1 for which Ω*(s·v) is finite: 1 for every strongly convex Ω."""
+        ...
+
+
+class State(Protocol):
+    """Where a solver stands after a pass."""
+
+    alpha: np.ndarray
+    lower: float
+    """The dual objective at ``alpha``."""
+    estimate: float
+    """The relative gap as far as the pass could see: it may call for a check, never end a run."""
+    active: int
+
+    def weights(self) -> np.ndarray:
+        """The weights that belong to ``alpha``."""
+        ...
+
+
+class Solver(Protocol):
+    """Settings only: data is in the problem, progress in the state."""
+
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> Any: ...
+
+    def step(self, problem: Problem, state: Any) -> Any: ...

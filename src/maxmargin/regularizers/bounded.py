@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels.maps import Clipped, Plain
+from ..protocols import Regularizer
+from .l2 import L2
+from .shape import Shape
+
+
+class Bounded:
+    """Some weights may not fall below given bounds; otherwise the base regularizer (l2 or a diagonal prior).
+
+    The dual variables see the *unclipped* v: w = max(v, lower). Clipping w itself after each step, as is
+    often done, stops short of the optimum.
+
+    Parameters
+    ----------
+    lower : float or array (len(indices),)
+        The bounds; 0 for non-negative weights.
+    indices : array of int or None
+        Which weights are bounded; all of them by default.
+    base : regularizer or None
+        L2 (the default) or a GaussianPrior with a diagonal covariance.
+
+    Examples
+    --------
+    >>> Bounded(lower=0.0, indices=[0]).weights(np.array([-1.0, -2.0]))
+    array([ 0., -2.])
+    """
+
+    def __init__(self, lower: Any = 0.0, indices: Any = None, base: Regularizer | None = None) -> None:
+        self.lower = lower
+        self.indices = indices
+        self.base = base
+
+    def _base(self) -> Regularizer:
+        return L2() if self.base is None else self.base
+
+    def _floor(self, n_weights: int) -> np.ndarray:
+        lower = np.asarray(self.lower, dtype=np.float64)
+        index = np.arange(n_weights) if self.indices is None else np.asarray(self.indices)
+        if index.size and (index.dtype.kind not in "iu" or index.ndim != 1):
+            raise ValueError("Bounded: indices must be a list of whole numbers.")
+        if index.size and (index.min() < 0 or index.max() >= n_weights):
+            raise ValueError(
+                f"Bounded: indices run from {index.min()} to {index.max()}, the weights from 0 to {n_weights - 1}."
+            )
+        if lower.ndim > 1 or (lower.ndim == 1 and lower.size != index.size):
+            raise ValueError(
+                f"Bounded: {index.size} weights are bounded, but lower has shape {lower.shape}. "
+                "Give one number or one per index."
+            )
+        if np.isnan(lower).any() or np.isposinf(lower).any():
+            raise ValueError("Bounded: lower bounds must be numbers or -inf.")
+        floor = np.full(n_weights, -np.inf)
+        if index.size:
+            floor[index] = lower
+        return floor
+
+    def value(self, w: np.ndarray) -> float:
+        floor = self._floor(w.size)
+        slip = 1e-12 * np.maximum(1.0, np.abs(np.where(np.isfinite(floor), floor, 0.0)))
+        if (w < floor - slip).any():
+            return np.inf
+        return self._base().value(w)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        w = self.weights(v)
+        return float(w @ v) - self._base().value(w)
+
+    def weights(self, v: np.ndarray) -> np.ndarray:
+        self.shape(v.size)
+        return np.maximum(self._base().weights(v), self._floor(v.size))
+
+    def shape(self, n_weights: int) -> Shape:
+        base = self._base().shape(n_weights)
+        if base.kind not in (Plain, Clipped) or base.floor is not None:
+            raise ValueError(
+                f"Bounded: the base must be L2 or a GaussianPrior with a diagonal covariance, got {self.base!r}."
+            )
+        return Shape(n_weights, centre=base.centre, scale=base.scale, floor=self._floor(n_weights))
+
+    def dual_scale(self, v: np.ndarray) -> float:
+        return 1.0
+
+    def __repr__(self) -> str:
+        return f"Bounded(lower={self.lower!r}, indices={self.indices!r}, base={self.base!r})"

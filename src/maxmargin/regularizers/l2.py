@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import numpy as np
+
+from .shape import Shape
+
+
+class L2:
+    """Ω(w) = ½‖w‖², the plain SVM.
+
+    >>> L2().value(np.array([3.0, 4.0]))
+    12.5
+    """
+
+    def value(self, w: np.ndarray) -> float:
+        return 0.5 * float(w @ w)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        return 0.5 * float(v @ v)
+
+    def weights(self, v: np.ndarray) -> np.ndarray:
+        return v.copy()
+
+    def shape(self, n_weights: int) -> Shape:
+        return Shape(n_weights)
+
+    def dual_scale(self, v: np.ndarray) -> float:
+        return 1.0
+
+    def __repr__(self) -> str:
+        return "L2()"

@@ -1,0 +1,101 @@
+"""Proximal point: a regularizer that is not strongly convex, as a sequence of ones that are.
+
+    w_{t+1} = argmin  Ω(w) + loss(w) + l2/2 ‖w − w_t‖²
+
+Each of these problems goes to the same dual coordinate steps, with the dual variables carried over. What is
+certified is the original problem: its dual asks for ‖v^p‖ ≤ λ_p, which α meets when scaled down, and its primal
+is evaluated without the proximal term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..problem import Problem
+from .dual_coordinate import DualCoordinate, DualState
+
+
+@dataclass(frozen=True)
+class ProximalPoint:
+    """Settings of the proximal point solver.
+
+    Parameters
+    ----------
+    inner : DualCoordinate
+    l2 : float
+        The first strength of the proximal term; adapted to how long the inner problems take.
+    fraction : float
+        An inner problem is solved until its gap is this fraction of the outer gap.
+    """
+
+    inner: DualCoordinate = field(default_factory=DualCoordinate)
+    l2: float = 1.0
+    fraction: float = 0.3
+
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> ProximalState:
+        centre = np.zeros(problem.n_weights)
+        centred = replace(problem, regularizer=problem.regularizer.around(centre, self.l2))  # type: ignore[attr-defined]
+        state = ProximalState(self.inner.start(centred, warm), centred, self.l2)
+        state.lower = self._lower(problem, state.inner)
+        return state
+
+    def step(self, problem: Problem, state: ProximalState) -> ProximalState:
+        """One inner pass; when the inner problem is solved well enough, the centre moves."""
+        state.inner = self.inner.step(state.centred, state.inner)
+        state.since += 1
+        state.estimate = np.inf
+        if not np.isfinite(state.inner.estimate):
+            return state
+        w = state.inner.weights()
+        inner_upper = state.inner.lower + max(state.inner.seen, 0.0)
+        loss = inner_upper - state.centred.regularizer.value(w)
+        upper = loss + problem.regularizer.value(w)
+        state.lower = self._lower(problem, state.inner)
+        gap = upper - state.lower
+        state.estimate = gap / max(abs(upper), 1e-300)
+        if state.inner.seen <= self.fraction * gap:
+            self._recentre(problem, state, w)
+        return state
+
+    def _lower(self, problem: Problem, inner: DualState) -> float:
+        v = inner.map.v
+        scale = problem.regularizer.dual_scale(v)
+        return problem.constraints.linear(scale * inner.alpha) - problem.regularizer.conjugate(scale * v)
+
+    def _recentre(self, problem: Problem, state: ProximalState, w: np.ndarray) -> None:
+        if state.since <= 10:
+            state.l2 *= 0.5
+        elif state.since > 60:
+            state.l2 *= 2.0
+        state.since = 0
+        regularizer = problem.regularizer.around(w.copy(), state.l2)  # type: ignore[attr-defined]
+        state.centred = replace(problem, regularizer=regularizer)
+        inner = state.inner
+        inner.map = regularizer.shape(problem.n_weights).bind(inner.map.v)
+        inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
+        inner.norms.fill(-1.0)
+        # Everything may move again around the new centre, and old momentum points elsewhere.
+        inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
+
+
+@dataclass
+class ProximalState:
+    inner: DualState
+    centred: Problem
+    l2: float
+    lower: float = -np.inf
+    estimate: float = np.inf
+    since: int = 0
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.inner.alpha
+
+    @property
+    def active(self) -> int:
+        return self.inner.active
+
+    def weights(self) -> np.ndarray:
+        return self.inner.weights()

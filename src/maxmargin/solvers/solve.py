@@ -1,0 +1,102 @@
+"""The only convex loop: it times, reports, checks and stops. Solvers take steps and know nothing of this."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..problem import Certificate, Problem, Record, Solution
+from ..protocols import Solver
+from .certificate import certify, lower_bound, upper_bound
+
+Callback = Callable[[Record], object]
+
+
+def solve(
+    problem: Problem,
+    solver: Solver,
+    *,
+    tol: float = 1e-3,
+    max_passes: int = 1000,
+    warm: np.ndarray | None = None,
+    callbacks: Iterable[Callback] = (),
+) -> Solution:
+    """Run a solver until the relative duality gap is certified to be at most ``tol``.
+
+    The upper bound costs a pass over the data, so it is computed when the solver's own estimate says the
+    goal may be reached, and now and then besides; the estimate never ends a run. Before a run ends as
+    converged both bounds are recomputed from the dual variables alone.
+
+    Ctrl-C ends the run after the pass in progress is abandoned, and returns the best weights so far with
+    their certificate. A callback that returns ``True`` ends the run likewise.
+
+    Parameters
+    ----------
+    problem : Problem
+    solver : Solver
+    tol : float
+        Relative duality gap (upper − lower)/upper at which to stop.
+    max_passes : int
+    warm : array or None
+        Dual variables to start from; made feasible first, so those of a neighbouring problem will do.
+    callbacks : iterable of functions
+        Each is given one ``Record`` per pass.
+    """
+    callbacks = tuple(callbacks)
+    clock = time.perf_counter()
+    history: list[Record] = []
+    best = _Best()
+    converged = interrupted = False
+    state: Any = solver.start(problem, warm)
+    next_check = 8
+    try:
+        for number in range(1, max_passes + 1):
+            state = solver.step(problem, state)
+            due = state.estimate <= 1.3 * tol
+            if due or number >= next_check:
+                best.offer(problem, state.weights())
+                next_check = int(number * 1.5) + 8
+                if best.certificate(state.lower).relative_gap <= tol:
+                    # Rounding may have crept into the running sums: only what α says by itself counts.
+                    lower = lower_bound(problem, state.alpha)
+                    converged = best.certificate(lower).relative_gap <= tol
+            record = Record(
+                number=number,
+                seconds=time.perf_counter() - clock,
+                lower=state.lower,
+                upper=best.upper,
+                estimate=state.estimate,
+                active=state.active,
+                oracle_calls=number * problem.constraints.n_examples,
+                cache_size=problem.constraints.n_constraints,
+                bytes=state.alpha.nbytes,
+            )
+            history.append(record)
+            if any([callback(record) is True for callback in callbacks]) or converged:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    alpha = state.alpha
+    if not converged:
+        best.offer(problem, state.weights())
+    certificate = certify(problem, best.weights, alpha)
+    return Solution(best.weights, alpha, certificate, history, converged, interrupted, state)
+
+
+class _Best:
+    """The best weights seen and their objective."""
+
+    def __init__(self) -> None:
+        self.upper = np.inf
+        self.weights = np.empty(0)
+
+    def offer(self, problem: Problem, w: np.ndarray) -> None:
+        upper = upper_bound(problem, w)
+        if upper < self.upper or not self.weights.size:
+            self.upper, self.weights = upper, w.copy()
+
+    def certificate(self, lower: float) -> Certificate:
+        return Certificate(lower, self.upper)
