@@ -115,12 +115,13 @@ class Constraints(Protocol):
         momentum: float,
         weights: WeightMap,
         order: np.ndarray,
-        count: int,
+        active: int,
+        visited: int,
     ) -> float:
-        """alpha ← Proj(alpha + momentum·(alpha − previous)) for ``order[:count]``, previous ← the old alpha.
+        """alpha ← Proj(alpha + momentum·(alpha − previous)) for ``order[:active]``, previous ← the old alpha.
 
-        The caller has extrapolated v already; what projection holds back is corrected in it. Returns the
-        change of linear.
+        The caller has extrapolated v already; what is held back (by the projection, and all of
+        ``order[active:visited]``) is corrected in it. Returns the change of linear.
         """
         ...
 

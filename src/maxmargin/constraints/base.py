@@ -48,10 +48,13 @@ class Closed:
         momentum: float,
         weights: WeightMap,
         order: np.ndarray,
-        count: int,
+        active: int,
+        visited: int,
     ) -> float:
         m = self._for_kernel(weights)
-        return self._kernels.extrapolate(self._arrays, *self._terms, alpha, previous, momentum, m, order, count)
+        return self._kernels.extrapolate(
+            self._arrays, *self._terms, alpha, previous, momentum, m, order, active, visited
+        )
 
     def _for_kernel(self, weights: WeightMap) -> WeightMap:
         return weights

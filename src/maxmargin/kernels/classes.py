@@ -227,11 +227,12 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
 
 
 @compiled
-def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, count):
-    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:count]``, then previous ← the old α.
+def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, active, visited):
+    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:active]``, then previous ← the old α.
 
-    v has been extrapolated by the caller already (it is linear in α): only what the projection holds back
-    is corrected in it. Returns the change of Σ cost α.
+    v has been extrapolated by the caller already (it is linear in α): only what is held back is corrected in it,
+    by the projection or because the last sweep, which went through ``order[:visited]``, has put the example to
+    sleep. Returns the change of Σ cost α.
     """
     indptr, indices, data, width, bias, _, _ = rows
     v, w, centre, scale, floor = m
@@ -243,7 +244,7 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
     step = np.zeros(n_classes)
     moved = np.empty(n_classes, np.int64)
     change = 0.0
-    for p in range(count):
+    for p in range(visited):
         i = order[p]
         y = label[i]
         used = 0.0
@@ -255,17 +256,18 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
             change += (free[k] - a) * cost[y, k]
             lowest = min(lowest, free[k])
             used += max(free[k], 0.0)
+            trial[k] = max(free[k], 0.0) if p < active else a
             alpha[i, k] = free[k]
-        if lowest >= 0.0 and used <= _at(budget, i):
-            continue
-        for k in range(n_classes):
-            trial[k] = max(free[k], 0.0)
-        if used > _at(budget, i):
-            _to_simplex(trial, y, _at(budget, i))
+        if p < active:
+            if lowest >= 0.0 and used <= _at(budget, i):
+                continue
+            if used > _at(budget, i):
+                _to_simplex(trial, y, _at(budget, i))
         n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
-        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
-        change += gained
+        if n_moved > 0:
+            n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
+            change += gained
     return change
 
 

@@ -116,15 +116,16 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
 
 
 @compiled
-def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, momentum, m, order, count):
-    """β ← Proj(β + momentum·(β − previous)) for ``order[:count]``, then previous ← the old β.
+def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, momentum, m, order, active, visited):
+    """β ← Proj(β + momentum·(β − previous)) for ``order[:active]``, then previous ← the old β.
 
-    v has been extrapolated by the caller already (it is linear in β): only examples that the projection
-    holds back are corrected in it. Returns the change of Σ t β − ε|β| − ½ q β².
+    v has been extrapolated by the caller already (it is linear in β): only examples that are held back are
+    corrected in it, by the projection or because the last sweep, which went through ``order[:visited]``, has put
+    them to sleep. Returns the change of Σ t β − ε|β| − ½ q β².
     """
     indptr, indices, data, width, bias, first, second = rows
     change = 0.0
-    for p in range(count):
+    for p in range(visited):
         i = order[p]
         old = beta[i]
         step = old - previous[i]
@@ -134,7 +135,9 @@ def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, mo
         c = _at(budget, i)
         s = _at(side, i)
         free = old + momentum * step
-        if squared:
+        if p >= active:
+            new = old
+        elif squared:
             new = max(free, 0.0) if s > 0 else (min(free, 0.0) if s < 0 else free)
         else:
             new = min(max(free, -c if s <= 0 else 0.0), c if s >= 0 else 0.0)

@@ -154,14 +154,15 @@ def project_examples(alpha, first, budget):
 
 
 @compiled
-def extrapolate(rows, loss, first, budget, alpha, previous, momentum, m, order, count):
-    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:count]``, then previous ← the old α.
+def extrapolate(rows, loss, first, budget, alpha, previous, momentum, m, order, active, visited):
+    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:active]``, then previous ← the old α.
 
-    v has been extrapolated by the caller already: only what the projection holds back is corrected.
+    v has been extrapolated by the caller already: only what is held back is corrected in it, by the projection
+    or because the last sweep, which went through ``order[:visited]``, has put the example to sleep.
     """
     indptr, indices, data, width, bias, plus, minus = rows
     change = 0.0
-    for p in range(count):
+    for p in range(visited):
         i = order[p]
         start = first[i]
         stop = first[i + 1]
@@ -169,8 +170,11 @@ def extrapolate(rows, loss, first, budget, alpha, previous, momentum, m, order, 
         for j in range(start, stop):
             free[j - start] += momentum * (alpha[j] - previous[j])
             previous[j] = alpha[j]
-        trial = free.copy()
-        project(trial, _budget(budget, i))
+        if p < active:
+            trial = free.copy()
+            project(trial, _budget(budget, i))
+        else:
+            trial = alpha[start:stop].copy()
         for j in range(start, stop):
             new = trial[j - start]
             change += (new - alpha[j]) * loss[j]

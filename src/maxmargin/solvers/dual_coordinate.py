@@ -86,7 +86,7 @@ class DualCoordinate:
         if full:
             state.order[:] = np.arange(state.order.size)
             state.active = state.order.size
-        state.changed, state.visited = max(state.visited, state.active), state.active
+        state.visited = state.active
         state.active, state.seen, change = constraints.sweep(
             state.alpha,
             state.map,
@@ -126,7 +126,7 @@ class DualCoordinate:
         state.previous_v = last
         refresh(state.map)
         state.linear += constraints.extrapolate(
-            state.alpha, state.previous, momentum, state.map, state.order, state.changed
+            state.alpha, state.previous, momentum, state.map, state.order, state.active, state.visited
         )
 
     def _block(self, problem: Problem) -> int:
@@ -157,8 +157,6 @@ class DualState:
     previous_v: np.ndarray | None = None
     visited: int = 0
     """How many of ``order`` the last sweep went through."""
-    changed: int = 0
-    """How many of ``order`` may differ from ``previous``: those of the last sweep and the one before."""
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)
