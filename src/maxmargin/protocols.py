@@ -72,17 +72,15 @@ class Oracle(Protocol):
 class Constraints(Protocol):
     """A *closed* problem: every constraint known at once, with compiled steps over its dual variables.
 
-    ``alpha`` has whatever shape the constraints give it in ``zeros``; solvers only hand it back.
+    Dual variables are an array of ``dual_shape``; what its entries mean is known to the constraints alone.
     """
 
+    rows: Rows
     n_examples: int
     n_weights: int
     n_constraints: int
+    dual_shape: tuple[int, ...]
     closed: bool
-
-    def zeros(self) -> np.ndarray:
-        """The dual variables at their start, all zero."""
-        ...
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         """The nearest feasible point, always a new array."""

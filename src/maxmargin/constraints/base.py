@@ -19,6 +19,7 @@ class Closed:
     n_examples: int
     n_constraints: int
     n_weights: int
+    dual_shape: tuple[int, ...]
     _kernels: ModuleType
     _terms: tuple[Any, ...]
 

@@ -35,10 +35,8 @@ class Classes(Closed):
         self.n_examples = len(rows)
         self.n_constraints = self.n_examples * (self.n_classes - 1)
         self.n_weights = rows.n_weights * self.n_classes
+        self.dual_shape = (self.n_examples, self.n_classes)
         self._terms = (label, cost, budget)
-
-    def zeros(self) -> np.ndarray:
-        return np.zeros((self.n_examples, self.n_classes))
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.array(alpha, dtype=np.float64)

@@ -45,10 +45,8 @@ class Scalar(Closed):
         self.squared = bool(squared)
         self.n_examples = self.n_constraints = len(rows)
         self.n_weights = rows.n_weights
+        self.dual_shape = (self.n_examples,)
         self._terms = (target, side, budget, self.epsilon, self.squared)
-
-    def zeros(self) -> np.ndarray:
-        return np.zeros(self.n_examples)
 
     def limits(self) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper limit of every dual variable (or one that all share)."""

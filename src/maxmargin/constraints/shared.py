@@ -37,10 +37,8 @@ class SharedSlack(Closed):
                 f"SharedSlack: {self.n_constraints} rows, {self.loss.size} losses and a last offset of "
                 f"{self.first[-1]} must agree."
             )
+        self.dual_shape = (self.n_constraints,)
         self._terms = (self.loss, self.first, self.budget)
-
-    def zeros(self) -> np.ndarray:
-        return np.zeros(self.n_constraints)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.array(alpha, dtype=np.float64)

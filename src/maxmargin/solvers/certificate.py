@@ -38,5 +38,5 @@ def certify(problem: Problem, w: np.ndarray, alpha: np.ndarray | None = None) ->
         Dual variables for the lower bound; without them the bound is the trivial one at α = 0.
     """
     if alpha is None:
-        alpha = problem.constraints.zeros()
+        alpha = np.zeros(problem.constraints.dual_shape)
     return Certificate(lower=lower_bound(problem, alpha), upper=upper_bound(problem, w))

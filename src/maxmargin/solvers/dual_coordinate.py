@@ -47,6 +47,7 @@ class DualCoordinate:
     inner_fraction: float = 0.3
     max_inner: int = 30
     momentum: bool = True
+    n_threads: int = 1
     momentum_after: int = 4
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> DualState:
@@ -57,7 +58,7 @@ class DualCoordinate:
                 f"{type(constraints).__name__} has no compiled steps for {problem.regularizer!r}. "
                 "Write the constraints out with `.explicit()` first."
             )
-        alpha = constraints.zeros() if warm is None else constraints.feasible(warm)
+        alpha = np.zeros(constraints.dual_shape) if warm is None else constraints.feasible(warm)
         v = np.zeros(problem.n_weights) if warm is None else constraints.combine(alpha)
         linear = 0.0 if warm is None else constraints.linear(alpha)
         order = np.arange(constraints.n_examples, dtype=np.int32)

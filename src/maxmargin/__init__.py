@@ -1,0 +1,58 @@
+"""maxmargin: one dual solver for every max-margin problem, and a certificate with every answer.
+
+Names are imported when first used, so that ``import maxmargin`` is fast and compiles nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import checks as checks
+    from . import constraints as constraints
+    from . import models as models
+    from . import regularizers as regularizers
+    from . import solvers as solvers
+    from .estimators import LinearSVC as LinearSVC
+    from .estimators import LinearSVR as LinearSVR
+    from .estimators import RankingSVM as RankingSVM
+    from .estimators import path as path
+    from .persistence import load as load
+    from .problem import Certificate as Certificate
+    from .problem import Problem as Problem
+    from .problem import Rows as Rows
+    from .problem import Solution as Solution
+    from .solvers import certify as certify
+    from .solvers import solve as solve
+
+_MODULES = ("checks", "constraints", "models", "regularizers", "solvers")
+_NAMES = {
+    "LinearSVC": "estimators",
+    "LinearSVR": "estimators",
+    "RankingSVM": "estimators",
+    "path": "estimators",
+    "load": "persistence",
+    "Certificate": "problem",
+    "Problem": "problem",
+    "Rows": "problem",
+    "Solution": "problem",
+    "certify": "solvers",
+    "solve": "solvers",
+}
+
+__all__ = ["__version__", *_MODULES, *_NAMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _NAMES:
+        return getattr(import_module(f".{_NAMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

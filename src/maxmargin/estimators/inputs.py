@@ -1,0 +1,121 @@
+"""Checks of what users hand in. Every error says what was given, what is needed and what to do."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+
+def check_matrix(estimator: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> Any:
+    """X (and y) in a form the kernels read: C order or CSR, float32 or float64, finite.
+
+    float32 and float64 are kept as they are, without a copy; small integers become float32.
+    """
+    options = {
+        "accept_sparse": "csr",
+        "accept_large_sparse": True,
+        "dtype": [np.float32] if _fits_float32(X) else [np.float64, np.float32],
+        "order": "C",
+        "ensure_all_finite": False,
+        "reset": reset,
+        **options,
+    }
+    if y is None:
+        X = validate_data(estimator, X, **options)
+    else:
+        X, y = validate_data(estimator, X, y, **options)
+    _check_finite(X)
+    return X if y is None else (X, y)
+
+
+def _fits_float32(X: Any) -> bool:
+    """Integers and booleans that float32 holds exactly."""
+    dtype = getattr(X, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "bui" and dtype.itemsize <= 2
+
+
+def _check_finite(X: Any) -> None:
+    values = X.data if sp.issparse(X) else X
+    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values.reshape(-1)))
+    if bad.size == 0:
+        return
+    at = int(bad[0])
+    if sp.issparse(X):
+        row, column = int(np.searchsorted(X.indptr, at, side="right")) - 1, int(X.indices[at])
+    else:
+        row, column = divmod(at, X.shape[1])
+    value = values.reshape(-1)[at]
+    kind = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise ValueError(
+        f"X contains {kind} at row {row}, column {column} ({bad.size} such values in all). "
+        "Fill in or drop missing values first, for example with sklearn.impute.SimpleImputer."
+    )
+
+
+def check_labels(y: Any) -> None:
+    """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
+    values = y if isinstance(y, list | tuple) else getattr(y, "tolist", lambda: [])()
+    if not isinstance(values, list | tuple) or (hasattr(y, "dtype") and y.dtype != object):
+        return
+    text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
+    other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
+    if text is not None and other is not None:
+        raise ValueError(
+            f"y mixes text and other labels: y[{text}] is {values[text]!r}, y[{other}] is {values[other]!r}. "
+            "Make them all strings or all numbers."
+        )
+
+
+def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """A finite number above zero (or not below it)."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+    if value < 0 or (value == 0 and not zero):
+        raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {value!r}.")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
+    return value
+
+
+def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Sample weights as float64, not negative, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        at = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight must not be negative; sample_weight[{at}] is {weights[at]:g}.")
+    if not weights.any():
+        raise ValueError("All sample weights are zero: no example is left to learn from.")
+    return weights
+
+
+def check_memory(memory: Any) -> int | None:
+    """Bytes, as a number or as text such as '512MB'."""
+    if memory is None:
+        return None
+    text = str(memory).strip().upper().removesuffix("B").removesuffix("I")
+    factor = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
+    try:
+        return int(check_positive("memory", float(text[:-1] if factor > 1 else text)) * factor)
+    except ValueError:
+        raise ValueError(f"memory must be a number of bytes or a size such as '512MB', got {memory!r}.") from None
+
+
+def check_threads(n_jobs: Any) -> int:
+    """n_jobs as a number of threads, by joblib's conventions (None is 1, −1 is all cores)."""
+    from joblib import effective_n_jobs
+
+    return max(1, effective_n_jobs(n_jobs))

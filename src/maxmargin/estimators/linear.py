@@ -1,0 +1,186 @@
+"""What the linear estimators share: settings, one way from data to a certified solution, and save."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .. import persistence
+from ..data.arrays import as_rows
+from ..problem import Certificate, Problem, Record, Rows, Solution
+from ..protocols import Constraints, Regularizer
+from ..regularizers import L2, Blocks
+from ..solvers import certify, choose, solve
+from ..solvers.progress import ProgressLine
+from . import inputs
+
+
+class LinearEstimator(BaseEstimator):
+    """Base of the linear estimators. Subclasses turn (X, y) into constraints and weights into attributes."""
+
+    certificate_: Certificate
+    history_: list[Record]
+    n_features_in_: int
+    _alpha: np.ndarray
+
+    def _bias(self) -> float:
+        if not self.fit_intercept:
+            return 0.0
+        return inputs.check_positive("intercept_scaling", self.intercept_scaling)
+
+    def _rows(self, X: Any) -> Rows:
+        return as_rows(X, bias=self._bias())
+
+    def _budget(self, weights: np.ndarray | None) -> np.ndarray:
+        """C_i for every example, or one C for all."""
+        C = inputs.check_positive("C", self.C)
+        return np.array([C]) if weights is None else C * weights
+
+    def _regularizer(self, n_features: int, n_classes: int = 1) -> Regularizer:
+        """The user's regularizer for the features, l2 for the intercept, the same for every class.
+
+        Weights of several classes are stored feature by feature (see ``constraints.classes``).
+        """
+        features = L2() if self.regularizer is None else self.regularizer
+        missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(features, m)]
+        if missing:
+            raise ValueError(
+                f"regularizer must have the methods of maxmargin.protocols.Regularizer; {features!r} lacks "
+                f"{', '.join(missing)}. Ready-made ones are in maxmargin.regularizers."
+            )
+        if self.regularizer is None:
+            return features
+        parts = []
+        for k in range(n_classes):
+            parts.append((np.arange(n_features) * n_classes + k, features))
+            if self.fit_intercept:
+                parts.append((np.array([n_features * n_classes + k]), L2()))
+        return features if len(parts) == 1 else Blocks(parts)
+
+    def _check_settings(self) -> None:
+        inputs.check_positive("tol", self.tol)
+        if not isinstance(self.max_passes, int | np.integer) or self.max_passes < 1:
+            raise ValueError(f"max_passes must be a whole number of at least 1, got {self.max_passes!r}.")
+
+    def _warm(self, shape: tuple[int, ...]) -> np.ndarray | None:
+        """The last dual variables, scaled to the new C, if they belong to a problem of this shape."""
+        alpha = getattr(self, "_alpha", None)
+        if not self.warm_start or alpha is None or alpha.shape != shape:
+            return None
+        return alpha * (self.C / self._fitted_C)
+
+    def _solve(
+        self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Callable[[Record], object], ...] = ()
+    ) -> Solution:
+        solver = choose(
+            problem,
+            self.solver,
+            seed=self.random_state,
+            threads=inputs.check_threads(self.n_jobs),
+            memory=inputs.check_memory(self.memory),
+        )
+        settings = {"tol": self.tol, "max_passes": self.max_passes, "warm": warm}
+        if not self.verbose:
+            return solve(problem, solver, **settings, callbacks=callbacks)
+        with ProgressLine(type(self).__name__, self.tol) as line:
+            return solve(problem, solver, **settings, callbacks=(*callbacks, line))
+
+    def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:
+        """Attributes that every fit leaves behind, and a warning where the goal was missed."""
+        self._alpha = alpha
+        self._fitted_C = float(self.C)
+        self.certificate_ = _total([s.certificate for s in solutions])
+        self.history_ = [record for s in solutions for record in s.history]
+        self.n_passes_ = max(len(s.history) for s in solutions)
+        if not all(s.converged for s in solutions):
+            interrupted = any(s.interrupted for s in solutions)
+            reason = "was interrupted" if interrupted else f"stopped after max_passes={self.max_passes} passes"
+            warnings.warn(
+                f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
+                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
+                "raise max_passes, or scale the features to a similar range.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _flat_weights(self) -> np.ndarray:
+        """coef_ and intercept_ as the solver's weight vector, one column per class."""
+        coef = np.atleast_2d(self.coef_)
+        if not self.fit_intercept:
+            return coef.T.ravel()
+        intercept = np.atleast_1d(self.intercept_) / self._bias()
+        return np.vstack([coef.T, intercept]).ravel()
+
+    def _split_weights(self, w: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """(coef, intercept) with shapes (n_classes, n_features) and (n_classes,)."""
+        table = w.reshape(-1, n_classes)
+        if not self.fit_intercept:
+            return np.ascontiguousarray(table.T), np.zeros(n_classes)
+        return np.ascontiguousarray(table[:-1].T), table[-1] * self._bias()
+
+    def _certify(self, problem: Problem, w: np.ndarray, alpha: np.ndarray | None) -> Certificate:
+        """Bounds from nothing; dual variables that do not fit the data are left out (a lower bound at zero)."""
+        if alpha is not None and alpha.shape != problem.constraints.dual_shape:
+            alpha = None
+        return certify(problem, w, alpha)
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Examples whose dual variables are not zero: the rest could be dropped without changing the solution."""
+        check_is_fitted(self)
+        return np.flatnonzero(np.any(np.atleast_2d(self.dual_coef_) != 0.0, axis=0))
+
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
+        check_is_fitted(self)
+        persistence.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _total(certificates: list[Certificate]) -> Certificate:
+    """Independent problems solved side by side are one problem: their bounds add up."""
+    return Certificate(
+        lower=sum(c.lower for c in certificates),
+        upper=sum(c.upper for c in certificates),
+        exact=all(c.exact for c in certificates),
+    )
+
+
+def solve_side_by_side(tasks: list[Callable[[Callable[[Record], object]], Solution]], threads: int) -> list[Solution]:
+    """Independent solves on several threads (kernels release the GIL). Ctrl-C ends all of them in good order.
+
+    Each task is given a callback that asks it to stop once an interrupt has been seen.
+    """
+    stop = threading.Event()
+
+    def asked_to_stop(_: Record) -> bool:
+        return stop.is_set()
+
+    def run(task: Callable[[Callable[[Record], object]], Solution]) -> Solution:
+        solution = task(asked_to_stop)
+        if solution.interrupted:
+            stop.set()
+        return solution
+
+    if threads == 1:
+        return [run(task) for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(run, task) for task in tasks]
+        try:
+            return [f.result() for f in futures]
+        except KeyboardInterrupt:
+            stop.set()
+            return [f.result() for f in futures]

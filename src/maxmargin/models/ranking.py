@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..constraints import Scalar
+from ..kernels import pairs
+from ..problem import Rows
+
+_MOST_PAIRS = 500_000_000
+
+
+def by_group(grade: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Examples sorted by group and grade, and where each group begins."""
+    order = np.lexsort((grade, group)).astype(np.int64)
+    changes = np.flatnonzero(np.diff(group[order])) + 1
+    return order, np.concatenate([[0], changes, [group.size]]).astype(np.int64)
+
+
+def ranking(
+    rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray, *, squared: bool = False
+) -> Scalar:
+    """w·x_a ≥ w·x_b + 1 − ξ_ab for all a, b of one group with grade_a > grade_b.
+
+    Pairs are two row numbers each; their difference vectors are never formed.
+    """
+    order, start = by_group(grade, group)
+    n_pairs = pairs.count_pairs(order, start, grade)
+    if n_pairs == 0:
+        raise ValueError("No group has two examples of different grade: there is nothing to rank.")
+    if n_pairs > _MOST_PAIRS:
+        raise ValueError(
+            f"The groups make {n_pairs:,} pairs, more than {_MOST_PAIRS:,}. Give smaller groups, "
+            "or keep a sample of the examples of each grade."
+        )
+    first = np.empty(n_pairs, np.int32)
+    second = np.empty(n_pairs, np.int32)
+    pairs.list_pairs(order, start, grade, first, second)
+    one = np.ones(1, np.int8)
+    return Scalar(replace(rows, first=first, second=second), one, one, budget, squared=squared)
