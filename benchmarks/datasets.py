@@ -67,7 +67,9 @@ def news20_binary() -> Examples:
 def _libsvm(name: str, n_features: int) -> Examples:
     with gzip.open(folder() / f"{name}.libsvm.gz") as file:
         X, y = load_svmlight_file(io.BytesIO(file.read()), n_features=n_features)
-    return sp.csr_matrix(X, dtype=np.float32), _signs(y > 0)
+    # The reader gives 64-bit indices; 32 bits are what SciPy itself would choose at this size.
+    parts = (X.data.astype(np.float32), X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return sp.csr_matrix(parts, shape=X.shape), _signs(y > 0)
 
 
 def a9a() -> Examples:

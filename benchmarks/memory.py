@@ -10,6 +10,7 @@ import json
 import resource
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,8 +51,13 @@ def _main(name: str, rows: str, C: str, tol: str) -> None:
     problem = next(p for p in PROBLEMS if p.name == name)
     share = float(rows)
     instance = Instance.of(replace(problem, rows=None if share == 1 else share))
-    # Imports and compiled kernels are not the fit's memory: a fit on a slice brings them in first.
-    MaxMargin(Instance.of(replace(problem, rows=500)))
+    # Imports and compiled kernels are not the fit's memory: a slice brings them in first, by every solver
+    # that takes the problem, since a slice may be given to another one than the whole.
+    tiny = Instance.of(replace(problem, rows=500))
+    for name in ("dual_coordinate", "interior_point"):
+        with suppress(ValueError):
+            warm = MaxMargin(tiny, solver=name, warm_up=False)
+            warm.fit(warm.prepare(float(C), float(tol)))
     solver = MaxMargin(instance, warm_up=False)
     before = _resident_peak(reset=True)
     estimator = solver.fit(solver.prepare(float(C), float(tol)))

@@ -17,9 +17,10 @@ MANY_PASSES = 1_000_000
 class MaxMargin:
     """LinearSVC or LinearSVR bound to a problem's data."""
 
-    def __init__(self, instance: Instance, n_jobs: int = 1, warm_up: bool = True):
+    def __init__(self, instance: Instance, n_jobs: int = 1, solver: str = "auto", warm_up: bool = True):
         self.instance = instance
         self.n_jobs = n_jobs
+        self.solver = solver
         self.name = "maxmargin" if n_jobs == 1 else f"maxmargin, {n_jobs} threads"
         if warm_up:
             # One pass over the whole data loads (or compiles) exactly the kernels that this shape and type
@@ -31,6 +32,7 @@ class MaxMargin:
         settings = {
             "fit_intercept": what.intercept,
             "n_jobs": self.n_jobs,
+            "solver": self.solver,
             "random_state": 0,
             "max_passes": MANY_PASSES,
         } | settings
@@ -54,12 +56,14 @@ class MaxMargin:
         if self.instance.problem.intercept:
             W = np.column_stack([W, np.atleast_1d(estimator.intercept_)])
         bounds = estimator.certificate_
+        # One-vs-rest solves one problem per class: their passes, one after another, are no single story.
+        single = self.instance.problem.task != "ovr"
         return Outcome(
             W,
-            passes=len(estimator.history_),
+            passes=int(estimator.n_passes_),
             lower=float(bounds.lower),
             upper=float(bounds.upper),
-            history=_checkpoints(estimator.history_),
+            history=_checkpoints(estimator.history_) if single else [],
         )
 
 

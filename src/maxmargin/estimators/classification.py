@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..constraints import Classes
 from ..models import binary, multiclass
 from ..problem import Certificate, Problem, Solution
 from . import inputs
-from .linear import LinearEstimator, solve_side_by_side
+from .linear import LinearEstimator, solve_side_by_side, total
 
 
 class LinearSVC(ClassifierMixin, LinearEstimator):
@@ -131,17 +132,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             )
         problems = self._problems(X, label, sample_weight)
         warm = self._warm(self._dual_shape(problems))
-        if len(problems) == 1:
-            solutions = [self._solve_one(problems[0], warm)]
-            alpha = solutions[0].alpha
-        else:
-            tasks = [
-                lambda stop, p=p, k=k: self._solve(p, None if warm is None else warm[k], (stop,))
-                for k, p in enumerate(problems)
-            ]
-            threads = inputs.check_threads(self.n_jobs)
-            solutions = solve_side_by_side(tasks, threads)
-            alpha = np.stack([s.alpha for s in solutions])
+        with self._progress() as callbacks:
+            if len(problems) == 1:
+                solutions = [self._solve_one(problems[0], warm, callbacks)]
+                alpha = solutions[0].alpha
+            else:
+                solutions = self._solve_one_vs_rest(problems, warm, callbacks)
+                alpha = np.stack([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
         self._label = label.astype(np.int32)
         self._keep(solutions, alpha)
@@ -199,12 +196,22 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         shape = problems[0].constraints.dual_shape
         return shape if len(problems) == 1 else (len(problems), *shape)
 
-    def _solve_one(self, problem: Problem, warm: np.ndarray | None) -> Solution:
+    def _solve_one_vs_rest(
+        self, problems: list[Problem], warm: np.ndarray | None, callbacks: tuple[Any, ...]
+    ) -> list[Solution]:
+        """One problem per class: classes share the threads, each is solved on one."""
+
+        def task(k: int) -> Any:
+            return lambda stop: self._solve(problems[k], None if warm is None else warm[k], (*callbacks, stop), 1)
+
+        return solve_side_by_side([task(k) for k in range(len(problems))], inputs.check_threads(self.n_jobs))
+
+    def _solve_one(self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...]) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         constraints = problem.constraints
         if isinstance(constraints, Classes) and not constraints.supports(_kind(problem)):
-            return _solve_written_out(self._solve, problem, constraints, warm)
-        return self._solve(problem, warm)
+            return _solve_written_out(self._solve, problem, constraints, warm, callbacks)
+        return self._solve(problem, warm, callbacks)
 
     def _set_weights(self, weights: list[np.ndarray]) -> None:
         if self._is_joint():
@@ -240,8 +247,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self._is_joint() or len(problems) == 1:
             return self._certify(problems[0], self._flat_weights(), self._alpha)
         table = self._flat_weights().reshape(-1, len(problems))
-        certificates = [self._certify(p, table[:, k].copy(), self._alpha[k]) for k, p in enumerate(problems)]
-        return Certificate(sum(c.lower for c in certificates), sum(c.upper for c in certificates))
+        return total([self._certify(p, table[:, k].copy(), self._alpha[k]) for k, p in enumerate(problems)])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
@@ -268,13 +274,13 @@ def _kind(problem: Problem) -> Any:
     return regularizer.shape(problem.n_weights).kind
 
 
-def _solve_written_out(solve: Any, problem: Problem, constraints: Classes, warm: np.ndarray | None) -> Solution:
+def _solve_written_out(
+    solve: Any, problem: Problem, constraints: Classes, warm: np.ndarray | None, callbacks: tuple[Any, ...]
+) -> Solution:
     """Solve over explicit rows, and carry the dual variables back to the shape of the classes."""
-    from dataclasses import replace
-
     rivals = constraints.rivals_of()
     explicit = Problem(constraints.explicit(), problem.regularizer)
-    solution = solve(explicit, None if warm is None else warm.ravel()[rivals])
+    solution = solve(explicit, None if warm is None else warm.ravel()[rivals], callbacks)
     alpha = np.zeros(constraints.dual_shape)
     alpha.ravel()[rivals] = solution.alpha
     return replace(solution, alpha=alpha)

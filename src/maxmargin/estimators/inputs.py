@@ -10,8 +10,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 
-def check_matrix(estimator: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> Any:
-    """X (and y) in a form the kernels read: C order or CSR, float32 or float64, finite.
+_NO_LABELS = "no labels"
+
+
+def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **options: Any) -> Any:
+    """X (and y, if given) in a form the kernels read: C order or CSR, float32 or float64, finite.
 
     float32 and float64 are kept as they are, without a copy; small integers become float32.
     """
@@ -24,12 +27,15 @@ def check_matrix(estimator: Any, X: Any, y: Any = None, *, reset: bool, **option
         "reset": reset,
         **options,
     }
-    if y is None:
+    if isinstance(y, str) and y == _NO_LABELS:
         X = validate_data(estimator, X, **options)
-    else:
-        X, y = validate_data(estimator, X, y, **options)
+        _check_finite(X)
+        return X
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    X, y = validate_data(estimator, X, y, **options)
     _check_finite(X)
-    return X if y is None else (X, y)
+    return X, y
 
 
 def _fits_float32(X: Any) -> bool:

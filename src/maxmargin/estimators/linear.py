@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
 from collections.abc import Callable
@@ -76,27 +77,35 @@ class LinearEstimator(BaseEstimator):
             return None
         return alpha * (self.C / self._fitted_C)
 
+    def _progress(self) -> Any:
+        """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
+        if not self.verbose:
+            return contextlib.nullcontext(())
+        return ProgressLine.as_callbacks(type(self).__name__, self.tol)
+
     def _solve(
-        self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Callable[[Record], object], ...] = ()
+        self,
+        problem: Problem,
+        warm: np.ndarray | None,
+        callbacks: tuple[Callable[[Record], object], ...] = (),
+        threads: int | None = None,
     ) -> Solution:
         solver = choose(
             problem,
             self.solver,
             seed=self.random_state,
-            threads=inputs.check_threads(self.n_jobs),
+            threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
             memory=inputs.check_memory(self.memory),
         )
-        settings = {"tol": self.tol, "max_passes": self.max_passes, "warm": warm}
-        if not self.verbose:
-            return solve(problem, solver, **settings, callbacks=callbacks)
-        with ProgressLine(type(self).__name__, self.tol) as line:
-            return solve(problem, solver, **settings, callbacks=(*callbacks, line))
+        return solve(
+            problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks
+        )
 
     def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:
         """Attributes that every fit leaves behind, and a warning where the goal was missed."""
         self._alpha = alpha
         self._fitted_C = float(self.C)
-        self.certificate_ = _total([s.certificate for s in solutions])
+        self.certificate_ = total([s.certificate for s in solutions])
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
         if not all(s.converged for s in solutions):
@@ -148,7 +157,7 @@ class LinearEstimator(BaseEstimator):
         return tags
 
 
-def _total(certificates: list[Certificate]) -> Certificate:
+def total(certificates: list[Certificate]) -> Certificate:
     """Independent problems solved side by side are one problem: their bounds add up."""
     return Certificate(
         lower=sum(c.lower for c in certificates),

@@ -77,7 +77,8 @@ class RankingSVM(LinearEstimator):
         self._check_settings()
         X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
         problem = self._problem(X, y, groups)
-        solution = self._solve(problem, self._warm(problem.constraints.dual_shape))
+        with self._progress() as callbacks:
+            solution = self._solve(problem, self._warm(problem.constraints.dual_shape), callbacks)
         self.coef_ = solution.weights
         rows = problem.constraints.rows
         self._example_coef = np.bincount(rows.first, solution.alpha, minlength=X.shape[0]) - np.bincount(

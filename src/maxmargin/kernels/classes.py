@@ -134,7 +134,8 @@ def _to_simplex(values, without, total):
             if values[k] > shift:
                 kept += 1
                 mass += values[k]
-        if kept == inside or kept == 0:
+        # In exact arithmetic the number never grows; rounding must not make this loop go back and forth.
+        if kept >= inside or kept == 0:
             break
         inside = kept
         shift = (mass - total) / inside

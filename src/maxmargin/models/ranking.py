@@ -28,7 +28,10 @@ def ranking(
     order, start = by_group(grade, group)
     n_pairs = pairs.count_pairs(order, start, grade)
     if n_pairs == 0:
-        raise ValueError("No group has two examples of different grade: there is nothing to rank.")
+        raise ValueError(
+            f"No group has two examples of different grade, so there is nothing to rank (n_samples = {grade.size}, "
+            f"n_groups = {start.size - 1}). Check that y holds grades and that groups are not single rows."
+        )
     if n_pairs > _MOST_PAIRS:
         raise ValueError(
             f"The groups make {n_pairs:,} pairs, more than {_MOST_PAIRS:,}. Give smaller groups, "

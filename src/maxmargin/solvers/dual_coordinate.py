@@ -20,7 +20,8 @@ import numpy as np
 from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import Constraints
-from ..regularizers.shape import refresh, weights_of
+from ..regularizers.shape import Shape, refresh, weights_of
+from . import parallel
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ class DualCoordinate:
     max_inner : int
         At most so many passes over the active set before the next full one.
     momentum : bool
+        Needs a second copy of the dual variables.
+    n_threads : int
+        Threads for one sweep (see ``solvers.parallel``); used where the sweep is long enough.
     momentum_after : int
         Passes before momentum begins: early on, plain steps are as good and cheaper.
     """
@@ -64,6 +68,7 @@ class DualCoordinate:
         order = np.arange(constraints.n_examples, dtype=np.int32)
         return DualState(
             alpha=alpha,
+            shape=shape,
             map=shape.bind(v),
             linear=linear,
             norms=np.full(len(constraints.rows), -1.0, np.float32),
@@ -88,16 +93,7 @@ class DualCoordinate:
             state.order[:] = np.arange(state.order.size)
             state.active = state.order.size
         state.visited = state.active
-        state.active, state.seen, change = constraints.sweep(
-            state.alpha,
-            state.map,
-            state.norms,
-            state.order,
-            state.active,
-            self._block(problem),
-            int(state.rng.integers(1, 2**63)),
-        )
-        state.linear += change
+        self._sweep(problem, state)
         state.passes += 1
         state.inner = 0 if full else state.inner + 1
         before, state.lower = state.lower, state.linear - problem.regularizer.conjugate(state.map.v)
@@ -109,6 +105,19 @@ class DualCoordinate:
         seen = max(state.seen, 0.0)
         state.estimate = seen / max(abs(state.lower + seen), 1e-300) if full else np.inf
         return state
+
+    def _sweep(self, problem: Problem, state: DualState) -> None:
+        """Coordinate steps over the active examples, on as many threads as pay."""
+        block = self.block or (64 if problem.constraints.rows.indices.size else 1)
+        n_rounds = parallel.rounds(problem, state, self.n_threads)
+        if n_rounds:
+            parallel.sweep(problem, state.shape, state, block, self.n_threads, n_rounds)
+            return
+        seed = int(state.rng.integers(1, 2**63))
+        state.active, state.seen, change = problem.constraints.sweep(
+            state.alpha, state.map, state.norms, state.order, state.active, block, seed
+        )
+        state.linear += change
 
     def _extrapolate(self, constraints: Constraints, state: DualState) -> None:
         """Move α and v on along their last change. v is linear in α, so it goes as a whole vector.
@@ -130,17 +139,13 @@ class DualCoordinate:
             state.alpha, state.previous, momentum, state.map, state.order, state.active, state.visited
         )
 
-    def _block(self, problem: Problem) -> int:
-        if self.block is not None:
-            return self.block
-        return 64 if problem.constraints.rows.indices.size else 1
-
 
 @dataclass
 class DualState:
     """Where the ascent stands. Changed in place: α may be larger than anyone wants to copy."""
 
     alpha: np.ndarray
+    shape: Shape
     map: WeightMap
     linear: float
     norms: np.ndarray

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from ..problem import Record
@@ -22,6 +24,13 @@ class ProgressLine:
         self.title = title
         self.tol = tol
         self._status: Any = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def as_callbacks(cls, title: str, tol: float) -> Iterator[tuple[ProgressLine]]:
+        """The line as the tuple of callbacks that ``solve`` takes."""
+        with cls(title, tol) as line:
+            yield (line,)
 
     def __enter__(self) -> ProgressLine:
         from rich.console import Console

@@ -73,7 +73,8 @@ class ProximalPoint:
         regularizer = problem.regularizer.around(w.copy(), state.l2)  # type: ignore[attr-defined]
         state.centred = replace(problem, regularizer=regularizer)
         inner = state.inner
-        inner.map = regularizer.shape(problem.n_weights).bind(inner.map.v)
+        inner.shape = regularizer.shape(problem.n_weights)
+        inner.map = inner.shape.bind(inner.map.v)
         inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
         inner.norms.fill(-1.0)
         # Everything may move again around the new centre, and old momentum points elsewhere.

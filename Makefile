@@ -1,0 +1,80 @@
+# Needs make and Python 3.11 or later with pip. Everything is installed into .venv and nowhere else.
+
+PYTHON ?= python3
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SOURCES := pyproject.toml $(shell find src -name '*.py')
+
+# Tests on real data run where the data is; elsewhere they are deselected. The parallel runner does not count those.
+SELECT := $(if $(MAXMARGIN_DATA),,-m "not realdata")
+REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were deselected:" && \
+    $(BIN)/pytest --collect-only -q $(SELECT) | tail -n 1
+
+.PHONY: help demo test bench docs clean need-data
+
+help:
+	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
+	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
+	@echo "make bench   time against LIBLINEAR and scikit-learn (needs MAXMARGIN_DATA; long)"
+	@echo "make docs    the API and the mathematics as HTML in docs/_build"
+	@echo "make clean   remove .venv and everything that was built"
+	@echo
+	@echo "With another interpreter: make demo PYTHON=python3.12"
+
+demo: $(VENV)/.for-demo
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.for-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2 --dist loadfile $(SELECT)
+	@$(if $(MAXMARGIN_DATA),,$(REPORT_DESELECTED))
+
+bench: need-data $(VENV)/.for-bench
+	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/report.py
+
+docs: $(VENV)/.for-docs
+	$(BIN)/python docs/build.py
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+need-data:
+	@test -n "$(MAXMARGIN_DATA)" || { \
+	    echo "The benchmark reads real data sets from the folder named by MAXMARGIN_DATA, which is not set." >&2; \
+	    echo "Set it and try again: make bench MAXMARGIN_DATA=path/to/folder" >&2; \
+	    echo "(benchmarks/datasets.py says which files it looks for. make demo needs none of them.)" >&2; \
+	    exit 1; }
+
+# What each target needs installed. The stamps remember it; a change of the source or of pyproject.toml undoes them.
+# Tests want an editable install and the others a real one, so each kind cancels the stamps of the other.
+
+$(VENV)/.for-demo: EXTRA := plots
+$(VENV)/.for-bench: EXTRA := bench
+$(VENV)/.for-docs: EXTRA := docs
+AS_USERS := $(addprefix $(VENV)/.for-,demo bench docs)
+
+$(AS_USERS): $(SOURCES) | $(VENV)/.created
+	@echo "Installing maxmargin[$(EXTRA)] into $(VENV) ..."
+	@$(INSTALL) '.[$(EXTRA)]'
+	@rm -f $(VENV)/.for-test
+	@touch $@
+
+$(VENV)/.for-test: pyproject.toml | $(VENV)/.created
+	@echo "Installing maxmargin[test] into $(VENV), editable ..."
+	@$(INSTALL) -e '.[test]'
+	@rm -f $(AS_USERS)
+	@touch $@
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("maxmargin needs Python 3.11 or later, and \
+	$(PYTHON) is Python " + sys.version.split()[0] + ". Name a newer one, as in: make demo PYTHON=python3.12")'
+	@echo "Creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..problem import Record
+
+_LOWER, _UPPER = "#1b6ca8", "#c8553d"
+
+
+def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
+    """Draw how the two bounds closed in on the optimum, and the relative gap between them.
+
+    Seconds run along the bottom of both panels, passes along the top. One-vs-rest problems are drawn as the one
+    problem they add up to.
+
+    Parameters
+    ----------
+    estimator_or_history : fitted estimator, or list of Record
+        Something with ``history_``, or such a history itself.
+    ax : pair of matplotlib Axes or None
+        Where to draw the bounds and the gap; a new figure by default.
+
+    Returns
+    -------
+    pair of Axes
+        The panel of the bounds and that of the gap.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC
+    >>> bounds, gap = convergence(LinearSVC(random_state=0).fit(*load_iris(return_X_y=True)))
+    >>> gap.get_yscale()
+    'log'
+    """
+    runs = _runs(getattr(estimator_or_history, "history_", estimator_or_history))
+    seconds, lower, upper = (_total(runs, name) for name in ("seconds", "lower", "upper"))
+    # A lower bound stays true for ever: the best so far is what is known.
+    lower = np.maximum.accumulate(lower)
+    known = np.isfinite(upper)
+    bounds, gap = _panels(ax)
+
+    bounds.step(seconds[known], upper[known], where="post", color=_UPPER, label="upper bound: reached")
+    bounds.step(seconds, lower, where="post", color=_LOWER, label="lower bound: none can be below")
+    bounds.fill_between(seconds[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
+    bounds.set_ylabel("objective")
+    bounds.legend(frameon=False, loc="best")
+
+    relative = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
+    drawn = relative > 0.0
+    gap.step(seconds[known][drawn], relative[drawn], where="post", color="0.2")
+    gap.set_yscale("log")
+    gap.set_ylabel("relative gap")
+    gap.grid(axis="y", color="0.92")
+    for panel in (bounds, gap):
+        panel.set_xlim(0.0, seconds[-1])
+        panel.set_xlabel("seconds")
+        panel.spines["right"].set_visible(False)
+        _passes_on_top(panel, seconds)
+    return bounds, gap
+
+
+def _runs(history: Sequence[Record]) -> list[Sequence[Record]]:
+    """The history of each problem: they stand one after another, each beginning with pass 1."""
+    if not len(history):
+        raise ValueError("The history is empty: there is no pass to draw.")
+    starts = [i for i, record in enumerate(history) if record.number == 1]
+    return [history[a:b] for a, b in pairwise([*starts, len(history)])]
+
+
+def _total(runs: list[Sequence[Record]], name: str) -> np.ndarray:
+    """Sum over the problems at every pass; one that has ended keeps its last value."""
+    longest = max(len(run) for run in runs)
+    values = [np.array([getattr(record, name) for record in run], dtype=np.float64) for run in runs]
+    return np.sum([np.pad(v, (0, longest - v.size), mode="edge") for v in values], axis=0)
+
+
+def _panels(ax: Any) -> tuple[Any, Any]:
+    if ax is None:
+        from matplotlib import pyplot
+
+        return tuple(pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")[1])
+    panels = tuple(np.ravel(ax))
+    if len(panels) != 2:
+        raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {len(panels)}.")
+    return panels
+
+
+def _passes_on_top(panel: Any, seconds: np.ndarray) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    passes = np.arange(1, seconds.size + 1)
+    ticks = np.maximum(MaxNLocator(5, integer=True).tick_values(0, seconds.size), 1).astype(int)
+    ticks = ticks[ticks <= seconds.size]
+    top = panel.twiny()
+    top.set_xlim(panel.get_xlim())
+    top.set_xticks(np.interp(ticks, passes, seconds), [str(t) for t in ticks])
+    top.set_xlabel("passes")
+    top.spines["right"].set_visible(False)
