@@ -27,9 +27,9 @@ from sklearn.model_selection import train_test_split
 import maxmargin as mm
 from maxmargin import plots
 
-C, TOL = 1.0, 1e-5
+C, TOL = 0.1, 1e-6
 PICTURE = Path("demo.png")
-console = Console(width=100, highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 def heading(text):
@@ -70,7 +70,8 @@ def draw(model, X, y):
     table = confusion_matrix(y, model.predict(X))
     right.suptitle(f"Test images: {np.trace(table)} of {table.sum()} right")
     panel = right.subplots()
-    panel.imshow(np.where(np.eye(10, dtype=bool), 0, table), cmap="Reds", vmin=0, vmax=8)
+    mistakes = np.ma.masked_where(np.eye(10, dtype=bool) | (table == 0), table)
+    panel.imshow(mistakes, cmap="Reds", vmin=0, vmax=8)
     for (i, j), count in np.ndenumerate(table):
         if count:
             panel.text(j, i, count, ha="center", va="center", fontsize=9, color="0.6" if i == j else "black")
@@ -92,17 +93,15 @@ def main():
     first = timed_fit(model, X_train, y_train)
     seconds = timed_fit(model, X_train, y_train)
     certificate = model.certificate_
-    console.print(f"{model.n_passes_} passes in {seconds:.2f} s (the very first fit took {first:.1f} s: it compiles).")
+    console.print(f"{model.n_passes_} passes in {seconds:.2f} s. (The first fit took {first:.1f} s: it compiles.)")
     console.print(f"""
-The training objective of these weights is      [bold]{certificate.upper:.5f}[/bold]
-No weights whatever can bring it below          [bold]{certificate.lower:.5f}[/bold]
-So the best possible weights would gain at most [bold]{100 * certificate.relative_gap:.5f} %[/bold]
-""")
-    again = model.certify(X_train, y_train)
-    console.print(
-        "This is a proof, not an estimate: both numbers can be recomputed from weights, dual variables and\n"
-        f"data without the solver. Doing so gives a relative gap of {again.relative_gap:.1e} (asked for: {TOL:.0e})."
-    )
+  The training objective of these weights is        [bold]{certificate.upper:.6f}[/bold]
+  No weights whatever can bring it below            [bold]{certificate.lower:.6f}[/bold]
+  So perfect weights would lower it by at most      [bold]{100 * certificate.relative_gap:.6f} %[/bold]
+
+This is a proof and not an estimate. Both numbers follow from weights, dual
+variables and data alone; computed again without the solver, the relative gap
+is {model.certify(X_train, y_train).relative_gap:.1e}. Asked for was {TOL:.0e}.""")
 
     heading("Beside scikit-learn")
     other = svm.LinearSVC(C=C, multi_class="crammer_singer", loss="hinge", max_iter=100_000, random_state=0)
@@ -119,12 +118,11 @@ So the best possible weights would gain at most [bold]{100 * certificate.relativ
         accuracy = fitted.score(X_test, y_test)
         table.add_row(name, f"{value:.5f}", f"at most {excess:.1e}", f"{took:.2f}", f"{100 * accuracy:.1f} %")
     console.print(table)
-    console.print(
-        "One problem, one objective (computed here in NumPy for both), scikit-learn at its own tolerance.\n"
-        "Both solve it well. The difference is that one of them can tell: the lower bound that came with\n"
-        "the certificate is what the other's weights are judged by here. (Timings of a problem this small\n"
-        "say little; for timings see the benchmark.)"
-    )
+    console.print("""
+One problem and one objective, computed for both in NumPy; scikit-learn at its
+own default tolerance. Both solve it well. But only one of them can tell: the
+middle column, for either, rests on the lower bound of our certificate.
+(A problem this small says little about speed; the benchmark does.)""")
 
     heading("Saving and loading")
     with tempfile.TemporaryDirectory() as folder:
@@ -132,22 +130,22 @@ So the best possible weights would gain at most [bold]{100 * certificate.relativ
         model.save(path)
         loaded = mm.load(path)
         same = np.array_equal(loaded.predict(X_test), model.predict(X_test))
-        console.print(
-            f"{path.name}: {path.stat().st_size / 1024:.0f} kB, numbers and text only, no code inside.\n"
-            f"Loaded again it gives {'the same' if same else 'DIFFERENT'} answers, and {loaded.certificate_}."
-        )
+        console.print(f"""{path.name}: {path.stat().st_size / 1024:.0f} kB of numbers and text, no code inside.
+Read back, it gives {"the same" if same else "DIFFERENT"} answers and the same certificate:
+{loaded.certificate_}""")
 
     draw(model, X_test, y_test)
-    heading(f"Picture: {PICTURE.resolve()}")
+    heading("Picture")
+    console.print(f"{PICTURE}: convergence, weights, mistakes.")
 
     heading("What to try next")
-    console.print(
-        "· LinearSVC(C=0.1) here: a smaller C often does better on test images; examples/path.py tries many\n"
-        "· tol=1e-8, to see how far a proof can go; tol=1e-2, to see how early one is available\n"
-        "· your own data: any matrix, dense or sparse, float32 or float64\n"
-        "· examples/regularizers.py: weights that may not be negative, that have a prior, that vanish in groups\n"
-        "· examples/ranking.py: learning an order instead of classes"
-    )
+    console.print("""\
+· tol=1e-9 above, to see how far a proof can go; tol=1e-2, how early it comes
+· examples/path.py: many values of C, each fit started from the one before
+· examples/regularizers.py: weights that may not be negative, that have a
+  prior, that vanish in whole groups
+· examples/ranking.py: an order to learn instead of classes
+· your own data: any matrix, dense or sparse, float32 or float64""")
 
 
 if __name__ == "__main__":

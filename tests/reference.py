@@ -49,6 +49,19 @@ def group_norm(X, loss, example, budget, *, groups, strength, l2=0.0):
     return Optimum(omega(w) + _hinge(X, loss, example, budget, w), w)
 
 
+def group_norm_and_l2(X, loss, example, budget, *, groups, strength, free):
+    """Σ_p strength ‖w^p‖ + ½ Σ w_j² over the weights j in ``free``, which belong to no group."""
+    d = X.shape[1]
+    square = np.zeros(d)
+    square[free] = 1.0
+    strength = np.broadcast_to(strength, len(groups)).astype(float)
+    w = _cone_program(
+        X, loss, example, budget, np.diag(square), np.zeros(d), np.full(d, -np.inf), groups, strength
+    )
+    omega = sum(s * np.linalg.norm(w[g]) for s, g in zip(strength, groups, strict=True)) + 0.5 * square @ w**2
+    return Optimum(omega + _hinge(X, loss, example, budget, w), w)
+
+
 def _hinge(X, loss, example, budget, w):
     slack = np.zeros(budget.size)
     np.maximum.at(slack, example, loss - X @ w)

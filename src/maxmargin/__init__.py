@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import checks as checks
-    from . import constraints as constraints
-    from . import models as models
-    from . import regularizers as regularizers
-    from . import solvers as solvers
-    from .estimators import LinearSVC as LinearSVC
-    from .estimators import LinearSVR as LinearSVR
-    from .estimators import RankingSVM as RankingSVM
-    from .estimators import path as path
-    from .persistence import load as load
-    from .problem import Certificate as Certificate
-    from .problem import Problem as Problem
-    from .problem import Rows as Rows
-    from .problem import Solution as Solution
-    from .solvers import certify as certify
-    from .solvers import solve as solve
+    from . import (
+        checks as checks,
+        constraints as constraints,
+        models as models,
+        regularizers as regularizers,
+        solvers as solvers,
+    )
+    from .estimators import (
+        LinearSVC as LinearSVC,
+        LinearSVR as LinearSVR,
+        RankingSVM as RankingSVM,
+        load as load,
+        path as path,
+    )
+    from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
+    from .solvers import certify as certify, solve as solve
 
 _MODULES = ("checks", "constraints", "models", "regularizers", "solvers")
 _NAMES = {
@@ -34,7 +34,7 @@ _NAMES = {
     "LinearSVR": "estimators",
     "RankingSVM": "estimators",
     "path": "estimators",
-    "load": "persistence",
+    "load": "estimators",
     "Certificate": "problem",
     "Problem": "problem",
     "Rows": "problem",

@@ -7,15 +7,14 @@ another format, a newer version, an unknown estimator, parameter or regularizer.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from . import regularizers
-
-if TYPE_CHECKING:
-    from .estimators.linear import LinearEstimator
+from .problem import Certificate, Record
 
 FORMAT = "maxmargin"
 VERSION = 1
@@ -28,29 +27,37 @@ _REGULARIZERS: dict[str, dict[str, str]] = {
     "GroupNorm": {"groups": "groups", "weights": "strength", "l2": "l2", "centre": "centre"},
 }
 
-# What a fitted estimator consists of besides its parameters.
-_FITTED: dict[str, tuple[str, ...]] = {
-    "LinearSVC": ("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C"),
-    "LinearSVR": ("coef_", "intercept_", "_alpha", "_fitted_C"),
-    "RankingSVM": ("coef_", "_alpha", "_example_coef", "_fitted_C"),
-}
+# Estimators that may stand in a file: their class, and what they consist of besides their parameters.
+_KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
 _ALWAYS = ("n_features_in_", "n_passes_")
 
+T = TypeVar("T", bound=type)
 
-def save(estimator: LinearEstimator, path: str | Path) -> None:
+
+def storable(*fitted: str) -> Callable[[T], T]:
+    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets."""
+
+    def register(cls: T) -> T:
+        _KNOWN[cls.__name__] = (cls, fitted)
+        return cls
+
+    return register
+
+
+def save(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator to ``path``."""
     from safetensors.numpy import save_file
 
     name = type(estimator).__name__
-    if name not in _FITTED:
-        raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_FITTED)}.")
+    if name not in _KNOWN:
+        raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     arrays: dict[str, np.ndarray] = {}
     params = dict(estimator.get_params(deep=False))
     if not (params.get("random_state") is None or isinstance(params["random_state"], int | np.integer)):
         params["random_state"] = None  # a generator's position is no part of the model
     if not isinstance(params["solver"], str):
         params["solver"] = "auto"  # likewise a solver object: it is needed for fitting only
-    fitted = {k: getattr(estimator, k) for k in (*_FITTED[name], *_ALWAYS)}
+    fitted = {k: getattr(estimator, k) for k in (*_KNOWN[name][1], *_ALWAYS)}
     if hasattr(estimator, "feature_names_in_"):
         fitted["feature_names_in_"] = estimator.feature_names_in_
     certificate = estimator.certificate_
@@ -64,15 +71,12 @@ def save(estimator: LinearEstimator, path: str | Path) -> None:
     save_file(arrays, str(path), metadata=metadata)
 
 
-def load(path: str | Path) -> LinearEstimator:
+def load(path: str | Path) -> Any:
     """Read an estimator that ``save`` wrote.
 
     Nothing in the file is executed: it holds numbers and text, and names only what this version knows.
     """
     from safetensors import SafetensorError, safe_open
-
-    from . import estimators
-    from .problem import Certificate, Record
 
     try:
         with safe_open(str(path), framework="numpy") as file:
@@ -89,8 +93,8 @@ def load(path: str | Path) -> LinearEstimator:
             "Load it with the release that wrote it, or train again."
         )
     name = metadata.get("estimator", "")
-    if name not in _FITTED:
-        raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_FITTED)}.")
+    if name not in _KNOWN:
+        raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
     try:
         header = json.loads(metadata["header"])
         params = _decode(header["params"], arrays)
@@ -99,11 +103,11 @@ def load(path: str | Path) -> LinearEstimator:
         history = [Record(*values) for values in header["history"]]
     except (KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
-    cls = getattr(estimators, name)
-    unknown = set(params) - set(cls._get_param_names())
+    cls, attributes = _KNOWN[name]
+    unknown = set(params) - set(cls._get_param_names())  # type: ignore[attr-defined]
     if unknown:
         raise ValueError(f"{path} has parameters that this release's {name} does not know: {sorted(unknown)}.")
-    unknown = set(fitted) - {*_FITTED[name], *_ALWAYS, "feature_names_in_"}
+    unknown = set(fitted) - {*attributes, *_ALWAYS, "feature_names_in_"}
     if unknown:
         raise ValueError(f"{path} has attributes that this release's {name} does not know: {sorted(unknown)}.")
     estimator = cls(**params)

@@ -93,8 +93,7 @@ class Certificate:
     def __repr__(self) -> str:
         note = "" if self.exact else ", inference approximate"
         return (
-            f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, "
-            f"relative gap {self.relative_gap:.0e}{note})"
+            f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, relative gap {self.relative_gap:.0e}{note})"
         )
 
 

@@ -27,7 +27,7 @@ class Closed:
         self.rows = rows
         self._arrays = RowArrays(
             rows.indptr, rows.indices, rows.data, rows.width, float(rows.bias), rows.first, rows.second
-        )  # fmt: skip
+        )
 
     def sweep(
         self,

@@ -1,8 +1,9 @@
 """Estimators with scikit-learn's API. Only here (and above) is scikit-learn known."""
 
+from ..persistence import load
 from .classification import LinearSVC
-from .path import path
+from .cost_path import path
 from .ranking import RankingSVM
 from .regression import LinearSVR
 
-__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "path"]
+__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "load", "path"]

@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Classes
 from ..models import binary, multiclass
+from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from . import inputs
 from .linear import LinearEstimator, solve_side_by_side, total
 
 
+@storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification with a certificate of optimality.
 
@@ -124,8 +125,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self._check_settings()
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=True)
-        check_classification_targets(y)
-        self.classes_, label = np.unique(y, return_inverse=True)
+        inputs.check_classes(y)
+        self.classes_ = np.unique(y)
+        label = np.searchsorted(self.classes_, y)  # a fifth of the time of np.unique's own inverse
         if self.classes_.size < 2:
             raise ValueError(
                 f"LinearSVC needs examples of at least 2 classes, y has one class only: {self.classes_[0]!r}."
@@ -161,16 +163,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                     "loss='squared_hinge' has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'."
                 )
             cost = self._cost(n_classes)
-            return [
-                Problem(multiclass(rows, label, cost, budget), self._regularizer(X.shape[1], n_classes))
-            ]
+            return [Problem(multiclass(rows, label, cost, budget), self._regularizer(X.shape[1], n_classes))]
         if self.cost is not None:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         regularizer = self._regularizer(X.shape[1])
         positives = [1] if n_classes == 2 else range(n_classes)
-        return [
-            Problem(binary(rows, _signs(label, k), budget, squared=squared), regularizer) for k in positives
-        ]
+        return [Problem(binary(rows, _signs(label, k), budget, squared=squared), regularizer) for k in positives]
 
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:

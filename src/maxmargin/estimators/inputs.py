@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
-
 
 _NO_LABELS = "no labels"
 
@@ -68,8 +68,10 @@ def _check_finite(X: Any) -> None:
 
 def check_labels(y: Any) -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
-    values = y if isinstance(y, list | tuple) else getattr(y, "tolist", lambda: [])()
-    if not isinstance(values, list | tuple) or (hasattr(y, "dtype") and y.dtype != object):
+    if hasattr(y, "dtype") and y.dtype != object:
+        return
+    values = y.tolist() if hasattr(y, "tolist") else y
+    if not isinstance(values, list | tuple):
         return
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
@@ -80,9 +82,19 @@ def check_labels(y: Any) -> None:
         )
 
 
+def check_classes(y: np.ndarray) -> None:
+    """Labels name classes: text, whole numbers or booleans, not measurements."""
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        at = int(np.argmax(y != np.floor(y)))
+        raise ValueError(
+            f"Unknown label type: continuous. y[{at}] is {y[at]!r}, which is no class label. "
+            "Use LinearSVR for regression, or round y if these are classes."
+        )
+
+
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {value!r}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {value!r}.")

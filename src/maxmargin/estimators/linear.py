@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import persistence
 from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
-from ..protocols import Constraints, Regularizer
+from ..protocols import Regularizer
 from ..regularizers import L2, Blocks
 from ..solvers import certify, choose, solve
 from ..solvers.progress import ProgressLine
@@ -97,9 +97,7 @@ class LinearEstimator(BaseEstimator):
             threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
             memory=inputs.check_memory(self.memory),
         )
-        return solve(
-            problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks
-        )
+        return solve(problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks)
 
     def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:
         """Attributes that every fit leaves behind, and a warning where the goal was missed."""

@@ -8,11 +8,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
+from ..persistence import storable
 from ..problem import Certificate, Problem
 from . import inputs
 from .linear import LinearEstimator
 
 
+@storable("coef_", "_alpha", "_example_coef", "_fitted_C")
 class RankingSVM(LinearEstimator):
     """Pairwise ranking: inside each group, examples of higher grade shall score higher.
 

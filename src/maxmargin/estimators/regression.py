@@ -7,11 +7,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..models import regression
+from ..persistence import storable
 from ..problem import Certificate, Problem
 from . import inputs
 from .linear import LinearEstimator
 
 
+@storable("coef_", "intercept_", "_alpha", "_fitted_C")
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression with a certificate of optimality.
 

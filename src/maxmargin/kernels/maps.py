@@ -108,9 +108,7 @@ def _grouped_entry(j, change, v, w, centre, scale, group, threshold, squared_nor
 
 
 @inlined
-def _add_grouped(
-    indptr, indices, data, width, bias, r, c, v, w, centre, scale, group, threshold, squared_norm, factor
-):
+def _add_grouped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, group, threshold, squared_norm, factor):
     start, stop = bounds(indptr, indices, width, r)
     for k in range(start, stop):
         if data[k] != 0.0:
@@ -177,9 +175,22 @@ def _move_clipped(indptr, indices, data, width, bias, r, c, m):
 
 def _move_grouped(indptr, indices, data, width, bias, r, c, m):
     _add_grouped(
-        indptr, indices, data, width, bias, r, c,
-        m.v, m.u, m.centre, m.scale, m.group, m.threshold, m.squared_norm, m.factor,
-    )  # fmt: skip
+        indptr,
+        indices,
+        data,
+        width,
+        bias,
+        r,
+        c,
+        m.v,
+        m.u,
+        m.centre,
+        m.scale,
+        m.group,
+        m.threshold,
+        m.squared_norm,
+        m.factor,
+    )
 
 
 def _move_dense(indptr, indices, data, width, bias, r, c, m):

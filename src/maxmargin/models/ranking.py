@@ -18,9 +18,7 @@ def by_group(grade: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return order, np.concatenate([[0], changes, [group.size]]).astype(np.int64)
 
 
-def ranking(
-    rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray, *, squared: bool = False
-) -> Scalar:
+def ranking(rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray, *, squared: bool = False) -> Scalar:
     """w·x_a ≥ w·x_b + 1 − ξ_ab for all a, b of one group with grade_a > grade_b.
 
     Pairs are two row numbers each; their difference vectors are never formed.

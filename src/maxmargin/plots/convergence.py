@@ -46,8 +46,8 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
     known = np.isfinite(upper)
     bounds, gap = _panels(ax)
 
-    bounds.step(seconds[known], upper[known], where="post", color=_UPPER, label="upper bound: reached")
-    bounds.step(seconds, lower, where="post", color=_LOWER, label="lower bound: none can be below")
+    bounds.step(seconds[known], upper[known], where="post", color=_UPPER, label="upper bound (these weights reach it)")
+    bounds.step(seconds, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
     bounds.fill_between(seconds[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
     bounds.set_ylabel("objective")
     bounds.legend(frameon=False, loc="best")
@@ -55,11 +55,12 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
     relative = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
     drawn = relative > 0.0
     gap.step(seconds[known][drawn], relative[drawn], where="post", color="0.2")
+    gap.plot(seconds[known][drawn][-1:], relative[drawn][-1:], "o", color="0.2", markersize=4)
     gap.set_yscale("log")
     gap.set_ylabel("relative gap")
     gap.grid(axis="y", color="0.92")
     for panel in (bounds, gap):
-        panel.set_xlim(0.0, seconds[-1])
+        panel.set_xlim(0.0, 1.03 * seconds[-1])
         panel.set_xlabel("seconds")
         panel.spines["right"].set_visible(False)
         _passes_on_top(panel, seconds)

@@ -82,9 +82,7 @@ class GaussianPrior:
         mean, covariance = self.mean, self.covariance
         for name, array in (("mean", mean), ("covariance", covariance)):
             if array.ndim and array.shape[0] != n_weights:
-                raise ValueError(
-                    f"GaussianPrior: {name} is for {array.shape[0]} weights, the problem has {n_weights}."
-                )
+                raise ValueError(f"GaussianPrior: {name} is for {array.shape[0]} weights, the problem has {n_weights}.")
         centre = np.broadcast_to(mean, n_weights).copy() if mean.any() else None
         if covariance.ndim == 2:
             return Shape(n_weights, centre=centre, covariance=np.ascontiguousarray(covariance))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..kernels.maps import Clipped, Dense, Grouped, Plain, WeightMap
 
+
 @dataclass(frozen=True)
 class Shape:
     """Arrays of one map; ``None`` stands for the trivial choice (zeros, ones, −∞, no groups, diagonal)."""

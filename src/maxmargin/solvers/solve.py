@@ -49,20 +49,17 @@ def solve(
     clock = time.perf_counter()
     history: list[Record] = []
     best = _Best()
-    converged = interrupted = False
+    certificate: Certificate | None = None
+    interrupted = False
     state: Any = solver.start(problem, warm)
     next_check = 8
     try:
         for number in range(1, max_passes + 1):
             state = solver.step(problem, state)
-            due = state.estimate <= 1.3 * tol
-            if due or number >= next_check:
+            if state.estimate <= 1.3 * tol or number >= next_check:
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
-                if best.certificate(state.lower).relative_gap <= tol:
-                    # Rounding may have crept into the running sums: only what α says by itself counts.
-                    lower = lower_bound(problem, state.alpha)
-                    converged = best.certificate(lower).relative_gap <= tol
+                certificate = _confirmed(problem, state, best, tol)
             record = Record(
                 number=number,
                 seconds=time.perf_counter() - clock,
@@ -75,15 +72,23 @@ def solve(
                 bytes=state.alpha.nbytes,
             )
             history.append(record)
-            if any([callback(record) is True for callback in callbacks]) or converged:
+            if any([callback(record) is True for callback in callbacks]) or certificate:
                 break
     except KeyboardInterrupt:
         interrupted = True
-    alpha = state.alpha
-    if not converged:
+    converged = certificate is not None
+    if certificate is None:
         best.offer(problem, state.weights())
-    certificate = certify(problem, best.weights, alpha)
-    return Solution(best.weights, alpha, certificate, history, converged, interrupted, state)
+        certificate = certify(problem, best.weights, state.alpha)
+    return Solution(best.weights, state.alpha, certificate, history, converged, interrupted, state)
+
+
+def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certificate | None:
+    """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors."""
+    if Certificate(state.lower, best.upper).relative_gap > tol:
+        return None
+    certificate = Certificate(lower_bound(problem, state.alpha), best.upper)
+    return certificate if certificate.relative_gap <= tol else None
 
 
 class _Best:
@@ -97,6 +102,3 @@ class _Best:
         upper = upper_bound(problem, w)
         if upper < self.upper or not self.weights.size:
             self.upper, self.weights = upper, w.copy()
-
-    def certificate(self, lower: float) -> Certificate:
-        return Certificate(lower, self.upper)
