@@ -27,7 +27,7 @@ from sklearn.model_selection import train_test_split
 import maxmargin as mm
 from maxmargin import plots
 
-C, TOL = 0.1, 1e-6
+C, TOL = 1.0, 1e-6
 PICTURE = Path("demo.png")
 console = Console(highlight=False, soft_wrap=True)
 

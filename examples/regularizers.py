@@ -55,8 +55,8 @@ def prior(panel):
         scores = [fit(X[:n], y[:n], regularizer, C=0.1).score(X_test, y_test) for n in sizes]
         print(f"  {name:20s} accuracy {', '.join(f'{s:.3f}' for s in scores)} for {sizes[0]} … {sizes[-1]} examples")
         panel.semilogx(sizes, scores, "o-", label=name)
-    panel.axhline(np.mean(np.where(X_test @ mean > 0, 1, -1) == y_test), color="0.7", linestyle="--")
-    panel.text(sizes[-1], panel.get_ylim()[0], "dashed: the old task's weights as they are", ha="right", va="bottom")
+    unchanged = np.mean(np.where(X_test @ mean > 0, 1, -1) == y_test)
+    panel.axhline(unchanged, color="0.6", linestyle="--", label="the old task's weights as they are")
     panel.set(title="A prior from a related task", xlabel="examples of the new task", ylabel="test accuracy")
     panel.legend(frameon=False)
 
@@ -75,6 +75,7 @@ def groups(panel):
         panel.bar(np.arange(20) + offset, norms, width=0.4, label=f"{name}: {np.sum(norms == 0.0)} exact zeros")
     panel.set(title="Whole groups vanish", xlabel="sensor (3, 8 and 15 matter)", ylabel="norm of its weights")
     panel.set_xticks([0, 3, 8, 15, 19])
+    panel.margins(y=0.3)
     panel.legend(frameon=False)
 
 

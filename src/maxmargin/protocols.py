@@ -169,6 +169,8 @@ class State(Protocol):
     estimate: float
     """The relative gap as far as the pass could see: it may call for a check, never end a run."""
     active: int
+    goal: float
+    """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
 
     def weights(self) -> np.ndarray:
         """The weights that belong to ``alpha``."""

@@ -48,6 +48,7 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
 
     bounds.step(seconds[known], upper[known], where="post", color=_UPPER, label="upper bound (these weights reach it)")
     bounds.step(seconds, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
+    bounds.plot(seconds[-1:], upper[-1:], "o", color=_UPPER, markersize=4)
     bounds.fill_between(seconds[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
     bounds.set_ylabel("objective")
     bounds.legend(frameon=False, loc="best")
@@ -61,6 +62,7 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
     gap.grid(axis="y", color="0.92")
     for panel in (bounds, gap):
         panel.set_xlim(0.0, 1.03 * seconds[-1])
+        panel.locator_params(axis="x", nbins=5)
         panel.set_xlabel("seconds")
         panel.spines["right"].set_visible(False)
         _passes_on_top(panel, seconds)
@@ -99,8 +101,12 @@ def _passes_on_top(panel: Any, seconds: np.ndarray) -> None:
     passes = np.arange(1, seconds.size + 1)
     ticks = np.maximum(MaxNLocator(5, integer=True).tick_values(0, seconds.size), 1).astype(int)
     ticks = ticks[ticks <= seconds.size]
+    places = np.interp(ticks, passes, seconds)
+    # Passes are not evenly long: where they crowd, one label stands for several.
+    cells = np.floor(places / (0.08 * seconds[-1]))
+    apart = np.append(True, np.diff(cells) > 0)
     top = panel.twiny()
     top.set_xlim(panel.get_xlim())
-    top.set_xticks(np.interp(ticks, passes, seconds), [str(t) for t in ticks])
+    top.set_xticks(places[apart], [str(t) for t in ticks[apart]])
     top.set_xlabel("passes")
     top.spines["right"].set_visible(False)

@@ -8,6 +8,7 @@ from ..kernels.maps import Clipped, Plain
 from ..protocols import Regularizer
 from .l2 import L2
 from .shape import Shape
+from .vectors import dot
 
 
 class Bounded:
@@ -69,7 +70,7 @@ class Bounded:
 
     def conjugate(self, v: np.ndarray) -> float:
         w = self.weights(v)
-        return float(w @ v) - self._base().value(w)
+        return dot(w, v) - self._base().value(w)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         self.shape(v.size)

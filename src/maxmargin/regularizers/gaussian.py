@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from .shape import Shape
+from .vectors import dot
 
 
 class GaussianPrior:
@@ -70,10 +71,10 @@ class GaussianPrior:
         d = w - self.mean
         if self._factor is None:
             return 0.5 * float(np.sum(d * d / self.covariance))
-        return 0.5 * float(d @ linalg.cho_solve(self._factor, d))
+        return 0.5 * dot(d, linalg.cho_solve(self._factor, d))
 
     def conjugate(self, v: np.ndarray) -> float:
-        return float(np.sum(self.mean * v) + 0.5 * (v @ self._spread(v)))
+        return float(np.sum(self.mean * v) + 0.5 * dot(v, self._spread(v)))
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         return self.mean + self._spread(v)

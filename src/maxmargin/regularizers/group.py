@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .shape import Shape, shrinkage
+from .vectors import dot
 
 
 class GroupNorm:
@@ -83,13 +84,13 @@ class GroupNorm:
 
     def value(self, w: np.ndarray) -> float:
         off = w if self.centre is None else w - self.centre
-        return float(self._threshold @ self.norms(w)) + 0.5 * self.l2 * float(off @ off)
+        return float(self._threshold @ self.norms(w)) + 0.5 * self.l2 * dot(off, off)
 
     def conjugate(self, v: np.ndarray) -> float:
         if self.pure:
             return 0.0 if (self.norms(v) <= self._threshold * (1 + 1e-9)).all() else np.inf
         w = self.weights(v)
-        return float(w @ v) - self.value(w)
+        return dot(w, v) - self.value(w)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         if self.pure:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from .shape import Shape
+from .vectors import dot
 
 
 class L2:
@@ -13,10 +14,10 @@ class L2:
     """
 
     def value(self, w: np.ndarray) -> float:
-        return 0.5 * float(w @ w)
+        return 0.5 * dot(w, w)
 
     def conjugate(self, v: np.ndarray) -> float:
-        return 0.5 * float(v @ v)
+        return 0.5 * dot(v, v)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         return v.copy()

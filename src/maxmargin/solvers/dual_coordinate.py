@@ -33,9 +33,10 @@ class DualCoordinate:
     random_state : int, Generator or None
         Order of visits.
     block : int or None
-        Rows shuffled together (see ``kernels.order``); by default 64 for sparse data and 1 for dense.
+        Rows shuffled together (see ``kernels.order``); by default 8 for sparse data and 1 for dense.
     inner_fraction : float
-        Work on the active set until its gap is this fraction of the last full pass's.
+        Work on the active set until its gap is this fraction of the last full pass's (less once full passes
+        find little that is new), or small enough for the goal.
     max_inner : int
         At most so many passes over the active set before the next full one.
     momentum : bool
@@ -49,7 +50,7 @@ class DualCoordinate:
     random_state: int | np.random.Generator | None = None
     block: int | None = None
     inner_fraction: float = 0.3
-    max_inner: int = 30
+    max_inner: int = 50
     momentum: bool = True
     n_threads: int = 1
     momentum_after: int = 4
@@ -76,6 +77,7 @@ class DualCoordinate:
             active=order.size,
             rng=np.random.default_rng(self.random_state),
             lower=linear - problem.regularizer.conjugate(v),
+            fraction=self.inner_fraction,
         )
 
     def step(self, problem: Problem, state: DualState) -> DualState:
@@ -85,8 +87,9 @@ class DualCoordinate:
             state.passes < 2
             or state.active == 0
             or state.inner >= self.max_inner
-            or state.seen <= self.inner_fraction * state.outer
+            or state.seen <= max(state.fraction * state.outer, 0.7 * state.goal * abs(state.lower))
         )
+        awake = state.active
         if self.momentum and state.passes >= self.momentum_after:
             self._extrapolate(constraints, state)
         if full:
@@ -101,6 +104,9 @@ class DualCoordinate:
             state.theta = 1.0
         if full:
             state.outer = state.seen
+            # A full pass that wakes hardly anybody was too early: the next one waits longer.
+            settled = state.active <= 1.05 * awake
+            state.fraction = 0.3 * state.fraction if settled else self.inner_fraction
             refresh(state.map)
         seen = max(state.seen, 0.0)
         state.estimate = seen / max(abs(state.lower + seen), 1e-300) if full else np.inf
@@ -108,7 +114,7 @@ class DualCoordinate:
 
     def _sweep(self, problem: Problem, state: DualState) -> None:
         """Coordinate steps over the active examples, on as many threads as pay."""
-        block = self.block or (64 if problem.constraints.rows.indices.size else 1)
+        block = self.block or (8 if problem.constraints.rows.indices.size else 1)
         n_rounds = parallel.rounds(problem, state, self.n_threads)
         if n_rounds:
             parallel.sweep(problem, state.shape, state, block, self.n_threads, n_rounds)
@@ -153,6 +159,8 @@ class DualState:
     active: int
     rng: np.random.Generator
     lower: float
+    fraction: float
+    goal: float = 0.0
     estimate: float = np.inf
     seen: float = np.inf
     outer: float = np.inf

@@ -89,6 +89,7 @@ class ProximalState:
     lower: float = -np.inf
     estimate: float = np.inf
     since: int = 0
+    goal: float = 0.0
 
     @property
     def alpha(self) -> np.ndarray:

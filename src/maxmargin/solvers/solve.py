@@ -52,7 +52,8 @@ def solve(
     certificate: Certificate | None = None
     interrupted = False
     state: Any = solver.start(problem, warm)
-    next_check = 8
+    state.goal = tol
+    next_check = 20
     try:
         for number in range(1, max_passes + 1):
             state = solver.step(problem, state)

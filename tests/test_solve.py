@@ -1,0 +1,314 @@
+"""The one loop: bounds, callbacks, stopping, and what must not change the answer."""
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from generators import many_classes, shared_slack, two_classes
+
+from maxmargin import Certificate, Problem, certify, solve
+from maxmargin.checks import check_solver
+from maxmargin.data.arrays import as_rows
+from maxmargin.models import binary, multiclass, ranking, regression
+from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.solvers import DualCoordinate, ProximalPoint, choose
+
+D = 6
+
+
+def _constraints():
+    rng = np.random.default_rng(1)
+    X, y = two_classes(rng, n=60, d=D)
+    rows, one = as_rows(X, bias=1.0), np.ones(1)
+    classes, label = many_classes(rng, n=60, d=D, k=4)
+    return {
+        "binary": binary(rows, y.astype(np.int8), one),
+        "binary-squared": binary(rows, y.astype(np.int8), one, squared=True),
+        "regression": regression(rows, X @ np.arange(D) + rng.normal(size=60), one, epsilon=0.2),
+        "ranking": ranking(as_rows(X[:20]), np.arange(20.0) % 3, np.arange(20) % 2, one),
+        "multiclass": multiclass(as_rows(classes, bias=1.0), label, 1.0 - np.eye(4), 0.1 * one),
+        "shared": shared_slack(rng, n_examples=30, n_weights=D).constraints,
+    }
+
+
+CONSTRAINTS = _constraints()
+
+
+def _solver(**settings):
+    return DualCoordinate(random_state=0, **settings)
+
+
+@pytest.fixture(scope="module")
+def optima():
+    """Both bounds of every optimum, much closer than any test here looks."""
+    found = {}
+    for name, constraints in CONSTRAINTS.items():
+        solution = solve(Problem(constraints, L2()), _solver(), tol=1e-10, max_passes=50_000)
+        assert solution.converged, name
+        found[name] = solution.certificate
+    return found
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_every_record_brackets_the_optimum(name, optima):
+    solution = solve(Problem(CONSTRAINTS[name], L2()), _solver(), tol=1e-6, max_passes=5000)
+    best = optima[name]
+    assert len(solution.history) > 2
+    for record in solution.history:
+        assert record.lower <= best.upper * (1 + 1e-9)
+        assert record.upper >= best.lower * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_upper_bounds_never_rise_and_seconds_and_numbers_ascend(name):
+    history = solve(Problem(CONSTRAINTS[name], L2()), _solver(), tol=1e-8, max_passes=5000).history
+    assert (np.diff([r.upper for r in history if np.isfinite(r.upper)]) <= 0).all()
+    assert (np.diff([r.seconds for r in history]) >= 0).all()
+    assert [r.number for r in history] == list(range(1, len(history) + 1))
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_plain_passes_never_lower_the_dual(name):
+    history = solve(Problem(CONSTRAINTS[name], L2()), _solver(momentum=False), tol=1e-5, max_passes=2000).history
+    lower = np.array([r.lower for r in history])
+    assert (np.diff(lower) >= -1e-10 * np.abs(lower[1:])).all()
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-7])
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_gap_is_at_most_tol_on_exit_and_certified_from_nothing(name, tol):
+    problem = Problem(CONSTRAINTS[name], L2())
+    solution = solve(problem, _solver(), tol=tol, max_passes=20_000)
+    assert solution.converged
+    assert not solution.interrupted
+    assert solution.certificate.relative_gap <= tol
+    assert certify(problem, solution.weights, solution.alpha) == solution.certificate
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_weak_duality_at_random_points(name, rng):
+    constraints = CONSTRAINTS[name]
+    n = constraints.n_weights
+    regularizers = [L2(), GaussianPrior(rng.normal(size=n), 2.0), Bounded(0.0), GroupNorm([np.arange(n)], 2.0)]
+    for regularizer in regularizers:
+        for _ in range(25):
+            w = regularizer.weights(rng.normal(size=n)) if not getattr(regularizer, "pure", False) else rng.normal(size=n)
+            alpha = rng.normal(size=constraints.dual_shape) * 10.0 ** rng.uniform(-2, 1)
+            both = certify(Problem(constraints, regularizer), w, alpha)
+            assert both.lower <= both.upper * (1 + 1e-12)
+
+
+def test_certificate_without_dual_variables_has_the_trivial_lower_bound():
+    both = certify(Problem(CONSTRAINTS["binary"], L2()), np.zeros(D + 1))
+    assert both == Certificate(lower=0.0, upper=60.0)
+    assert both.relative_gap == 1.0
+
+
+def test_certificate_arithmetic():
+    assert Certificate(9.0, 10.0).gap == pytest.approx(1.0)
+    assert Certificate(9.0, 10.0).relative_gap == pytest.approx(0.1)
+    assert Certificate(10.0 + 1e-15, 10.0).relative_gap == 0.0
+    assert Certificate(0.0, 0.0).relative_gap == 0.0
+    assert Certificate(1.0, np.inf).relative_gap == np.inf
+    assert "inference approximate" in repr(Certificate(1.0, np.inf, exact=False))
+
+
+def test_callbacks_get_one_record_per_pass():
+    seen, other = [], []
+    solution = solve(Problem(CONSTRAINTS["binary"], L2()), _solver(), tol=1e-6, callbacks=[seen.append, other.append])
+    assert seen == other == solution.history
+
+
+def test_callback_that_returns_true_ends_the_run_with_a_true_certificate(optima):
+    problem = Problem(CONSTRAINTS["binary"], L2())
+    solution = solve(problem, _solver(), tol=1e-9, callbacks=[lambda r: r.number == 3])
+    assert len(solution.history) == 3
+    assert not solution.converged
+    assert solution.certificate == certify(problem, solution.weights, solution.alpha)
+    assert solution.certificate.lower <= optima["binary"].upper
+    assert solution.certificate.upper >= optima["binary"].lower
+
+
+def test_callback_that_returns_something_true_but_not_true_does_not_end_the_run():
+    solution = solve(Problem(CONSTRAINTS["binary"], L2()), _solver(), tol=1e-6, callbacks=[lambda r: "yes"])
+    assert solution.converged
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize("at", [1, 3, 12])
+def test_interrupt_returns_the_best_weights_with_a_true_certificate(name, at, optima):
+    def interrupt(record):
+        if record.number == at:
+            raise KeyboardInterrupt
+
+    problem = Problem(CONSTRAINTS[name], L2())
+    solution = solve(problem, _solver(), tol=1e-12, callbacks=[interrupt])
+    assert solution.interrupted
+    assert not solution.converged
+    assert len(solution.history) == at
+    assert solution.certificate == certify(problem, solution.weights, solution.alpha)
+    assert solution.certificate.lower <= optima[name].upper * (1 + 1e-9)
+    assert solution.certificate.upper >= optima[name].lower * (1 - 1e-9)
+    assert np.allclose(problem.constraints.feasible(solution.alpha), solution.alpha, rtol=1e-12, atol=1e-15)
+    assert solution.certificate.upper <= min(r.upper for r in solution.history)
+
+
+def test_interrupt_inside_a_pass_leaves_a_true_certificate(monkeypatch, optima):
+    problem, calls = Problem(CONSTRAINTS["binary"], L2()), []
+    step = DualCoordinate.step
+
+    def interrupted_step(self, problem, state):
+        calls.append(None)
+        state = step(self, problem, state)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return state
+
+    monkeypatch.setattr(DualCoordinate, "step", interrupted_step)
+    solution = solve(problem, _solver(), tol=1e-12)
+    assert solution.interrupted
+    assert len(solution.history) == 5
+    assert solution.certificate == certify(problem, solution.weights, solution.alpha)
+    assert solution.certificate.lower <= optima["binary"].upper
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_momentum_changes_the_way_and_not_the_optimum(name, optima):
+    problem = Problem(CONSTRAINTS[name], L2())
+    with_momentum = solve(problem, _solver(momentum=True), tol=1e-7, max_passes=20_000)
+    without = solve(problem, _solver(momentum=False), tol=1e-7, max_passes=50_000)
+    assert with_momentum.converged
+    assert without.converged
+    for solution in (with_momentum, without):
+        assert solution.certificate.upper == pytest.approx(optima[name].upper, rel=2e-7)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 64, 1000])
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_block_size_does_not_change_the_optimum(name, block, optima):
+    solution = solve(Problem(CONSTRAINTS[name], L2()), _solver(block=block), tol=1e-7, max_passes=20_000)
+    assert solution.converged
+    assert solution.certificate.upper == pytest.approx(optima[name].upper, rel=2e-7)
+
+
+@pytest.mark.parametrize("settings", [{"inner_fraction": 0.05}, {"max_inner": 0}, {"max_inner": 3}, {"momentum_after": 0}])
+def test_settings_do_not_change_the_optimum(settings, optima):
+    for name, constraints in CONSTRAINTS.items():
+        solution = solve(Problem(constraints, L2()), _solver(**settings), tol=1e-7, max_passes=20_000)
+        assert solution.converged, name
+        assert solution.certificate.upper == pytest.approx(optima[name].upper, rel=2e-7)
+
+
+@pytest.mark.parametrize("max_passes", [1, 2, 9])
+def test_max_passes_ends_the_run(max_passes):
+    problem = Problem(CONSTRAINTS["multiclass"], L2())
+    solution = solve(problem, _solver(), tol=1e-15, max_passes=max_passes)
+    assert len(solution.history) == max_passes
+    assert not solution.converged
+    assert solution.certificate == certify(problem, solution.weights, solution.alpha)
+
+
+def test_returned_weights_are_the_best_seen():
+    solution = solve(Problem(CONSTRAINTS["binary"], L2()), _solver(), tol=1e-15, max_passes=40)
+    assert solution.certificate.upper <= min(r.upper for r in solution.history)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_warm_start_from_the_solution_is_done_at_once(name):
+    problem = Problem(CONSTRAINTS[name], L2())
+    cold = solve(problem, _solver(), tol=1e-6, max_passes=5000)
+    warm = solve(problem, _solver(), tol=1e-6, max_passes=5000, warm=cold.alpha)
+    assert warm.converged
+    assert len(warm.history) < len(cold.history)
+    assert len(warm.history) <= 10
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_infeasible_warm_start_is_made_feasible(name, optima, rng):
+    constraints = CONSTRAINTS[name]
+    warm = 3.0 * rng.normal(size=constraints.dual_shape)
+    kept = warm.copy()
+    solution = solve(Problem(constraints, L2()), _solver(), tol=1e-7, max_passes=20_000, warm=warm)
+    assert solution.converged
+    assert solution.certificate.upper == pytest.approx(optima[name].upper, rel=2e-7)
+    assert np.array_equal(warm, kept)
+
+
+def test_check_solver_accepts_the_solvers():
+    check_solver(_solver(), Problem(CONSTRAINTS["binary"], L2()))
+    pure = Problem(CONSTRAINTS["shared"], GroupNorm([np.arange(D)], 0.5))
+    check_solver(ProximalPoint(_solver()), pure)
+
+
+class _Boaster(DualCoordinate):
+    """Claims more than it has: lower bounds above the optimum."""
+
+    def step(self, problem, state):
+        state = super().step(problem, state)
+        state.lower += 1e3
+        return state
+
+
+def test_check_solver_catches_false_lower_bounds():
+    with pytest.raises(AssertionError, match="lower bound"):
+        check_solver(_Boaster(random_state=0), Problem(CONSTRAINTS["binary"], L2()))
+
+
+def test_false_bounds_of_a_solver_never_end_a_run_as_converged():
+    solution = solve(Problem(CONSTRAINTS["binary"], L2()), _Boaster(random_state=0), tol=1e-4, max_passes=1)
+    assert not solution.converged
+
+
+def test_choose_takes_proximal_steps_for_a_pure_group_norm():
+    pure = Problem(CONSTRAINTS["shared"], GroupNorm([np.arange(D)], 0.5))
+    assert isinstance(choose(pure, "auto"), ProximalPoint)
+    assert isinstance(choose(Problem(CONSTRAINTS["shared"], L2()), "dual_coordinate"), DualCoordinate)
+    given = _solver()
+    assert choose(pure, given) is given
+
+
+def test_choose_gives_up_momentum_before_memory_runs_out():
+    problem = Problem(CONSTRAINTS["binary"], L2())
+    assert choose(problem, "dual_coordinate", memory=60 * 24).momentum
+    assert not choose(problem, "dual_coordinate", memory=60 * 24 - 1).momentum
+    with pytest.raises(ValueError, match="memory=100 bytes is too little: this problem needs at least 960 bytes"):
+        choose(problem, "dual_coordinate", memory=100)
+    with pytest.raises(ValueError, match="solver must be one of"):
+        choose(problem, "newton")
+
+
+def test_constraints_without_steps_for_a_regularizer_say_what_to_do():
+    classes = CONSTRAINTS["multiclass"]
+    regularizer = GroupNorm([np.arange(classes.n_weights)], 1.0, l2=1.0)
+    with pytest.raises(ValueError, match=r"Classes has no compiled steps .* `.explicit\(\)`"):
+        solve(Problem(classes, regularizer), _solver())
+
+
+def test_written_out_classes_have_the_same_optimum(optima):
+    classes = CONSTRAINTS["multiclass"]
+    solution = solve(Problem(classes.explicit(), L2()), _solver(), tol=1e-8, max_passes=20_000)
+    assert solution.certificate.upper == pytest.approx(optima["multiclass"].upper, rel=1e-7)
+    alpha = np.zeros(classes.dual_shape)
+    alpha.ravel()[classes.rivals_of()] = solution.alpha
+    assert certify(Problem(classes, L2()), solution.weights, alpha).relative_gap <= 1e-8
+
+
+def test_multiclass_with_uneven_costs_agrees_with_cone_solver(rng):
+    X, label = many_classes(rng, n=24, d=3, k=3)
+    cost = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 2.0], [1.0, 0.0, 0.0]])
+    budget = rng.uniform(0.1, 2.0, size=24)
+    stored = as_rows(sp.csr_matrix(X), bias=1.0)
+    solution = solve(Problem(multiclass(stored, label, cost, budget), L2()), _solver(), tol=1e-8, max_passes=20_000)
+    wide = np.hstack([X, np.ones((24, 1))])
+    rows, loss, example = [], [], []
+    for i in range(24):
+        for k in range(3):
+            if k != label[i]:
+                difference = np.zeros((4, 3))
+                difference[:, label[i]] = wide[i]
+                difference[:, k] = -wide[i]
+                rows.append(difference.ravel())
+                loss.append(cost[label[i], k])
+                example.append(i)
+    optimum = reference.quadratic(np.array(rows), np.array(loss), np.array(example), budget)
+    assert solution.certificate.upper == pytest.approx(optimum.value, rel=1e-6)
