@@ -1,6 +1,6 @@
 """Linear SVMs side by side with LIBLINEAR and scikit-learn: time at matched quality, threads, growth, memory.
 
-    python benchmarks/linear.py [--quick] [--only NAME] [--C 1] [--repeats 3] [--budget 25] [--resume]
+    python benchmarks/linear.py [--quick] [--only NAME] [--C 1] [--repeats 3] [--budget 30] [--resume]
 
 Needs the data folder (see datasets.py). Each cell goes to results/linear.json as soon as it is measured;
 `python benchmarks/report.py` turns that file into tables and a figure.
@@ -167,7 +167,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="measure only cells whose key contains this text")
     parser.add_argument("--C", type=float, nargs="*", help="values of C (default 0.01 1 100)")
     parser.add_argument("--repeats", type=int, default=3, help="timings of each run")
-    parser.add_argument("--budget", type=float, default=25, help="seconds that one run may take")
+    parser.add_argument("--budget", type=float, default=30, help="seconds that one run may take")
     parser.add_argument("--resume", action="store_true", help="skip cells that the results already hold")
     args = parser.parse_args()
     args.targets = TARGETS[:3] if args.quick else TARGETS

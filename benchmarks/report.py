@@ -30,9 +30,10 @@ Every cell is the time to a given quality on the same problem, in one run on one
 - **scikit-learn**: `LinearSVC` or `LinearSVR`, given float64 CSR, cap on passes lifted; same rule, on the
   ladder from where LIBLINEAR arrived or stopped (an empty cell: LIBLINEAR had run out of time there).
 
-Times are minima of {clock} seconds; in brackets the spread, (slowest - fastest) / fastest, where a
-run was repeated. Ratios compare the minima of equally many runs that took turns. "not reached: 3e-3 in 2.1 s"
-is the best that the solver did before its cap or the time budget, "> 25 s" that the budget ended its first run.
+Times are minima of {clock} seconds; in brackets the spread, (slowest - fastest) / fastest, where a run was
+repeated. Ratios compare the minima of equally many runs that took turns. "not reached: 3e-3 in 2.1 s, nor in
+30 s" tells the best that the solver did, and after what time a tighter run was stopped; where it is its own
+cap that stopped it, the latter is missing. "> 30 s" is a solver that never finished.
 A goal marked *open* is one where no peer arrives and the time it was given does not decide.
 """
 
@@ -79,7 +80,8 @@ def time_text(runs: list[Run], target: float, optimum: Optimum) -> str:
     # Ours is judged by its certificate, so that is what is told when it falls short.
     gaps = [(run.upper - run.lower) / run.upper for run in runs if run.finished and run.lower is not None]
     quality = min(gaps) if gaps else best[0]
-    return f"not reached: {quality:.0e} in {best[1]:.3g} s"
+    stopped = "".join(f", nor in {run.seconds[0]:.0f} s" for run in runs if not run.finished)
+    return f"not reached: {quality:.0e} in {best[1]:.3g} s{stopped}"
 
 
 def ratio_text(runs: dict[str, list[Run]], peer: str, target: float, optimum: Optimum) -> str:

@@ -14,10 +14,9 @@ Kernels here take the weight map as a ``Clipped`` tuple; empty ``scale`` means t
 """
 
 import numpy as np
-from numpy import uint64
+from numpy import uint32, uint64
 
 from . import compiled, inlined, order as _order
-from .rows import bounds, column
 
 
 @inlined
@@ -28,19 +27,30 @@ def _at(budget, i):
 @inlined
 def _gather(indptr, indices, data, width, bias, r, n_classes, base, value):
     """Row r as (first weight, value) pairs without its zeros, the bias as one of them; returns how many."""
-    start, stop = bounds(indptr, indices, width, r)
-    n = 0
-    for p in range(start, stop):
-        # Written without a branch: in dense rows with many zeros it would be mispredicted all the time.
-        x = data[p]
-        base[n] = uint64(column(indices, p, start) * n_classes)
-        value[n] = x
-        n += 1 if x != 0.0 else 0
+    n = uint64(0)
+    one = uint64(1)
+    none = uint64(0)
+    stride = uint64(n_classes)
+    if indices.size == 0:
+        start = uint64(r) * uint64(width)
+        at = none
+        for p in range(uint64(width)):
+            # Written without a branch: in rows with many zeros it would be mispredicted all the time.
+            x = data[start + p]
+            base[n] = at
+            value[n] = x
+            n += one if x != 0.0 else none
+            at += stride
+    else:
+        for p in range(uint64(indptr[r]), uint64(indptr[r + 1])):
+            base[n] = uint64(uint32(indices[p])) * stride
+            value[n] = data[p]
+            n += one
     if bias != 0.0:
-        base[n] = uint64(width * n_classes)
+        base[n] = uint64(width) * stride
         value[n] = bias
-        n += 1
-    return n
+        n += one
+    return np.int64(n)
 
 
 @compiled

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import Constraints
@@ -53,7 +54,7 @@ class DualCoordinate:
     max_inner: int = 50
     momentum: bool = True
     n_threads: int = 1
-    momentum_after: int = 4
+    momentum_after: int = 8
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> DualState:
         constraints = problem.constraints
@@ -96,6 +97,7 @@ class DualCoordinate:
             state.order[:] = np.arange(state.order.size)
             state.active = state.order.size
         state.visited = state.active
+        before_sweep = state.seen
         self._sweep(problem, state)
         state.passes += 1
         state.inner = 0 if full else state.inner + 1
@@ -108,8 +110,7 @@ class DualCoordinate:
             settled = state.active <= 1.05 * awake
             state.fraction = 0.3 * state.fraction if settled else self.inner_fraction
             refresh(state.map)
-        seen = max(state.seen, 0.0)
-        state.estimate = seen / max(abs(state.lower + seen), 1e-300) if full else np.inf
+        state.estimate = _estimate(state, before_sweep) if full else np.inf
         return state
 
     def _sweep(self, problem: Problem, state: DualState) -> None:
@@ -137,13 +138,19 @@ class DualCoordinate:
         theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
         momentum = (state.theta - 1.0) / theta
         state.theta = theta
-        last = v.copy()
-        v += momentum * (v - state.previous_v)
-        state.previous_v = last
+        vectors.extrapolate(v, state.previous_v, momentum)
         refresh(state.map)
         state.linear += constraints.extrapolate(
             state.alpha, state.previous, momentum, state.map, state.order, state.active, state.visited
         )
+
+
+def _estimate(state: DualState, before: float) -> float:
+    """The relative gap after a full pass: what it saw on its way, and it has improved since as the pass before did."""
+    seen = max(state.seen, 0.0)
+    if 0.0 < seen < before < np.inf:
+        seen *= seen / before
+    return seen / max(abs(state.lower + seen), 1e-300)
 
 
 @dataclass

@@ -1,0 +1,388 @@
+"""Models in files: what goes in comes out, and what is not known is refused. Loading never runs code."""
+
+import json
+import pickletools
+import struct
+
+import numpy as np
+import pytest
+from generators import many_classes, two_classes
+from sklearn.base import clone
+
+import maxmargin as mm
+from maxmargin import LinearSVC, LinearSVR, RankingSVM
+from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
+from maxmargin.solvers import DualCoordinate
+
+D = 5
+
+
+@pytest.fixture
+def data(rng):
+    return two_classes(rng, n=40, d=D)
+
+
+def _reload(estimator, tmp_path):
+    estimator.save(tmp_path / "model.safetensors")
+    return mm.load(tmp_path / "model.safetensors")
+
+
+def _assert_same(a, b):
+    if isinstance(a, np.ndarray):
+        assert np.array_equal(a, b)
+        assert a.dtype == b.dtype
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(C=0.7), LinearSVR(C=0.7, epsilon=0.2), RankingSVM(C=0.7)])
+def test_round_trip_keeps_parameters_weights_duals_and_certificate(estimator, data, tmp_path):
+    X, y = data
+    fitted = clone(estimator).set_params(random_state=3, tol=1e-4).fit(X, y)
+    loaded = _reload(fitted, tmp_path)
+    assert type(loaded) is type(fitted)
+    assert loaded.get_params() == fitted.get_params()
+    assert vars(loaded).keys() == vars(fitted).keys()
+    for name, value in vars(fitted).items():
+        _assert_same(value, getattr(loaded, name))
+    assert np.array_equal(loaded.predict(X), fitted.predict(X))
+    assert np.array_equal(loaded.dual_coef_, fitted.dual_coef_)
+    assert loaded.certify(X, y) == fitted.certify(X, y)
+    assert loaded.history_ == fitted.history_
+
+
+@pytest.mark.parametrize(
+    "regularizer",
+    [
+        L2(),
+        GaussianPrior(0.5, 2.0),
+        GaussianPrior(np.arange(D) / D, np.arange(1.0, D + 1)),
+        GaussianPrior(0.0, np.eye(D) + 0.1),
+        Bounded(0.0),
+        Bounded(np.array([-0.5, 0.0]), [1, 3]),
+        Bounded(-0.1, np.array([0, 2]), base=GaussianPrior(0.1, np.ones(D))),
+        GroupNorm([[0, 1], np.array([2, 3, 4])], [0.5, 1.0]),
+        GroupNorm([[0, 1], [2, 3, 4]], 0.5, l2=1.0, centre=np.ones(D)),
+    ],
+    ids=repr,
+)
+def test_round_trip_keeps_the_regularizer(regularizer, data, tmp_path, rng):
+    X, y = data
+    fitted = LinearSVC(regularizer=regularizer, random_state=0).fit(X, y)
+    loaded = _reload(fitted, tmp_path)
+    w = np.abs(rng.normal(size=D)) + 1.0
+    assert type(loaded.regularizer) is type(regularizer)
+    assert loaded.regularizer.value(w) == regularizer.value(w)
+    assert loaded.certify(X, y) == fitted.certify(X, y)
+    # A loaded model is a working estimator: it can be trained again, and gives the same bits.
+    assert np.array_equal(loaded.fit(X, y).coef_, clone(fitted).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["ham", "spam", "élève", "数"]),
+        np.array(["a", "bcd", "ef", "g"], dtype=object),
+        np.array([2**40, -7, 0, 3]),
+        np.array([0.0, 1.0, 2.0, 3.0]),
+        np.array([0, 1, 2, 3], dtype=np.uint8),
+    ],
+    ids=["text", "objects", "big", "floats", "uint8"],
+)
+@pytest.mark.parametrize("multi_class", ["crammer_singer", "ovr"])
+def test_round_trip_keeps_labels_of_many_classes(labels, multi_class, rng, tmp_path):
+    X, label = many_classes(rng, n=40, d=D, k=4)
+    y = labels[label]
+    fitted = LinearSVC(multi_class=multi_class, random_state=0).fit(X, y)
+    loaded = _reload(fitted, tmp_path)
+    assert np.array_equal(loaded.classes_, fitted.classes_)
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    assert np.array_equal(loaded.predict(X), fitted.predict(X))
+    assert loaded.certify(X, y) == fitted.certify(X, y)
+
+
+def test_round_trip_keeps_two_boolean_labels(data, tmp_path):
+    X, y = data
+    fitted = LinearSVC(random_state=0).fit(X, y > 0)
+    assert np.array_equal(_reload(fitted, tmp_path).predict(X), fitted.predict(X))
+
+
+def test_round_trip_keeps_class_weights_costs_and_feature_names(rng, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = many_classes(rng, n=40, d=3, k=3)
+    table = pandas.DataFrame(X, columns=["höhe", "b", "c"])
+    cost = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    fitted = LinearSVC(class_weight={0: 2.0, 1: 1.0, 2: 0.5}, cost=cost, random_state=0).fit(table, y)
+    loaded = _reload(fitted, tmp_path)
+    assert loaded.class_weight == fitted.class_weight
+    assert loaded.cost == cost
+    assert list(loaded.feature_names_in_) == ["höhe", "b", "c"]
+    assert np.array_equal(loaded.predict(table), fitted.predict(table))
+
+
+def test_loaded_model_warm_starts_where_it_stopped(data, tmp_path):
+    X, y = data
+    fitted = LinearSVC(tol=1e-6, warm_start=True, solver="dual_coordinate", random_state=0).fit(X, y)
+    loaded = _reload(fitted, tmp_path).fit(X, y)
+    assert loaded.n_passes_ < fitted.n_passes_
+
+
+def test_solver_objects_and_generators_are_left_out(data, tmp_path):
+    X, y = data
+    generator = np.random.default_rng(0)
+    loaded = _reload(LinearSVC(solver=DualCoordinate(), random_state=generator).fit(X, y), tmp_path)
+    assert loaded.solver == "auto"
+    assert loaded.random_state is None
+
+
+def test_unfitted_estimator_is_not_saved(tmp_path):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        LinearSVC().save(tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+class _OwnL2(L2):
+    pass
+
+
+@pytest.mark.parametrize("regularizer", [_OwnL2(), Blocks([(np.arange(D), L2())])])
+def test_regularizer_that_no_reader_would_know_is_not_saved(regularizer, data, tmp_path):
+    fitted = LinearSVC(regularizer=regularizer).fit(*data)
+    with pytest.raises(ValueError, match="Cannot save params"):
+        fitted.save(tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+class _OwnSVC(LinearSVC):
+    pass
+
+
+def test_estimator_that_no_reader_would_know_is_not_saved(data, tmp_path):
+    with pytest.raises(ValueError, match="Do not know how to save a _OwnSVC"):
+        _OwnSVC().fit(*data).save(tmp_path / "model.safetensors")
+
+
+# --- Files that are not what they should be. The container is safetensors: a length, a JSON header, the arrays.
+
+
+@pytest.fixture
+def saved(data, tmp_path):
+    path = tmp_path / "model.safetensors"
+    LinearSVC(regularizer=GaussianPrior(0.0, 2.0), random_state=0).fit(*data).save(path)
+    return path
+
+
+def _rewrite(path, change, change_header=None):
+    """Change the metadata of a model file (a dict of strings), or the JSON that is inside its entry ``header``."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    outer = json.loads(raw[8 : 8 + length])
+    metadata = outer["__metadata__"]
+    if change_header:
+        inner = json.loads(metadata["header"])
+        change_header(inner)
+        metadata["header"] = json.dumps(inner)
+    change(metadata)
+    text = json.dumps(outer).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+
+
+def _inner(path, change):
+    _rewrite(path, lambda metadata: None, change)
+
+
+def _params(header):
+    return {k: v for k, v in header["params"]["pairs"]}
+
+
+def test_rewriting_nothing_leaves_a_file_that_loads(saved, data):
+    _inner(saved, lambda header: None)
+    assert mm.load(saved).predict(data[0]).shape == (40,)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", b"\x80\x04\x95pickle", b"\xff" * 200, b"PK\x03\x04" + b"\0" * 99])
+def test_foreign_files_are_refused(content, tmp_path):
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not a model file, or it is damaged"):
+        mm.load(path)
+
+
+def test_missing_file_is_a_file_not_found_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        mm.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
+def test_truncated_files_are_refused(saved, share):
+    raw = saved.read_bytes()
+    saved.write_bytes(raw[: int(len(raw) * share)])
+    with pytest.raises(ValueError, match="is not a model file, or it is damaged"):
+        mm.load(saved)
+
+
+def test_arrays_of_another_program_are_refused(tmp_path):
+    from safetensors.numpy import save_file
+
+    path = tmp_path / "other.safetensors"
+    save_file({"weight": np.ones(3)}, str(path))
+    with pytest.raises(ValueError, match="was not written by maxmargin"):
+        mm.load(path)
+
+
+@pytest.mark.parametrize("version", ["2", "1000", "", "one"])
+def test_other_versions_are_refused_with_advice(saved, version):
+    _rewrite(saved, lambda metadata: metadata.update(version=version))
+    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 1"):
+        mm.load(saved)
+
+
+@pytest.mark.parametrize("name", ["SVC", "load", "__class__", "path", "classification", ""])
+def test_unknown_estimators_are_refused(saved, name):
+    """Also names that the estimators' module does have: only listed estimators are looked up."""
+    _rewrite(saved, lambda metadata: metadata.update(estimator=name))
+    with pytest.raises(ValueError, match="which this release does not know"):
+        mm.load(saved)
+
+
+def test_unknown_parameters_are_refused(saved):
+    _inner(saved, lambda header: header["params"]["pairs"].append(["shrinking", True]))
+    with pytest.raises(ValueError, match=r"does not know: \['shrinking'\]"):
+        mm.load(saved)
+
+
+@pytest.mark.parametrize("attribute", ["predict", "__class__", "__dict__", "save", "n_iter_"])
+def test_unknown_attributes_are_refused(saved, attribute):
+    _inner(saved, lambda header: header["fitted"]["pairs"].append([attribute, 1.0]))
+    with pytest.raises(ValueError, match="has attributes that this release's LinearSVC does not know"):
+        mm.load(saved)
+
+
+@pytest.mark.parametrize("name", ["Lasso", "Blocks", "shape", "__import__", "os.system", None, ["L2"], {}])
+def test_unknown_regularizers_are_refused(saved, name):
+    def change(header):
+        for pair in header["params"]["pairs"]:
+            if pair[0] == "regularizer":
+                pair[1] = {"regularizer": name, "arguments": {}}
+
+    _inner(saved, change)
+    with pytest.raises(ValueError, match="its header cannot be read"):
+        mm.load(saved)
+
+
+def test_unknown_arguments_of_a_regularizer_are_refused(saved):
+    def change(header):
+        for pair in header["params"]["pairs"]:
+            if pair[0] == "regularizer":
+                pair[1]["arguments"]["shape"] = 1.0
+
+    _inner(saved, change)
+    with pytest.raises(ValueError, match="unknown arguments of GaussianPrior"):
+        mm.load(saved)
+
+
+def _drop(key):
+    return lambda header: header.pop(key)
+
+
+def _drop_fitted(name):
+    def change(header):
+        header["fitted"]["pairs"] = [p for p in header["fitted"]["pairs"] if p[0] != name]
+
+    return change
+
+
+def _replace(key, value):
+    return lambda header: header.update({key: value})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _drop("params"),
+        _drop("certificate"),
+        _replace("certificate", [1.0]),
+        _replace("certificate", None),
+        _replace("history", [[1, 2]]),
+        _replace("history", 3),
+        _replace("params", {"array": "missing"}),
+        _replace("fitted", {"something": "else"}),
+        _replace("fitted", None),
+        _replace("params", 5),
+        _replace("params", {"pairs": [[{"pairs": []}, 1]]}),
+        _replace("params", {"pairs": [["C"]]}),
+        _replace("fitted", {"text": ["a"], "dtype": "int64"}),
+        _replace("fitted", {"text": ["a"], "dtype": "no such type"}),
+        _replace("fitted", {"pairs": [["coef_", {"text": ["a"], "dtype": 7}]]}),
+        _drop_fitted("coef_"),
+        _drop_fitted("classes_"),
+        _drop_fitted("_alpha"),
+    ],
+)
+def test_damaged_headers_are_refused_in_plain_words(saved, change):
+    _inner(saved, change)
+    with pytest.raises(ValueError, match="model.safetensors"):
+        mm.load(saved)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "{}"])
+def test_unreadable_header_is_refused(saved, text):
+    _rewrite(saved, lambda metadata: metadata.update(header=text))
+    with pytest.raises(ValueError, match="its header cannot be read"):
+        mm.load(saved)
+
+
+def test_absent_header_is_refused(saved):
+    _rewrite(saved, lambda metadata: metadata.pop("header"))
+    with pytest.raises(ValueError, match="its header cannot be read"):
+        mm.load(saved)
+
+
+def test_file_holds_a_json_header_and_plain_numbers_only(saved):
+    """No part of the file is a pickle: after the JSON there are exactly the bytes of the arrays."""
+    raw = saved.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    outer = json.loads(raw[8 : 8 + length])
+    metadata = outer.pop("__metadata__")
+    assert set(metadata) == {"format", "version", "estimator", "header"}
+    json.loads(metadata["header"])
+    assert {entry["dtype"] for entry in outer.values()} <= {"F64", "F32", "I64", "I32", "I8", "BOOL"}
+    assert max(entry["data_offsets"][1] for entry in outer.values()) == len(raw) - 8 - length
+    assert b"numpy" not in raw
+    assert b"maxmargin.estimators" not in raw
+    with pytest.raises(Exception, match=r".*"):
+        list(pickletools.genops(raw))
+
+
+def test_loading_never_unpickles_nor_evaluates(saved, monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("code was run")
+
+    mm.load(saved)  # once before, so that imports do not count
+    monkeypatch.setattr("pickle.load", forbidden)
+    monkeypatch.setattr("pickle.loads", forbidden)
+    monkeypatch.setattr("builtins.eval", forbidden)
+    monkeypatch.setattr("builtins.exec", forbidden)
+    assert mm.load(saved).C == 1.0
+
+
+def test_a_class_smuggled_into_the_estimators_module_is_not_constructed(saved, monkeypatch):
+    from maxmargin import estimators, regularizers
+
+    made = []
+
+    class Trap:
+        def __init__(self, **arguments):
+            made.append(arguments)
+
+    monkeypatch.setattr(estimators, "Trap", Trap, raising=False)
+    monkeypatch.setattr(regularizers, "Trap", Trap, raising=False)
+    _inner(saved, lambda header: header["params"]["pairs"].append(["memory", {"regularizer": "Trap", "arguments": {}}]))
+    with pytest.raises(ValueError, match="unknown entry 'Trap'"):
+        mm.load(saved)
+    _rewrite(saved, lambda metadata: metadata.update(estimator="Trap"))
+    with pytest.raises(ValueError, match="does not know"):
+        mm.load(saved)
+    assert made == []
