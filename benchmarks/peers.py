@@ -55,11 +55,9 @@ class Liblinear:
     def outcome(self, model: Any) -> Outcome:
         text = b"".join(self._log).decode()
         passes = [int(n) for n in re.findall(r"#iter = (\d+)", text)]
-        return Outcome(
-            self._weights(model),
-            passes=max(passes, default=None),
-            capped="reaching max number of iterations" in text,
-        )
+        # With the squared hinge it goes on by another method after the cap: not the end of its efforts.
+        capped = "reaching max number of iterations" in text and "Switching" not in text
+        return Outcome(self._weights(model), passes=max(passes, default=None), capped=capped)
 
     def _weights(self, model: Any) -> np.ndarray:
         """One row per class in sorted order; the intercept, if any, comes last."""

@@ -43,9 +43,7 @@ def group_norm(X, loss, example, budget, *, groups, strength, l2=0.0):
     def omega(w):
         return sum(s * np.linalg.norm(w[g]) for s, g in zip(strength, groups, strict=True)) + 0.5 * l2 * w @ w
 
-    w = _cone_program(
-        X, loss, example, budget, l2 * np.eye(d), np.zeros(d), np.full(d, -np.inf), groups, strength
-    )
+    w = _cone_program(X, loss, example, budget, l2 * np.eye(d), np.zeros(d), np.full(d, -np.inf), groups, strength)
     return Optimum(omega(w) + _hinge(X, loss, example, budget, w), w)
 
 
@@ -55,9 +53,7 @@ def group_norm_and_l2(X, loss, example, budget, *, groups, strength, free):
     square = np.zeros(d)
     square[free] = 1.0
     strength = np.broadcast_to(strength, len(groups)).astype(float)
-    w = _cone_program(
-        X, loss, example, budget, np.diag(square), np.zeros(d), np.full(d, -np.inf), groups, strength
-    )
+    w = _cone_program(X, loss, example, budget, np.diag(square), np.zeros(d), np.full(d, -np.inf), groups, strength)
     omega = sum(s * np.linalg.norm(w[g]) for s, g in zip(strength, groups, strict=True)) + 0.5 * square @ w**2
     return Optimum(omega + _hinge(X, loss, example, budget, w), w)
 

@@ -30,7 +30,7 @@ def _every_regularizer():
         "group-free-group": GroupNorm(GROUPS, [0.0, 1.0, 2.0], l2=1.0),
         "group-centre": GroupNorm(GROUPS, 1.0, l2=2.0, centre=mean),
         "blocks-prior": Blocks([(features, GaussianPrior(1.0, 3.0)), (last, L2())]),
-        "blocks-full": Blocks([(features, GaussianPrior(0.0, covariance(rng, N - 1))), (last, GaussianPrior(1.0, 3.0))]),
+        "blocks-full": Blocks([(features, GaussianPrior(0.0, covariance(rng, N - 1))), (last, GaussianPrior(1.0))]),
         "blocks-bounds": Blocks([(features, Bounded(0.0)), (last, L2())]),
         "blocks-group": Blocks([(features, GroupNorm([[0, 1], [2, 3, 4]], l2=1.0)), (last, L2())]),
     }
@@ -69,11 +69,9 @@ class _Broken(L2):
         (_Broken(conjugate=lambda v: 0.0), r"must equal w·v"),
         (_Broken(weights=lambda v: 2 * v), r"must equal w·v"),
         # Equality holds at every v, but Ω is too small elsewhere: only the inequality can see it.
-        (_Broken(value=lambda w: -0.5 * float(w @ w), conjugate=lambda v: 1.5 * float(v @ v)), "conjugate is too small"),
+        (_Broken(value=lambda w: -0.5 * float(w @ w), conjugate=lambda v: 1.5 * float(v @ v)), "is too small"),
         (
-            _Broken(
-                value=lambda w: -0.5 * float(w @ w), conjugate=lambda v: -0.5 * float(v @ v), weights=lambda v: -v
-            ),
+            _Broken(value=lambda w: -0.5 * float(w @ w), conjugate=lambda v: -0.5 * float(v @ v), weights=lambda v: -v),
             "too small|monotone",
         ),
         (_Broken(shape=lambda n: Shape(n, scale=np.full(n, 2.0))), "kernels would solve another problem"),
@@ -194,8 +192,13 @@ def test_bad_arguments_are_refused_in_plain_words(make, message):
 
 
 def test_group_weights_of_the_wrong_length_are_refused():
-    with pytest.raises(ValueError, match="groups"):
+    with pytest.raises(ValueError, match=r"GroupNorm: .*groups"):
         GroupNorm(GROUPS, weights=[1.0, 2.0])
+
+
+def test_group_centre_of_the_wrong_length_is_refused():
+    with pytest.raises(ValueError, match=r"GroupNorm: .*centre"):
+        GroupNorm(GROUPS, l2=1.0, centre=np.zeros(3)).shape(N)
 
 
 @pytest.mark.parametrize("name", REGULARIZERS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from generators import covariance, partition, shared_slack
+from generators import SharedSlackData, covariance, partition, shared_slack
 
 from maxmargin import Problem, certify, solve
 from maxmargin.constraints import SharedSlack
@@ -113,11 +113,15 @@ def _hinge(data, w):
     return data.budget @ slack
 
 
+def _weights(data, regularizer, tol):
+    return solve(Problem(data.constraints, regularizer), _solver(regularizer), tol=tol, max_passes=50_000).weights
+
+
 @pytest.mark.parametrize("name", [n for n in REGULARIZERS if n != "group"])
 def test_weights_agree_with_cone_solver_where_the_optimum_is_unique(name):
     for seed in range(5):
         data, regularizer, optimum = _problem(name, "plain", seed)
-        weights = solve(Problem(data.constraints, regularizer), _solver(regularizer), tol=1e-11, max_passes=50_000).weights
+        weights = _weights(data, regularizer, tol=1e-11)
         assert np.abs(weights - optimum.weights).max() <= 1e-4 * (1 + np.abs(optimum.weights).max())
 
 
@@ -126,7 +130,7 @@ def test_group_norm_sets_exactly_the_groups_to_zero_that_vanish_in_the_reference
     vanished = stayed = 0
     for seed in range(12):
         data, regularizer, optimum = _problem(name, "plain", seed)
-        weights = solve(Problem(data.constraints, regularizer), _solver(regularizer), tol=1e-9, max_passes=50_000).weights
+        weights = _weights(data, regularizer, tol=1e-9)
         reference_norms = regularizer.norms(optimum.weights)
         expected = reference_norms <= 1e-6 * (1 + reference_norms.max())
         assert np.array_equal(regularizer.norms(weights) == 0.0, expected), f"seed {seed}"
@@ -164,8 +168,6 @@ def test_clipping_weights_in_place_misses_the_optimum_and_the_solver_does_not():
 
 
 def _single_rows(X, loss, budget):
-    from generators import SharedSlackData
-
     n = loss.size
     constraints = SharedSlack(as_rows(X), loss, np.arange(n + 1), budget)
     return SharedSlackData(X, loss, np.arange(n), budget, constraints)
@@ -234,7 +236,8 @@ def test_implied_bias_equals_a_stored_column_of_constants(rng):
 
 
 def test_all_rows_empty_gives_the_loss_of_zero_weights():
-    constraints = SharedSlack(as_rows(np.zeros((4, 3))), np.array([1.0, 2.0, 0.5, 3.0]), np.array([0, 2, 4]), np.ones(1))
+    loss = np.array([1.0, 2.0, 0.5, 3.0])
+    constraints = SharedSlack(as_rows(np.zeros((4, 3))), loss, np.array([0, 2, 4]), np.ones(1))
     solution = solve(Problem(constraints, L2()), DualCoordinate(random_state=0), tol=1e-12)
     assert solution.certificate.upper == pytest.approx(5.0)
     assert solution.certificate.lower == pytest.approx(5.0)

@@ -71,8 +71,8 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
 
 def _runs(history: Sequence[Record]) -> list[Sequence[Record]]:
     """The history of each problem: they stand one after another, each beginning with pass 1."""
-    if not len(history):
-        raise ValueError("The history is empty: there is no pass to draw.")
+    if not isinstance(history, Sequence) or not history:
+        raise ValueError(f"convergence draws a fitted estimator or a list of records, got {history!r}. Call fit first.")
     starts = [i for i, record in enumerate(history) if record.number == 1]
     return [history[a:b] for a, b in pairwise([*starts, len(history)])]
 

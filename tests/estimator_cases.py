@@ -1,0 +1,65 @@
+"""Bad inputs and settings that all three estimators must refuse, each with the words of its message."""
+
+import numpy as np
+import scipy.sparse as sp
+
+N, D = 20, 3
+
+
+def good():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(N, D)), np.arange(N) % 2
+
+
+def _spoiled(value, row=4, column=2):
+    X, _ = good()
+    X[row, column] = value
+    return X
+
+
+X, Y = good()
+BAD_INPUTS = {
+    "NaN": (_spoiled(np.nan), Y, r"X contains NaN at row 4, column 2 \(1 such values in all\)"),
+    "infinity": (_spoiled(np.inf), Y, r"X contains infinity \(inf\) at row 4, column 2"),
+    "minus infinity": (_spoiled(-np.inf, 0, 0), Y, r"X contains infinity \(inf\) at row 0, column 0"),
+    "sparse NaN": (sp.csr_matrix(_spoiled(np.nan)), Y, "X contains NaN at row 4, column 2"),
+    "sparse infinity": (sp.csc_matrix(_spoiled(np.inf, 19, 1)), Y, "row 19, column 1"),
+    "float32 NaN": (_spoiled(np.nan).astype(np.float32), Y, "X contains NaN at row 4, column 2"),
+    "no rows": (np.empty((0, D)), np.empty(0), r"Found array with 0 sample\(s\)"),
+    "no columns": (np.empty((N, 0)), Y, r"Found array with 0 feature\(s\)"),
+    "no sparse rows": (sp.csr_matrix((0, D)), np.empty(0), r"Found array with 0 sample\(s\)"),
+    "lengths differ": (X, Y[:-1], r"inconsistent numbers of samples: \[20, 19\]"),
+    "one-dimensional": (X[:, 0], Y, "Expected 2D array, got 1D array"),
+    "no labels": (X, None, "requires y to be passed, but the target y is None"),
+    "NaN in labels": (X, np.where(Y, np.nan, 0.0), "y contains NaN"),
+    "complex": (X + 1j, Y, "Complex data not supported"),
+    "text in X": (np.full((N, D), "a"), Y, "could not convert string to float|dtype='numeric' is not compatible"),
+}
+BAD_SETTINGS = {
+    "C zero": ({"C": 0}, "C must be greater than 0, got 0"),
+    "C negative": ({"C": -1.0}, r"C must be greater than 0, got -1\.0"),
+    "C NaN": ({"C": np.nan}, "C must be a finite number, got nan"),
+    "C infinite": ({"C": np.inf}, "C must be a finite number, got inf"),
+    "C text": ({"C": "1"}, "C must be a finite number, got '1'"),
+    "C none": ({"C": None}, "C must be a finite number, got None"),
+    "tol zero": ({"tol": 0.0}, r"tol must be greater than 0, got 0\.0"),
+    "tol negative": ({"tol": -1e-3}, "tol must be greater than 0"),
+    "passes zero": ({"max_passes": 0}, "max_passes must be a whole number of at least 1, got 0"),
+    "passes half": ({"max_passes": 2.5}, r"max_passes must be a whole number of at least 1, got 2\.5"),
+    "loss": ({"loss": "log"}, "loss must be one of .* got 'log'"),
+    "solver": ({"solver": "newton"}, r"solver must be one of \['auto', .*\] or a Solver, got 'newton'"),
+    "memory text": ({"memory": "lots"}, "memory must be a number of bytes or a size such as '512MB', got 'lots'"),
+    "memory negative": ({"memory": -5}, "memory must be a number of bytes"),
+    "memory little": ({"memory": 10, "solver": "dual_coordinate"}, "memory=10 bytes is too little: .* at least"),
+    "regularizer text": ({"regularizer": "l2"}, "regularizer must have the methods .* lacks value, conjugate"),
+}
+
+
+def bad_regularizers():
+    from maxmargin.regularizers import Bounded, GaussianPrior, GroupNorm
+
+    return {
+        "prior": (GaussianPrior(np.zeros(4)), "mean is for 4 weights, the problem has 3"),
+        "bounds": (Bounded(0.0, [3]), "the weights from 0 to 2"),
+        "groups": (GroupNorm([[0, 1], [2, 3]], l2=1.0), "the groups cover 4 weights, the problem has 3"),
+    }

@@ -1,0 +1,93 @@
+"""Claims about real data. The folder named by MAXMARGIN_DATA holds the files; without it nothing here runs."""
+
+import gzip
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import svm
+from sklearn.datasets import load_svmlight_file
+
+from maxmargin import LinearSVC
+
+pytestmark = pytest.mark.realdata
+
+
+def _folder():
+    return Path(os.environ["MAXMARGIN_DATA"])
+
+
+def _a9a():
+    with gzip.open(_folder() / "a9a.libsvm.gz") as file:
+        return load_svmlight_file(io.BytesIO(file.read()), n_features=123)
+
+
+def _news20():
+    """Counts as normalised logarithms, split into training and test part."""
+    z = np.load(_folder() / "news20_bydate_counts.npz")
+    X = sp.csr_matrix((np.log1p(z["data"].astype(float)), z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+    norm = np.sqrt(X.multiply(X).sum(axis=1)).A1
+    X = sp.diags(1.0 / np.maximum(norm, 1e-12)) @ X
+    train = z["is_train"]
+    return X[train].tocsr(), z["y"][train], X[~train].tocsr(), z["y"][~train]
+
+
+def _covtype():
+    """Class 2 against the rest: ten standardised numbers, forty-four indicators."""
+    z = np.load(_folder() / "covtype.npz")
+    n = len(z["y"])
+    X = np.zeros((n, 54), np.float32)
+    numbers = z["num"].astype(np.float64)
+    X[:, :10] = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    X[np.arange(n), 10 + z["wild"].astype(int)] = 1
+    X[np.arange(n), 14 + z["soil"].astype(int)] = 1
+    return X, z["y"] == 2
+
+
+@pytest.mark.parametrize("solver", ["dual_coordinate", "interior_point"])
+def test_a9a_reaches_its_known_optimum(solver):
+    X, y = _a9a()
+    found = LinearSVC(fit_intercept=False, tol=1e-6, solver=solver, random_state=0, max_passes=20_000).fit(X, y)
+    assert found.certificate_.relative_gap <= 1e-6
+    assert found.certificate_.lower <= 11433.809
+    assert found.certificate_.upper == pytest.approx(11433.808, rel=2e-6)
+
+
+def test_news20_one_vs_rest_brackets_the_objective_of_scikit_learn():
+    X, y, X_test, y_test = _news20()
+    found = LinearSVC(multi_class="ovr", tol=1e-4, n_jobs=2, random_state=0).fit(X, y)
+    assert found.certificate_.relative_gap <= 1e-4
+    assert found.certify(X, y).relative_gap <= 1e-4 * (1 + 1e-6)
+    theirs = svm.LinearSVC(loss="hinge", tol=1e-4, max_iter=20_000, random_state=0).fit(X, y)
+    value = 0.5 * (np.sum(theirs.coef_**2) + np.sum(theirs.intercept_**2))
+    sign = np.where(np.arange(20) == y[:, None], 1.0, -1.0)
+    value += np.maximum(0.0, 1.0 - sign * theirs.decision_function(X)).sum()
+    assert found.certificate_.lower <= value * (1 + 1e-9)
+    assert found.certificate_.upper == pytest.approx(value, rel=1e-3)
+    assert found.score(X_test, y_test) == pytest.approx(theirs.score(X_test, y_test), abs=0.01)
+
+
+def test_covtype_reaches_its_known_optimum_by_interior_points():
+    X, y = _covtype()
+    found = LinearSVC(tol=1e-6, solver="interior_point", n_jobs=2).fit(X, y)
+    assert found.certificate_.relative_gap <= 1e-6
+    assert found.certificate_.upper == pytest.approx(337_886.5, rel=5e-6)
+
+
+def test_mnist_crammer_singer_agrees_with_scikit_learn():
+    z = np.load(_folder() / "mnist.npz")
+    X = z["X_train"][:5000].reshape(5000, -1) / 255.0
+    y = z["y_train"][:5000]
+    C = 0.01
+    found = LinearSVC(C=C, tol=1e-5, random_state=0).fit(X, y)
+    theirs = svm.LinearSVC(multi_class="crammer_singer", C=C, tol=1e-4, max_iter=20_000, random_state=0).fit(X, y)
+    score = theirs.decision_function(X)
+    true = score[np.arange(5000), y]
+    loss = (1.0 - np.eye(10)[y] + score).max(axis=1) - true
+    value = 0.5 * (np.sum(theirs.coef_**2) + np.sum(theirs.intercept_**2)) + C * loss.sum()
+    assert found.certificate_.relative_gap <= 1e-5
+    assert found.certificate_.lower <= value * (1 + 1e-9)
+    assert found.certificate_.upper == pytest.approx(value, rel=1e-4)
