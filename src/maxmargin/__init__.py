@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         checks as checks,
         constraints as constraints,
         models as models,
+        plots as plots,
         regularizers as regularizers,
         solvers as solvers,
     )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "models", "regularizers", "solvers")
+_MODULES = ("checks", "constraints", "models", "plots", "regularizers", "solvers")
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",

@@ -46,6 +46,7 @@ def storable(*fitted: str) -> Callable[[T], T]:
 
 def save(estimator: Any, path: str | Path) -> None:
     """Write a fitted estimator to ``path``."""
+    from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     name = type(estimator).__name__
@@ -68,7 +69,10 @@ def save(estimator: Any, path: str | Path) -> None:
         "history": [list(vars(record).values()) for record in estimator.history_],
     }
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
-    save_file(arrays, str(path), metadata=metadata)
+    try:
+        save_file(arrays, str(path), metadata=metadata)
+    except SafetensorError as error:
+        raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
 
 
 def load(path: str | Path) -> Any:

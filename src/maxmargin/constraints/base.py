@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..kernels.rows import RowArrays
 from ..problem import Rows
@@ -28,6 +29,14 @@ class Closed:
         self._arrays = RowArrays(
             rows.indptr, rows.indices, rows.data, rows.width, float(rows.bias), rows.first, rows.second
         )
+
+    def supports(self, kind: type) -> bool:
+        return True
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        v = np.zeros(self.n_weights)
+        row_kernels.combine(self._arrays, alpha, v)
+        return v
 
     def sweep(
         self,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, scalar as kernels
+from ..kernels import scalar as kernels
 from ..problem import Rows
 from .base import Closed
 
@@ -55,14 +55,6 @@ class Scalar(Closed):
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         return np.clip(np.asarray(alpha, dtype=np.float64), *self.limits())
-
-    def supports(self, kind: type) -> bool:
-        return True
-
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        v = np.zeros(self.n_weights)
-        row_kernels.combine(self._arrays, alpha, v)
-        return v
 
     def linear(self, alpha: np.ndarray) -> float:
         return kernels.dual_linear(*self._terms, alpha)

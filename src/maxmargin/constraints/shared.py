@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, shared as kernels
+from ..kernels import shared as kernels
 from ..problem import Rows
 from .base import Closed
 
@@ -44,14 +44,6 @@ class SharedSlack(Closed):
         alpha = np.array(alpha, dtype=np.float64)
         kernels.project_examples(alpha, self.first, self.budget)
         return alpha
-
-    def supports(self, kind: type) -> bool:
-        return True
-
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        v = np.zeros(self.n_weights)
-        row_kernels.combine(self._arrays, alpha, v)
-        return v
 
     def linear(self, alpha: np.ndarray) -> float:
         return float(self.loss @ alpha)

@@ -8,7 +8,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints import Classes
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
@@ -96,7 +95,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         class_weight: Any = None,
         cost: Any = None,
         solver: Any = "auto",
-        max_passes: int = 5000,
+        max_passes: int = 20_000,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -207,7 +206,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _solve_one(self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...]) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         constraints = problem.constraints
-        if isinstance(constraints, Classes) and not constraints.supports(_kind(problem)):
+        if not constraints.supports(_kind(problem)):
             return _solve_written_out(self._solve, problem, constraints, warm, callbacks)
         return self._solve(problem, warm, callbacks)
 
@@ -273,7 +272,7 @@ def _kind(problem: Problem) -> Any:
 
 
 def _solve_written_out(
-    solve: Any, problem: Problem, constraints: Classes, warm: np.ndarray | None, callbacks: tuple[Any, ...]
+    solve: Any, problem: Problem, constraints: Any, warm: np.ndarray | None, callbacks: tuple[Any, ...]
 ) -> Solution:
     """Solve over explicit rows, and carry the dual variables back to the shape of the classes."""
     rivals = constraints.rivals_of()

@@ -18,7 +18,7 @@ from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2, Blocks
-from ..solvers import certify, choose, solve
+from ..solvers import best_start, certify, choose, solve
 from ..solvers.progress import ProgressLine
 from . import inputs
 
@@ -71,11 +71,9 @@ class LinearEstimator(BaseEstimator):
             raise ValueError(f"max_passes must be a whole number of at least 1, got {self.max_passes!r}.")
 
     def _warm(self, shape: tuple[int, ...]) -> np.ndarray | None:
-        """The last dual variables, scaled to the new C, if they belong to a problem of this shape."""
+        """The last dual variables, if they belong to a problem of this shape and are wanted."""
         alpha = getattr(self, "_alpha", None)
-        if not self.warm_start or alpha is None or alpha.shape != shape:
-            return None
-        return alpha * (self.C / self._fitted_C)
+        return alpha if self.warm_start and alpha is not None and alpha.shape == shape else None
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
@@ -97,6 +95,9 @@ class LinearEstimator(BaseEstimator):
             threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
             memory=inputs.check_memory(self.memory),
         )
+        if warm is not None:
+            # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
+            warm = best_start(problem, [warm, warm * (self.C / self._fitted_C)])
         return solve(problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks)
 
     def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:

@@ -27,14 +27,16 @@ class RankingSVM(LinearEstimator):
         Price of a unit of loss of one pair.
     loss : {"hinge", "squared_hinge"}
 
-    The other parameters are those of :class:`LinearSVC`; there is no intercept, which no ranking could see.
-
     Attributes
     ----------
     coef_ : array (n_features,)
     certificate_, history_, n_passes_ : as for LinearSVC
     dual_coef_ : array (1, n_samples)
         How much of each example is in the weights, summed over its pairs.
+
+    Notes
+    -----
+    The other parameters are those of :class:`LinearSVC`; there is no intercept, which no ranking could see.
 
     Examples
     --------
@@ -55,7 +57,7 @@ class RankingSVM(LinearEstimator):
         tol: float = 1e-3,
         regularizer: Any = None,
         solver: Any = "auto",
-        max_passes: int = 5000,
+        max_passes: int = 20_000,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -26,6 +26,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         Errors below this cost nothing.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
 
+    Notes
+    -----
     The other parameters and the attributes are those of :class:`LinearSVC`; ``coef_`` has shape (n_features,),
     ``intercept_`` is a number, ``dual_coef_`` has shape (1, n_samples).
 
@@ -49,7 +51,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         intercept_scaling: float = 1.0,
         regularizer: Any = None,
         solver: Any = "auto",
-        max_passes: int = 5000,
+        max_passes: int = 20_000,
         memory: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -257,7 +257,14 @@ def probe(rows, target, side, budget, epsilon, squared, w, affine, start, stop, 
             sign = -1.0 if side_i < 0 else 1.0
             r = sign * (np.float64(_at(target, i)) - u[j])
             a, b, s, y, z, xi = _pairs(
-                sign * beta[i], excess[i] if not squared else 0.0, common[i] if two else 0.0, two, c, r, epsilon, squared
+                sign * beta[i],
+                excess[i] if not squared else 0.0,
+                common[i] if two else 0.0,
+                two,
+                c,
+                r,
+                epsilon,
+                squared,
             )
             fs = 0.0 if squared else -s
             da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, -a, -b, fs, sign * du[j])
@@ -315,7 +322,14 @@ def reach(rows, target, side, budget, epsilon, squared, w, affine, dw, mu, start
             sign = -1.0 if side_i < 0 else 1.0
             r = sign * (np.float64(_at(target, i)) - u[j])
             a, b, s, y, z, xi = _pairs(
-                sign * beta[i], excess[i] if not squared else 0.0, common[i] if two else 0.0, two, c, r, epsilon, squared
+                sign * beta[i],
+                excess[i] if not squared else 0.0,
+                common[i] if two else 0.0,
+                two,
+                c,
+                r,
+                epsilon,
+                squared,
             )
             fa, fb, fs = _corrected(a, b, s, y, z, xi, two, squared, sign * dua[j], mu)
             da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, fa, fb, fs, sign * du[j])
@@ -337,7 +351,9 @@ def reach(rows, target, side, budget, epsilon, squared, w, affine, dw, mu, start
 
 
 @compiled
-def advance(rows, target, side, budget, epsilon, squared, w, affine, dw, mu, step, start, stop, point, weight, vectors, sums):
+def advance(
+    rows, target, side, budget, epsilon, squared, w, affine, dw, mu, step, start, stop, point, weight, vectors, sums
+):
     """Take the step, and gather at the new point all that the next one needs (with step = 0: only that).
 
     weight = √D; vectors += v, Xᵀ k for products → 0, Xᵀ k for one unit of the target.
@@ -407,9 +423,7 @@ def advance(rows, target, side, budget, epsilon, squared, w, affine, dw, mu, ste
             weight[i - start] = np.sqrt((h * (p + q) + 4.0 * p * q) / (h + p + q))
             k[0, j] = beta[i]
             k[1, j] = sign * _shift(a, b, s, y, z, xi, -a, -b, 0.0 if squared else -s)
-            k[2, j] = sign * _shift(
-                a, b, s, y, z, xi, 1.0 / y, 1.0 / z if two else 0.0, 0.0 if squared else 1.0 / xi
-            )
+            k[2, j] = sign * _shift(a, b, s, y, z, xi, 1.0 / y, 1.0 / z if two else 0.0, 0.0 if squared else 1.0 / xi)
         for row in range(3):
             combine(rows, begin, end, k[row], vectors[row])
     sums[0] += loss

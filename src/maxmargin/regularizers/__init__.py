@@ -5,5 +5,6 @@ from .bounded import Bounded
 from .gaussian import GaussianPrior
 from .group import GroupNorm
 from .l2 import L2
+from .shape import Shape
 
-__all__ = ["L2", "Blocks", "Bounded", "GaussianPrior", "GroupNorm"]
+__all__ = ["L2", "Blocks", "Bounded", "GaussianPrior", "GroupNorm", "Shape"]

@@ -93,4 +93,8 @@ class GaussianPrior:
         return 1.0
 
     def __repr__(self) -> str:
-        return f"GaussianPrior(mean={self.mean!r}, covariance={self.covariance!r})"
+        mean, covariance = (
+            str(a.item()) if a.ndim == 0 else f"<{'×'.join(map(str, a.shape))} array>"
+            for a in (self.mean, self.covariance)
+        )
+        return f"GaussianPrior(mean={mean}, covariance={covariance})"

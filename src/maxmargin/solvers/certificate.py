@@ -21,6 +21,11 @@ def lower_bound(problem: Problem, alpha: np.ndarray) -> float:
     return constraints.linear(alpha) - regularizer.conjugate(v)
 
 
+def best_start(problem: Problem, candidates: list[np.ndarray]) -> np.ndarray:
+    """Of several dual variables to start from, those with the highest lower bound."""
+    return max(candidates, key=lambda alpha: lower_bound(problem, alpha))
+
+
 def upper_bound(problem: Problem, w: np.ndarray) -> float:
     """The primal objective at ``w``, every example's loss computed at this one w."""
     return problem.regularizer.value(w) + problem.constraints.total_loss(w)

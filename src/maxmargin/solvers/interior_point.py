@@ -75,7 +75,9 @@ class InteriorPoint:
         da = L(affine)
         vectors = np.zeros((2, w.size))
         probe = np.zeros(3)
-        self._sum(data, lambda a, b, vec, s: kernels.probe(data.rows, *data.terms, w, da, a, b, point, vec, s), vectors, probe)
+        self._sum(
+            data, lambda a, b, vec, s: kernels.probe(data.rows, *data.terms, w, da, a, b, point, vec, s), vectors, probe
+        )
         mu = sums[2] / max(sums[3], 1)
         step = min(1.0, 1.0 / max(probe[0], 1e-300))
         left = 1.0 + step * (probe[1] + step * probe[2]) / sums[2]
@@ -84,9 +86,16 @@ class InteriorPoint:
         dom = affine + linalg.cho_solve(factor, residual + L.T(target * k1 + vectors[1]))
         dw = L(dom)
         reach = np.zeros(3)
-        self._sum(data, lambda a, b, vec, s: kernels.reach(data.rows, *data.terms, w, da, dw, target, a, b, point, s), np.zeros((0, 0)), reach)
+        self._sum(
+            data,
+            lambda a, b, vec, s: kernels.reach(data.rows, *data.terms, w, da, dw, target, a, b, point, s),
+            np.zeros((0, 0)),
+            reach,
+        )
         step = min(1.0, STEP / max(reach[0], 1e-300))
-        state.trace = dict(aff=probe[0], left=left, step=step, mu=mu, res=np.linalg.norm(residual)/np.linalg.norm(base))
+        state.trace = dict(
+            aff=probe[0], left=left, step=step, mu=mu, res=np.linalg.norm(residual) / np.linalg.norm(base)
+        )
         self._advance(problem, state, da, dw, dom, target, step)
         return state
 
