@@ -44,9 +44,17 @@ def runs_of(cell: dict[str, Any]) -> dict[str, list[Run]]:
 
 
 def with_cpu_seconds(cell: dict[str, Any]) -> dict[str, Any]:
-    """The same cell by the processor's clock, which a busy machine disturbs less."""
+    """The same cell by the processor's clock, which a busy machine disturbs less.
+
+    A run that was stopped left wall-clock seconds only. A peer's is dropped: set against processor seconds
+    of ours it would make the peer look slower than it is. Ours stays for the sake of its bounds.
+    """
     runs = {
-        name: [run | {"seconds": run.get("cpu_seconds") or run["seconds"]} for run in some]
+        name: [
+            run | {"seconds": run.get("cpu_seconds") or run["seconds"]}
+            for run in some
+            if run["finished"] or name == "maxmargin"
+        ]
         for name, some in cell["runs"].items()
     }
     return cell | {"runs": runs}

@@ -15,7 +15,7 @@ from typing import Any
 from problems import Instance, Problem
 from runs import Run, Solver, timed
 
-GRACE = 10  # seconds for an interrupted run to hand over what it has
+GRACE = 20  # seconds for an interrupted run to hand over what it has
 
 
 def _solvers() -> dict[str, Callable[[Instance], Solver]]:

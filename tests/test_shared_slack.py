@@ -226,12 +226,14 @@ def test_dense_and_sparse_rows_have_the_same_optimum(sparse):
     assert found.upper == pytest.approx(optimum, rel=1e-6)
 
 
-def test_implied_bias_equals_a_stored_column_of_constants(rng):
+@pytest.mark.parametrize("name", REGULARIZERS)
+def test_implied_bias_equals_a_stored_column_of_constants(name, rng):
     data = shared_slack(rng, n_examples=20, n_weights=5)
     wide = np.hstack([data.X, np.full((data.X.shape[0], 1), 0.5)])
+    regularizer, solver, terms = REGULARIZERS[name](rng, 6)
     constraints = SharedSlack(as_rows(data.X, bias=0.5), data.loss, data.constraints.first, data.budget)
-    optimum = reference.quadratic(wide, data.loss, data.example, data.budget).value
-    found = solve(Problem(constraints, L2()), DualCoordinate(random_state=0), tol=1e-8).certificate
+    optimum = solver(wide, data.loss, data.example, data.budget, **terms).value
+    found = solve(Problem(constraints, regularizer), _solver(regularizer), tol=1e-8, max_passes=20_000).certificate
     assert found.upper == pytest.approx(optimum, rel=1e-6)
 
 

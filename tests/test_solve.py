@@ -96,6 +96,7 @@ def test_weak_duality_at_random_points(name, rng):
             w = np.abs(rng.normal(size=n)) if isinstance(regularizer, Bounded) else rng.normal(size=n)
             alpha = rng.normal(size=constraints.dual_shape) * 10.0 ** rng.uniform(-2, 1)
             both = certify(Problem(constraints, regularizer), w, alpha)
+            assert np.isfinite(both.lower)
             assert np.isfinite(both.upper)
             assert both.lower <= both.upper * (1 + 1e-12)
 
@@ -297,13 +298,16 @@ def test_written_out_classes_have_the_same_optimum(optima):
     assert certify(Problem(classes, L2()), solution.weights, alpha).relative_gap <= 1e-8
 
 
-def test_multiclass_with_uneven_costs_agrees_with_cone_solver(rng):
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_multiclass_with_uneven_costs_agrees_with_cone_solver(bias, rng):
+    """An empty row without a bias costs its dearest rival, whatever the weights."""
     X, label = many_classes(rng, n=24, d=3, k=3)
+    X[:6] = 0.0
     cost = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 2.0], [1.0, 0.0, 0.0]])
     budget = rng.uniform(0.1, 2.0, size=24)
-    stored = as_rows(sp.csr_matrix(X), bias=1.0)
+    stored = as_rows(sp.csr_matrix(X), bias=bias)
     solution = solve(Problem(multiclass(stored, label, cost, budget), L2()), _solver(), tol=1e-8, max_passes=20_000)
-    wide = np.hstack([X, np.ones((24, 1))])
+    wide = np.hstack([X, np.full((24, 1), bias)])
     rows, loss, example = [], [], []
     for i in range(24):
         for k in range(3):
@@ -315,4 +319,5 @@ def test_multiclass_with_uneven_costs_agrees_with_cone_solver(rng):
                 loss.append(cost[label[i], k])
                 example.append(i)
     optimum = reference.quadratic(np.array(rows), np.array(loss), np.array(example), budget)
+    assert solution.converged
     assert solution.certificate.upper == pytest.approx(optimum.value, rel=1e-6)

@@ -19,6 +19,10 @@ leave, after elimination, dβ = k − D·du with one positive weight D per examp
 
     (S⁻¹ + Xᵀ D X) dw = Xᵀ(β + k) − S⁻¹(w − m)
 
+Three directions are computed with one factorization (``look``): the affine one (products → 0), Mehrotra's, which
+aims at a common target and corrects what the affine one leaves of second order, and Gondzio's (1996), which
+in addition pulls those products back that a full step would leave far from the target.
+
 **Storage.** β in float64, and in float32 the two numbers that β and w leave open: ``excess`` = min(ξ, y, z),
 by which the slack exceeds the loss, and ``common`` = min(a, b). Rounding these moves a point along the
 constraints, never off them.
@@ -34,33 +38,19 @@ from .rows import add, dot, stored_pair
 from .scalar import _at, _dual_term, _loss
 
 CHUNK = 512  # rows worked on together: they stay in the cache from the first product to the last
-TINY = 1e-15
+_TINY = 1e-15  # of its range, the least distance of a variable from its bound: above the rounding of C − a
+_SMALLEST = 1e-37  # float32 can still tell it from zero
+_FAR = 10.0  # a product this many times too small or too large is pulled back
+
+AFFINE, CORRECTED, CENTRED = 1, 2, 3  # directions known so far
 
 
 class Point(NamedTuple):
-    """A point strictly inside all bounds; the second array is empty for squared loss, the third without b."""
+    """Strictly inside all bounds; ``excess`` is empty for squared loss, ``common`` without two-sided examples."""
 
     beta: np.ndarray
     excess: np.ndarray
     common: np.ndarray
-
-
-class Sums(NamedTuple):
-    """Positions in the sums that the kernels return."""
-
-    loss: int = 0
-    linear: int = 1
-    products: int = 2
-    pairs: int = 3
-    free: int = 4
-
-
-class StepSums(NamedTuple):
-    """The same for a direction: how far it goes, and the products along it as a polynomial of the step."""
-
-    block: int = 0
-    slope: int = 1
-    bend: int = 2
 
 
 @compiled_sum
@@ -126,7 +116,7 @@ def _pairs(beta, excess, common, two, c, r, epsilon, squared):
     if squared:
         xi = (a + b) * (0.5 / c)
         # Where the constraint is tight y is a difference of equals: rounding must not make it negative.
-        floor = TINY * (xi + abs(r) + epsilon)
+        floor = _TINY * (xi + abs(r) + epsilon)
         y = max(xi + epsilon - r, floor)
         z = max(xi + epsilon + r, floor) if two else 1.0
         return a, b, a + b, y, z, xi
@@ -135,44 +125,69 @@ def _pairs(beta, excess, common, two, c, r, epsilon, squared):
         top = max(top, -r - epsilon)
     y = (top + epsilon - r) + excess
     z = (top + epsilon + r) + excess if two else 1.0
-    return a, b, max(c - (a + b), TINY * c), y, z, top + excess
+    return a, b, max(c - (a + b), _TINY * c), y, z, top + excess
 
 
 @inlined
-def _respond(a, b, s, y, z, xi, fa, fb, fs, du):
-    """(da, db, dy, dz, dξ): how an example answers the change du of its score."""
+def _gains(a, b, s, y, z, xi):
+    """(p, q, h) and 1/(p + q + h)."""
     p = a / y
     q = b / z
     h = s / xi
-    dxi = (fa + fb + fs - (p - q) * du) / (h + p + q)
+    return p, q, h, 1.0 / (p + q + h)
+
+
+@inlined
+def _weight(p, q, h, inverse):
+    """D of dβ = k − D·du."""
+    return (h * (p + q) + 4.0 * p * q) * inverse
+
+
+@inlined
+def _shift(p, q, h, inverse, fa, fb, fs):
+    """k of dβ = k − D·du."""
+    return (fa * (h + 2.0 * q) - fb * (h + 2.0 * p) - (p - q) * fs) * inverse
+
+
+@inlined
+def _respond(p, q, h, inverse, fa, fb, fs, du):
+    """(da, db, dy, dz, dξ): how an example answers the change du of its score."""
+    dxi = (fa + fb + fs - (p - q) * du) * inverse
     dy = dxi + du
     dz = dxi - du
     return fa - p * dy, fb - q * dz, dy, dz, dxi
 
 
 @inlined
-def _shift(a, b, s, y, z, xi, fa, fb, fs):
-    """k of dβ = k − D·du."""
-    p = a / y
-    q = b / z
-    h = s / xi
-    return (fa * (h + 2.0 * q) - fb * (h + 2.0 * p) - (p - q) * fs) / (h + p + q)
+def _second_order(iy, iz, ix, two, squared, target, fa, fb, fs, da, db, dy, dz, dxi):
+    """Right-hand sides that aim at the target and undo what the affine step leaves of second order."""
+    fa += (target - da * dy) * iy
+    if two:
+        fb += (target - db * dz) * iz
+    if not squared:
+        fs += (target + (da + db) * dxi) * ix
+    return fa, fb, fs
 
 
 @inlined
-def _corrected(a, b, s, y, z, xi, two, squared, affine, target):
-    """Mehrotra's right-hand sides: products → target, less what the affine step would leave of second order."""
-    fs = 0.0 if squared else -s
-    da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, -a, -b, fs, affine)
-    fa = (target - da * dy) / y - a
-    fb = (target - db * dz) / z - b if two else 0.0
-    fs = 0.0 if squared else (target + (da + db) * dxi) / xi - s
+def _pull(product, target):
+    """What to add to a product that a full step would leave too small or too large."""
+    return max(min(max(product, target / _FAR), target * _FAR) - product, -target * _FAR)
+
+
+@inlined
+def _centrality(a, b, s, y, z, xi, iy, iz, ix, two, squared, target, fa, fb, fs, da, db, dy, dz, dxi):
+    fa += _pull((a + da) * (y + dy), target) * iy
+    if two:
+        fb += _pull((b + db) * (z + dz), target) * iz
+    if not squared:
+        fs += _pull((s - da - db) * (xi + dxi), target) * ix
     return fa, fb, fs
 
 
 @compiled
 def centre(rows, target, side, budget, epsilon, squared, w, mu, start, stop, point):
-    """The point at which every product of an example is mu·C, at these weights: Newton's method on ξ."""
+    """The point at which all products of an example are mu·C, at these weights."""
     beta, excess, common = point
     u = np.empty(CHUNK)
     for begin in range(start, stop, CHUNK):
@@ -197,10 +212,10 @@ def centre(rows, target, side, budget, epsilon, squared, w, mu, start, stop, poi
 
 @inlined
 def _central(mu, two, c, r, epsilon, squared):
-    """(a, b, excess) with a·y = b·z = s·ξ = mu."""
+    """(a, b, excess) with a·y = b·z = s·ξ = mu, or nearly: Newton's method on ξ."""
     top = max(abs(r) if two else r, 0.0 if squared else epsilon) - epsilon
-    # F(gap) = mu/y + mu/z + mu/ξ − C falls and is convex: from a point to the left of its zero, where the
-    # largest term alone is accounted for, Newton's method approaches from one side.
+    # F = mu/y + mu/z + mu/ξ − C falls and is convex in ξ: from the left of its zero, where the largest term
+    # alone is accounted for, Newton's method comes nearer from one side.
     if squared:
         root = np.sqrt(top * top + 2.0 * mu / c)
         gap = (mu / c) / (top + root) if top > 0.0 else 0.5 * (root - top)
@@ -208,10 +223,10 @@ def _central(mu, two, c, r, epsilon, squared):
         gap = mu / c
     a = 0.0
     b = 0.0
-    for _ in range(30):
+    for _ in range(20):
         xi = top + gap
-        y = xi + epsilon - r if top + epsilon > r else gap
-        z = xi + epsilon + r if top + epsilon > -r else gap
+        y = (top + epsilon - r) + gap
+        z = (top + epsilon + r) + gap
         a = mu / y
         b = mu / z if two else 0.0
         slope = a / y + b / z
@@ -222,146 +237,97 @@ def _central(mu, two, c, r, epsilon, squared):
             excess = a + b + mu / xi - c
             slope += mu / (xi * xi)
         gap += excess / slope
-        if excess <= 1e-6 * c * gap * slope:
+        if abs(excess) <= 1e-6 * gap * slope:
             break
     scale = 1.0 if squared else c / (a + b + mu / (top + gap))
     return a * scale, b * scale, gap
 
 
 @compiled
-def probe(rows, target, side, budget, epsilon, squared, w, affine, start, stop, point, vectors, sums):
-    """Look along the affine direction (products → 0): how far it goes, and what it leaves of second order.
+def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start, stop, point, vector, sums):
+    """Look along the last of the directions: how far it goes, and what the next one has to correct.
 
-    vectors += Xᵀ D X affine, Xᵀ k of the second-order terms.
+    ``directions`` holds the affine one, Mehrotra's and Gondzio's, as far as they are known. vector += Xᵀ(k − D·du)
+    with the right-hand sides of the next direction and du of this one (without the share of the target if the
+    next is Mehrotra's: it is not known yet). sums: the largest rate at which anything approaches its bound, and
+    slope and curvature of the sum of all products.
     """
     beta, excess, common = point
+    depth = len(directions)
     u = np.empty(CHUNK)
-    du = np.empty(CHUNK)
+    du = np.zeros((3, CHUNK))
     k = np.empty(CHUNK)
-    block = 0.0
+    rate = 0.0
     slope = 0.0
-    bend = 0.0
+    curvature = 0.0
     for begin in range(start, stop, CHUNK):
         end = min(begin + CHUNK, stop)
         scores(rows, begin, end, w, u)
-        scores(rows, begin, end, affine, du)
-        for i in range(begin, end):
-            j = i - begin
-            c = _at(budget, i)
-            k[j] = 0.0
-            if c <= 0.0:
-                du[j] = 0.0
-                continue
-            side_i = _at(side, i)
-            two = side_i == 0
-            sign = -1.0 if side_i < 0 else 1.0
-            r = sign * (np.float64(_at(target, i)) - u[j])
-            a, b, s, y, z, xi = _pairs(
-                sign * beta[i],
-                excess[i] if not squared else 0.0,
-                common[i] if two else 0.0,
-                two,
-                c,
-                r,
-                epsilon,
-                squared,
-            )
-            fs = 0.0 if squared else -s
-            da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, -a, -b, fs, sign * du[j])
-            block = max(block, max(-da / a, -dy / y))
-            slope += da * y + a * dy
-            bend += da * dy
-            fa = -da * dy / y
-            fb = 0.0
-            if two:
-                block = max(block, max(-db / b, -dz / z))
-                slope += db * z + b * dz
-                bend += db * dz
-                fb = -db * dz / z
-            if not squared:
-                ds = -(da + db)
-                block = max(block, max(-ds / s, -dxi / xi))
-                slope += ds * xi + s * dxi
-                bend += ds * dxi
-                fs = -ds * dxi / xi
-            k[j] = sign * _shift(a, b, s, y, z, xi, fa, fb, fs)
-            # D·du by the same elimination, with nothing on the right-hand sides
-            p = a / y
-            q = b / z
-            h = s / xi
-            du[j] *= (h * (p + q) + 4.0 * p * q) / (h + p + q)
-        combine(rows, begin, end, du, vectors[0])
-        combine(rows, begin, end, k, vectors[1])
-    sums[0] = max(sums[0], block)
-    sums[1] += slope
-    sums[2] += bend
-
-
-@compiled
-def reach(rows, target, side, budget, epsilon, squared, w, affine, dw, mu, start, stop, point, sums):
-    """How far the corrected direction goes before something reaches its bound, and the products along it."""
-    beta, excess, common = point
-    u = np.empty(CHUNK)
-    du = np.empty(CHUNK)
-    dua = np.empty(CHUNK)
-    block = 0.0
-    slope = 0.0
-    bend = 0.0
-    for begin in range(start, stop, CHUNK):
-        end = min(begin + CHUNK, stop)
-        scores(rows, begin, end, w, u)
-        scores(rows, begin, end, affine, dua)
-        scores(rows, begin, end, dw, du)
+        for j in range(depth):
+            scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
             c = _at(budget, i)
             if c <= 0.0:
+                k[j] = 0.0
                 continue
             side_i = _at(side, i)
             two = side_i == 0
             sign = -1.0 if side_i < 0 else 1.0
+            e = np.float64(excess[i]) if not squared else 0.0
+            m = np.float64(common[i]) if two else 0.0
             r = sign * (np.float64(_at(target, i)) - u[j])
-            a, b, s, y, z, xi = _pairs(
-                sign * beta[i],
-                excess[i] if not squared else 0.0,
-                common[i] if two else 0.0,
-                two,
-                c,
-                r,
-                epsilon,
-                squared,
-            )
-            fa, fb, fs = _corrected(a, b, s, y, z, xi, two, squared, sign * dua[j], mu)
-            da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, fa, fb, fs, sign * du[j])
-            block = max(block, max(-da / a, -dy / y))
+            a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, r, epsilon, squared)
+            p, q, h, inverse = _gains(a, b, s, y, z, xi)
+            iy = 1.0 / y
+            iz = 1.0 / z
+            ix = 1.0 / xi
+            fa = -a
+            fb = -b
+            fs = -s if not squared else 0.0
+            da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[0, j])
+            aim = mu if depth >= CORRECTED else 0.0
+            na, nb, ns = _second_order(iy, iz, ix, two, squared, aim, fa, fb, fs, da, db, dy, dz, dxi)
+            if depth >= CORRECTED:
+                fa, fb, fs = na, nb, ns
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[1, j])
+                na, nb, ns = _centrality(
+                    a, b, s, y, z, xi, iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi
+                )
+            if depth >= CENTRED:
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, na, nb, ns, sign * du[2, j])
+            rate = max(rate, max(-da / a, -dy * iy))
             slope += da * y + a * dy
-            bend += da * dy
+            curvature += da * dy
             if two:
-                block = max(block, max(-db / b, -dz / z))
+                rate = max(rate, max(-db / b, -dz * iz))
                 slope += db * z + b * dz
-                bend += db * dz
+                curvature += db * dz
             if not squared:
-                ds = -(da + db)
-                block = max(block, max(-ds / s, -dxi / xi))
-                slope += ds * xi + s * dxi
-                bend += ds * dxi
-    sums[0] = max(sums[0], block)
+                rate = max(rate, max((da + db) / s, -dxi * ix))
+                slope += s * dxi - (da + db) * xi
+                curvature -= (da + db) * dxi
+            k[j] = sign * _shift(p, q, h, inverse, na, nb, ns) - _weight(p, q, h, inverse) * du[depth - 1, j]
+        if depth < CENTRED:
+            combine(rows, begin, end, k, vector)
+    sums[0] = max(sums[0], rate)
     sums[1] += slope
-    sums[2] += bend
+    sums[2] += curvature
 
 
 @compiled
 def advance(
-    rows, target, side, budget, epsilon, squared, w, affine, dw, mu, step, start, stop, point, weight, vectors, sums
+    rows, target, side, budget, epsilon, squared, w, directions, mu, step, start, stop, point, weight, vectors, sums
 ):
-    """Take the step, and gather at the new point all that the next one needs (with step = 0: only that).
+    """Take a step in the last of the directions, and gather at the new point all that the next one needs.
 
-    weight = √D; vectors += v, Xᵀ k for products → 0, Xᵀ k for one unit of the target.
+    With no directions only the latter. weight = √D; vectors += Xᵀβ, Xᵀk for products → 0, Xᵀk for one unit of the
+    target. sums: loss, dual objective without Ω*, sum of all products, their number, examples off their bounds.
     """
     beta, excess, common = point
+    depth = len(directions)
     u = np.empty(CHUNK)
-    du = np.empty(CHUNK)
-    dua = np.empty(CHUNK)
+    du = np.zeros((3, CHUNK))
     k = np.zeros((3, CHUNK))
     loss = 0.0
     linear = 0.0
@@ -371,9 +337,8 @@ def advance(
     for begin in range(start, stop, CHUNK):
         end = min(begin + CHUNK, stop)
         scores(rows, begin, end, w, u)
-        if step > 0.0:
-            scores(rows, begin, end, affine, dua)
-            scores(rows, begin, end, dw, du)
+        for j in range(depth):
+            scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
             c = _at(budget, i)
@@ -388,18 +353,32 @@ def advance(
             e = np.float64(excess[i]) if not squared else 0.0
             m = np.float64(common[i]) if two else 0.0
             a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, sign * (t - u[j]), epsilon, squared)
-            if step > 0.0:
-                fa, fb, fs = _corrected(a, b, s, y, z, xi, two, squared, sign * dua[j], mu)
-                da, db, dy, dz, dxi = _respond(a, b, s, y, z, xi, fa, fb, fs, sign * du[j])
-                a = max(a + step * da, TINY * c)
-                b = max(b + step * db, TINY * c) if two else 0.0
-                u[j] += step * du[j]
+            if depth > 0:
+                p, q, h, inverse = _gains(a, b, s, y, z, xi)
+                iy = 1.0 / y
+                iz = 1.0 / z
+                ix = 1.0 / xi
+                fa = -a
+                fb = -b
+                fs = -s if not squared else 0.0
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[0, j])
+                fa, fb, fs = _second_order(iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi)
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[1, j])
+                if depth >= CENTRED:
+                    fa, fb, fs = _centrality(
+                        a, b, s, y, z, xi, iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi
+                    )
+                    da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[2, j])
+                u[j] += step * du[depth - 1, j]
+                a = max(a + step * da, _TINY * c)
+                b = max(b + step * db, _TINY * c) if two else 0.0
                 beta[i] = sign * (a - b)
                 if not squared:
+                    beta[i] = min(max(beta[i], -c), c)
                     e = min(xi + step * dxi, y + step * dy)
                     if two:
                         e = min(e, z + step * dz)
-                    excess[i] = max(e, 1e-37)
+                    excess[i] = max(e, _SMALLEST)
                     e = np.float64(excess[i])
                 if two:
                     common[i] = min(a, b)
@@ -415,17 +394,16 @@ def advance(
             if not squared:
                 products += s * xi
                 pairs += 1
-            if a > 1e-3 * c or b > 1e-3 * c:
-                free += s > 1e-3 * c
-            p = a / y
-            q = b / z
-            h = s / xi
-            weight[i - start] = np.sqrt((h * (p + q) + 4.0 * p * q) / (h + p + q))
+            free += max(a, b) > 1e-3 * c and s > 1e-3 * c
+            p, q, h, inverse = _gains(a, b, s, y, z, xi)
+            weight[i - start] = np.sqrt(_weight(p, q, h, inverse))
             k[0, j] = beta[i]
-            k[1, j] = sign * _shift(a, b, s, y, z, xi, -a, -b, 0.0 if squared else -s)
-            k[2, j] = sign * _shift(a, b, s, y, z, xi, 1.0 / y, 1.0 / z if two else 0.0, 0.0 if squared else 1.0 / xi)
-        for row in range(3):
-            combine(rows, begin, end, k[row], vectors[row])
+            k[1, j] = sign * _shift(p, q, h, inverse, -a, -b, -s if not squared else 0.0)
+            k[2, j] = sign * _shift(
+                p, q, h, inverse, 1.0 / y, 1.0 / z if two else 0.0, 1.0 / xi if not squared else 0.0
+            )
+        for j in range(3):
+            combine(rows, begin, end, k[j], vectors[j])
     sums[0] += loss
     sums[1] += linear
     sums[2] += products

@@ -22,6 +22,8 @@ from ..kernels.rows import RowArrays
 from ..problem import Problem
 
 BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
+POWER=6
+MCC=1
 STEP = 0.995  # of the way to the nearest bound
 """Denser sparse rows are written out and multiplied by BLAS."""
 SPARSE = 0.15
@@ -57,7 +59,7 @@ class InteriorPoint:
         mu = 1.0
         self._each(data, lambda a, b: kernels.centre(data.rows, *data.terms, w, mu, a, b, point))
         zero = np.zeros_like(w)
-        self._advance(problem, state, zero, zero, zero, 0.0, 0.0)
+        self._advance(problem, state, np.zeros((0, w.size)), zero, 0.0, 0.0)
         return state
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
@@ -72,31 +74,33 @@ class InteriorPoint:
         w = data.weights(state.omega)
         base = L.T(v + k0) - state.omega
         affine = linalg.cho_solve(factor, base)
-        da = L(affine)
-        vectors = np.zeros((2, w.size))
-        probe = np.zeros(3)
-        self._sum(
-            data, lambda a, b, vec, s: kernels.probe(data.rows, *data.terms, w, da, a, b, point, vec, s), vectors, probe
-        )
+        D = np.zeros((3, w.size))
+        D[0] = L(affine)
         mu = sums[2] / max(sums[3], 1)
-        step = min(1.0, 1.0 / max(probe[0], 1e-300))
-        left = 1.0 + step * (probe[1] + step * probe[2]) / sums[2]
-        target = max(left, 0.0) ** 6 * mu
-        residual = base - affine - L.T(vectors[0])
-        dom = affine + linalg.cho_solve(factor, residual + L.T(target * k1 + vectors[1]))
-        dw = L(dom)
-        reach = np.zeros(3)
-        self._sum(
-            data,
-            lambda a, b, vec, s: kernels.reach(data.rows, *data.terms, w, da, dw, target, a, b, point, s),
-            np.zeros((0, 0)),
-            reach,
-        )
-        step = min(1.0, STEP / max(reach[0], 1e-300))
-        state.trace = dict(
-            aff=probe[0], left=left, step=step, mu=mu, res=np.linalg.norm(residual) / np.linalg.norm(base)
-        )
-        self._advance(problem, state, da, dw, dom, target, step)
+
+        def look(depth, target):
+            vec = np.zeros(w.size); out = np.zeros(3)
+            kernels.look(data.rows, *data.terms, w, D[:depth], target, 0, data.n, point, vec, out)
+            return vec, out
+
+        vec, out = look(1, 0.0)
+        step = min(1.0, 1.0 / max(out[0], 1e-300))
+        left = 1.0 + step * (out[1] + step * out[2]) / sums[2]
+        target = max(left, 0.0) ** POWER * mu
+        dom = affine + linalg.cho_solve(factor, L.T(v + vec + target * k1) - state.omega - affine)
+        D[1] = L(dom)
+        vec, out = look(2, target)
+        step = min(1.0, STEP / max(out[0], 1e-300))
+        depth = 2
+        if MCC and step < 0.95:
+            more = dom + linalg.cho_solve(factor, L.T(v + vec) - state.omega - dom)
+            D[2] = L(more)
+            vec, out2 = look(3, target)
+            longer = min(1.0, STEP / max(out2[0], 1e-300))
+            if longer > step + 0.01:
+                depth, dom, out, step = 3, more, out2, longer
+        state.trace = dict(left=left, step=step, mu=mu, depth=depth)
+        self._advance(problem, state, D[:depth], dom, target, step)
         return state
 
     def _each(self, data, work):
@@ -106,9 +110,9 @@ class InteriorPoint:
     def _sum(self, data, work, vectors, sums):
         work(0, data.n, vectors, sums)
 
-    def _advance(self, problem, state, affine, dw, dom, target, step):
+    def _advance(self, problem, state, D, dom, target, step):
         data, point = state.data, state.point
-        d = dw.size
+        d = dom.size
         w = data.weights(state.omega)
         gram = np.zeros((d, d))
         vectors = np.zeros((3, d))
@@ -118,7 +122,7 @@ class InteriorPoint:
         product = np.empty((d, d), data.rows.data.dtype)
         for a in range(0, data.n, BLOCK):
             b = min(a + BLOCK, data.n)
-            kernels.advance(data.rows, *data.terms, w, affine, dw, target, step, a, b, point, weight, vectors, sums)
+            kernels.advance(data.rows, *data.terms, w, D, target, step, a, b, point, weight, vectors, sums)
             if data.sparse:
                 kernels.add_outer(data.rows, weight, a, b, gram)
             else:
