@@ -48,13 +48,10 @@ class Scalar(Closed):
         self.dual_shape = (self.n_examples,)
         self._terms = (target, side, budget, self.epsilon, self.squared)
 
-    def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper limit of every dual variable (or one that all share)."""
-        top = np.where(self.budget > 0, np.inf, 0.0) if self.squared else self.budget
-        return np.where(self.side > 0, 0.0, -top), np.where(self.side < 0, 0.0, top)
-
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        return np.clip(np.asarray(alpha, dtype=np.float64), *self.limits())
+        alpha = np.array(alpha, dtype=np.float64)
+        kernels.project_examples(self.side, self.budget, self.squared, alpha)
+        return alpha
 
     def linear(self, alpha: np.ndarray) -> float:
         return kernels.dual_linear(*self._terms, alpha)

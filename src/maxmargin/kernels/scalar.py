@@ -51,6 +51,21 @@ def _dual_term(beta, target, budget, epsilon, squared):
     return term
 
 
+@inlined
+def _limits(side, budget, squared):
+    """The interval of one dual variable; squared loss has no bound but the sign."""
+    top = np.inf if squared and budget > 0.0 else budget
+    return (0.0 if side > 0 else -top), (0.0 if side < 0 else top)
+
+
+@compiled
+def project_examples(side, budget, squared, beta):
+    """Clip every dual variable to its interval, in place."""
+    for i in range(beta.size):
+        low, high = _limits(_at(side, i), _at(budget, i), squared)
+        beta[i] = min(max(beta[i], low), high)
+
+
 @compiled
 def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n_active, block, seed):
     """One coordinate step for each of ``order[:n_active]``, in random order.
@@ -76,15 +91,12 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
             a, b = stored_pair(first, second, i)
             residual = t - maps.score(indptr, indices, data, width, bias, a, b, m)
             gap += _loss(residual, s, c, epsilon, squared) - old * residual + epsilon * abs(old)
+            low, high = _limits(s, c, squared)
             q = 0.0
-            low = -c if s <= 0 else 0.0
-            high = c if s >= 0 else 0.0
-            if squared:
-                q = 0.5 / c if c > 0.0 else np.inf
-                gap += 0.5 * q * old * old if c > 0.0 else 0.0
-                low = -np.inf if s <= 0 else 0.0
-                high = np.inf if s >= 0 else 0.0
-            g = residual - q * old if old != 0.0 else residual
+            if squared and c > 0.0:
+                q = 0.5 / c
+                gap += 0.5 * q * old * old
+            g = residual - q * old
             # Directional derivatives upwards and downwards: they differ by 2ε at zero.
             up = g - epsilon if old >= 0.0 else g + epsilon
             down = g + epsilon if old <= 0.0 else g - epsilon
@@ -94,9 +106,7 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
             if norms[i] < 0.0:
                 norms[i] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
             h = q + norms[i]
-            if c <= 0.0:
-                new = 0.0
-            elif h > 0.0:
+            if h > 0.0:
                 new = old + g / h
                 shrink = epsilon / h
                 if new > shrink:
@@ -137,10 +147,9 @@ def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, mo
         free = old + momentum * step
         if p >= active:
             new = old
-        elif squared:
-            new = max(free, 0.0) if s > 0 else (min(free, 0.0) if s < 0 else free)
         else:
-            new = min(max(free, -c if s <= 0 else 0.0), c if s >= 0 else 0.0)
+            low, high = _limits(s, c, squared)
+            new = min(max(free, low), high)
         t = np.float64(_at(target, i))
         beta[i] = new
         change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)

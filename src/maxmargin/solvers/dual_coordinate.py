@@ -110,7 +110,7 @@ class DualCoordinate:
             settled = state.active <= 1.05 * awake
             state.fraction = 0.3 * state.fraction if settled else self.inner_fraction
             refresh(state.map)
-        state.estimate = _estimate(state, before_sweep) if full else np.inf
+        state.estimate = _estimate(state, before_sweep if full else np.inf)
         return state
 
     def _sweep(self, problem: Problem, state: DualState) -> None:
@@ -146,7 +146,11 @@ class DualCoordinate:
 
 
 def _estimate(state: DualState, before: float) -> float:
-    """The relative gap after a full pass: what it saw on its way, and it has improved since as the pass before did."""
+    """The relative gap after a pass: what it saw on its way.
+
+    A full pass has improved things since it saw them, at about the rate of the pass before; a pass over the
+    active examples may hope that the others still sleep soundly, but no more than that.
+    """
     seen = max(state.seen, 0.0)
     if 0.0 < seen < before < np.inf:
         seen *= seen / before

@@ -46,8 +46,8 @@ class ProximalPoint:
         state.inner = self.inner.step(state.centred, state.inner)
         state.since += 1
         state.estimate = np.inf
-        if not np.isfinite(state.inner.estimate):
-            return state
+        if state.inner.inner > 0:
+            return state  # only a full pass has seen the whole loss
         w = state.inner.weights()
         inner_upper = state.inner.lower + max(state.inner.seen, 0.0)
         loss = inner_upper - state.centred.regularizer.value(w)
