@@ -19,6 +19,7 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import classes, maps, order, pairs, rows as row_kernels, scalar, shared
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate
 
 D = 5
@@ -141,6 +142,39 @@ def test_classes_sweep_equals_its_source(name, sparse, rng):
     if name == "plain":
         assert m.v is m.w
     both(classes.sweep, c._arrays, *c._terms, alpha, m, norms, visits, visits.size, 1, SEED)
+
+
+@pytest.mark.parametrize("pairs_of_rows", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", ["plain", "clipped", "grouped", "dense"])
+def test_maps_score_move_and_measure_rows_as_matrices_do(name, sparse, pairs_of_rows, rng):
+    stored = _stored(rng, 6, sparse)
+    n = stored.n_weights
+    regularizer = _regularizers(rng, n)[name]
+    shape = regularizer.shape(n)
+    v = rng.normal(size=n)
+    m = shape.bind(v.copy())
+    X = np.array([_dense_row(stored, r) for r in range(6)])
+    row = (stored.indptr, stored.indices, stored.data, stored.width, stored.bias)
+    a, b, c, d = (1, 2, 3, 4) if pairs_of_rows else (1, -1, 3, -1)
+    x = X[a] - X[b] if pairs_of_rows else X[a]
+    y = X[c] - X[d] if pairs_of_rows else X[c]
+    metric = shape.covariance
+    if metric is None:
+        metric = np.diag(np.ones(n) if shape.scale is None else shape.scale)
+    assert maps.inner(*row, a, b, c, d, m) == pytest.approx(x @ metric @ y)
+    assert maps.curvature(*row, a, b, m) == pytest.approx(x @ metric @ x)
+    assert maps.score(*row, a, b, m) == pytest.approx(regularizer.weights(v) @ x)
+    maps.move(*row, a, b, 0.7, m)
+    assert m.v == pytest.approx(v + 0.7 * x)
+    assert weights_of(m) == pytest.approx(regularizer.weights(v + 0.7 * x))
+
+
+def _dense_row(rows, r):
+    if rows.indices.size == 0:
+        return np.append(rows.data[r * rows.width : (r + 1) * rows.width], rows.bias)
+    stored = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.width))
+    return np.append(stored[r].toarray().ravel(), rows.bias)
 
 
 @pytest.mark.parametrize("sparse", [False, True])

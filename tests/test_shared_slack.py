@@ -251,3 +251,14 @@ def test_counts_that_disagree_are_refused():
         SharedSlack(as_rows(np.eye(4)), np.ones(3), np.array([0, 2, 4]), np.ones(1))
     with pytest.raises(ValueError, match="last offset of 3"):
         SharedSlack(as_rows(np.eye(4)), np.ones(4), np.array([0, 2, 3]), np.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("first", "budget"),
+    [([0, 2, 4, 6], np.ones(2)), ([1, 2, 4, 6], np.ones(1)), ([0, 4, 2, 6], np.ones(1)), ([0, 2, 4, 6], -np.ones(1))],
+    ids=["two budgets for three examples", "first row left out", "offsets descend", "negative budget"],
+)
+def test_offsets_and_budgets_that_do_not_fit_are_refused(first, budget):
+    """Kernels do not check: a budget that is missing would be read from beyond the end of the array."""
+    with pytest.raises(ValueError, match="SharedSlack"):
+        SharedSlack(as_rows(np.ones((6, 3))), np.ones(6), np.array(first), budget)
