@@ -641,7 +641,7 @@ THREE = np.arange(N) % 3
         ({"cost": 1 - np.eye(3), "multi_class": "ovr"}, THREE, "cost is for Crammer–Singer problems"),
         ({"cost": 1 - np.eye(2)}, good()[1], "cost is for Crammer–Singer problems of three or more classes"),
         ({"intercept_scaling": 0.0}, THREE, "intercept_scaling must be greater than 0"),
-        ({"class_weight": {0: -1.0}}, THREE, "class_weight must not be negative"),
+        ({"class_weight": {0: -1.0}}, THREE, "class_weight must be finite, not negative"),
         ({"class_weight": {9: 1.0}}, THREE, "not in class_weight"),
         ({"class_weight": "heavy"}, THREE, "class_weight"),
         ({"class_weight": {0: np.nan}}, THREE, "class_weight"),

@@ -240,7 +240,7 @@ def test_regularizers_that_do_not_fit_are_refused(case):
         ({"epsilon": np.nan}, np.arange(N), "epsilon must be a finite number"),
         ({"intercept_scaling": -1.0}, np.arange(N), "intercept_scaling must be greater than 0"),
         ({}, np.full(N, np.inf), "y contains infinity"),
-        ({}, ["a"] * N, "could not convert string to float"),
+        ({}, ["a"] * N, "y must hold (grades|targets), one number per row"),
         ({}, np.ones((N, 2)), "1d array|bad input shape"),
     ],
 )

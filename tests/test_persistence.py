@@ -252,7 +252,7 @@ def test_unknown_parameters_are_refused(saved):
 @pytest.mark.parametrize("attribute", ["predict", "__class__", "__dict__", "save", "n_iter_"])
 def test_unknown_attributes_are_refused(saved, attribute):
     _inner(saved, lambda header: header["fitted"]["pairs"].append([attribute, 1.0]))
-    with pytest.raises(ValueError, match="has attributes that this release's LinearSVC does not know"):
+    with pytest.raises(ValueError, match="has entries that this release's LinearSVC does not know"):
         mm.load(saved)
 
 

@@ -212,7 +212,7 @@ def test_regularizers_that_do_not_fit_are_refused(case):
         (np.arange(N), np.arange(N), r"nothing to rank \(n_samples = 20, n_groups = 20\)"),
         (np.arange(N), np.zeros(3), r"inconsistent numbers of samples"),
         (np.arange(N), np.zeros((N, 2)), "1d array|bad input shape"),
-        (["a", "b"] * (N // 2), None, "could not convert string to float"),
+        (["a", "b"] * (N // 2), None, "y must hold (grades|targets), one number per row"),
     ],
 )
 def test_bad_grades_and_groups_are_refused(y, groups, message):

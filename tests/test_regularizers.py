@@ -192,7 +192,7 @@ def test_bad_arguments_are_refused_in_plain_words(make, message):
 
 
 def test_group_weights_of_the_wrong_length_are_refused():
-    with pytest.raises(ValueError, match=r"GroupNorm: .*groups"):
+    with pytest.raises(ValueError, match="GroupNorm: weights must be one number or one per group"):
         GroupNorm(GROUPS, weights=[1.0, 2.0])
 
 

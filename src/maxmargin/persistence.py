@@ -80,6 +80,34 @@ def load(path: str | Path) -> Any:
 
     Nothing in the file is executed: it holds numbers and text, and names only what this version knows.
     """
+    metadata, arrays = _read(path)
+    name = metadata.get("estimator", "")
+    if name not in _KNOWN:
+        raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
+    cls, attributes = _KNOWN[name]
+    try:
+        header = json.loads(metadata["header"])
+        params, fitted = dict(_decode(header["params"], arrays)), dict(_decode(header["fitted"], arrays))
+        certificate = Certificate(*header["certificate"])
+        history = [Record(*values) for values in header["history"]]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
+    needed = {*attributes, *_ALWAYS}
+    if needed - set(fitted):
+        raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
+    known = cls._get_param_names()  # type: ignore[attr-defined]
+    unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - {"feature_names_in_"}))
+    if unknown:
+        raise ValueError(f"{path} has entries that this release's {name} does not know: {unknown}.")
+    estimator = cls(**params)
+    for key, value in fitted.items():
+        setattr(estimator, key, value)
+    estimator.certificate_, estimator.history_ = certificate, history
+    return estimator
+
+
+def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """The header and the arrays of a file of this format and version."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -96,29 +124,7 @@ def load(path: str | Path) -> Any:
             f"{path} has format version {version}, this release of maxmargin reads version {VERSION}. "
             "Load it with the release that wrote it, or train again."
         )
-    name = metadata.get("estimator", "")
-    if name not in _KNOWN:
-        raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
-    try:
-        header = json.loads(metadata["header"])
-        params = _decode(header["params"], arrays)
-        fitted = _decode(header["fitted"], arrays)
-        certificate = Certificate(*header["certificate"])
-        history = [Record(*values) for values in header["history"]]
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
-    cls, attributes = _KNOWN[name]
-    unknown = set(params) - set(cls._get_param_names())  # type: ignore[attr-defined]
-    if unknown:
-        raise ValueError(f"{path} has parameters that this release's {name} does not know: {sorted(unknown)}.")
-    unknown = set(fitted) - {*attributes, *_ALWAYS, "feature_names_in_"}
-    if unknown:
-        raise ValueError(f"{path} has attributes that this release's {name} does not know: {sorted(unknown)}.")
-    estimator = cls(**params)
-    for key, value in fitted.items():
-        setattr(estimator, key, value)
-    estimator.certificate_, estimator.history_ = certificate, history
-    return estimator
+    return metadata, arrays
 
 
 def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -129,7 +135,7 @@ def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "fiub":
-            arrays[where] = np.ascontiguousarray(value)
+            arrays[where] = np.array(value, order="C")  # keeps 0-d arrays as they are
             return {"array": where}
         return {"text": [_encode(v, where, arrays) for v in value.tolist()], "dtype": value.dtype.str}
     if isinstance(value, list | tuple):

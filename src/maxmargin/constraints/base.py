@@ -30,6 +30,18 @@ class Closed:
             rows.indptr, rows.indices, rows.data, rows.width, float(rows.bias), rows.first, rows.second
         )
 
+    def _check(self, **arrays: np.ndarray) -> None:
+        """One entry per example, or one for all: kernels would read past anything shorter."""
+        for name, array in arrays.items():
+            if array.ndim != 1 or array.size not in (1, self.n_examples):
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must have 1 or {self.n_examples} entries, got shape {array.shape}."
+                )
+            if not np.isfinite(array).all():
+                raise ValueError(f"{type(self).__name__}: {name} must be finite.")
+        if (arrays["budget"] < 0).any():
+            raise ValueError(f"{type(self).__name__}: budgets must not be negative.")
+
     def supports(self, kind: type) -> bool:
         return True
 

@@ -36,6 +36,12 @@ class Classes(Closed):
         self.n_constraints = self.n_examples * (self.n_classes - 1)
         self.n_weights = rows.n_weights * self.n_classes
         self.dual_shape = (self.n_examples, self.n_classes)
+        self._check(budget=budget)
+        if label.shape != (self.n_examples,) or label.min() < 0 or label.max() >= self.n_classes:
+            raise ValueError(
+                f"Classes: {self.n_examples} labels between 0 and {self.n_classes - 1} are needed, got shape "
+                f"{label.shape} with values from {label.min()} to {label.max()}."
+            )
         self._terms = (label, cost, budget)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ class Scalar(Closed):
         self.squared = bool(squared)
         self.n_examples = self.n_constraints = len(rows)
         self.n_weights = rows.n_weights
+        self._check(target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
         self._terms = (target, side, budget, self.epsilon, self.squared)
 

@@ -38,6 +38,11 @@ class SharedSlack(Closed):
                 f"{self.first[-1]} must agree."
             )
         self.dual_shape = (self.n_constraints,)
+        self._check(budget=self.budget)
+        if self.first[0] != 0 or (np.diff(self.first) < 0).any():
+            raise ValueError("SharedSlack: offsets must begin at 0 and never fall.")
+        if not np.isfinite(self.loss).all():
+            raise ValueError("SharedSlack: losses must be finite.")
         self._terms = (self.loss, self.first, self.budget)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:

@@ -185,8 +185,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         by_class = compute_class_weight(
             self.class_weight, classes=self.classes_, y=self.classes_[label], sample_weight=weights
         )
-        if (by_class < 0).any():
-            raise ValueError(f"class_weight must not be negative, got {self.class_weight!r}.")
+        if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class.any()):
+            raise ValueError(
+                "class_weight must be finite, not negative, and not zero for every class; "
+                f"it gives {dict(zip(self.classes_.tolist(), by_class.tolist(), strict=True))}."
+            )
         return by_class[label] if weights is None else by_class[label] * weights
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:

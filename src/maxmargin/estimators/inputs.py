@@ -73,6 +73,8 @@ def check_labels(y: Any) -> None:
     values = y.tolist() if hasattr(y, "tolist") else y
     if not isinstance(values, list | tuple):
         return
+    if None in values:
+        raise ValueError(f"y[{values.index(None)}] is None. Every row needs a label; drop the rows that have none.")
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
@@ -90,6 +92,16 @@ def check_classes(y: np.ndarray) -> None:
             f"Unknown label type: continuous. y[{at}] is {y[at]!r}, which is no class label. "
             "Use LinearSVR for regression, or round y if these are classes."
         )
+
+
+def check_numbers(y: Any, meaning: str) -> np.ndarray:
+    """y as float64 (float32 stays); text must be text of numbers."""
+    if getattr(y, "dtype", None) == np.float32:
+        return np.ascontiguousarray(y)
+    try:
+        return np.ascontiguousarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}.") from None
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
@@ -136,4 +148,6 @@ def check_threads(n_jobs: Any) -> int:
     """n_jobs as a number of threads, by joblib's conventions (None is 1, −1 is all cores)."""
     from joblib import effective_n_jobs
 
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.")
     return max(1, effective_n_jobs(n_jobs))

@@ -80,7 +80,7 @@ class RankingSVM(LinearEstimator):
         """Train on rows with grades ``y``; ``groups`` says which rows are compared (all of them by default)."""
         self._check_settings()
         X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-        problem = self._problem(X, y, groups)
+        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
         with self._progress() as callbacks:
             solution = self._solve(problem, self._warm(problem.constraints.dual_shape), callbacks)
         self.coef_ = solution.weights
@@ -107,7 +107,8 @@ class RankingSVM(LinearEstimator):
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
         check_is_fitted(self)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
-        return self._certify(self._problem(X, y, groups), self.coef_, self._alpha)
+        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
+        return self._certify(problem, self.coef_, self._alpha)
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""
@@ -117,7 +118,7 @@ class RankingSVM(LinearEstimator):
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
-        y = column_or_1d(y)
+        y = inputs.check_numbers(column_or_1d(y), "grades")
         order, start = by_group(y, _groups(groups, y))
         return float(pairs.ordered_share(order, start, y, self.predict(X)))
 

@@ -89,7 +89,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         inputs.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         constraints = regression(
             self._rows(X),
-            np.ascontiguousarray(y, dtype=np.float32 if y.dtype == np.float32 else np.float64),
+            inputs.check_numbers(y, "targets"),
             self._budget(inputs.check_weights(sample_weight, X)),
             epsilon=inputs.check_positive("epsilon", self.epsilon, zero=True),
             squared=self.loss == "squared_epsilon_insensitive",

@@ -14,6 +14,7 @@ from . import compiled
 @compiled
 def next_random(state):
     """One step of a 64-bit xorshift generator."""
+    state = uint64(state)  # a state that came back through Python is a plain int
     state ^= state << uint64(13)
     state ^= state >> uint64(7)
     state ^= state << uint64(17)

@@ -85,6 +85,7 @@ def sweep(rows, loss, first, budget, alpha, m, norms, order, n_active, block, se
                 if norms[j] < 0.0:
                     norms[j] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
                 h = np.float64(norms[j])
+                floor = 0.0
                 k = -1
                 if g > 0.0 and used >= _USED_UP * c:
                     k, state = _random_support(alpha, start, stop, j, state)
@@ -92,12 +93,14 @@ def sweep(rows, loss, first, budget, alpha, m, norms, order, n_active, block, se
                         continue
                     a2, b2 = stored_pair(plus, minus, k)
                     g -= loss[k] - maps.score(indptr, indices, data, width, bias, a2, b2, m)
-                    if norms[k] < 0.0:
-                        norms[k] = maps.curvature(indptr, indices, data, width, bias, a2, b2, m)
-                    h += norms[k] - 2.0 * maps.inner(indptr, indices, data, width, bias, a, b, a2, b2, m)
+                    # ‖x_j − x_k‖² is a difference of nearly equal numbers: float32 norms would not do.
+                    h = maps.curvature(indptr, indices, data, width, bias, a, b, m)
+                    floor = 1e-13 * h
+                    h += maps.curvature(indptr, indices, data, width, bias, a2, b2, m)
+                    h -= 2.0 * maps.inner(indptr, indices, data, width, bias, a, b, a2, b2, m)
                 room = alpha[k] if k >= 0 else max(c - used, 0.0)
-                # float32 norms leave a rounding error where x_j = x_k: then only the sign of g counts.
-                if h > 1e-6 * norms[j]:
+                # Where there is no curvature (an empty row, x_j = x_k) only the sign of g counts.
+                if h > floor:
                     step = min(max(g / h, -alpha[j]), room)
                 elif g > 0.0:
                     step = room

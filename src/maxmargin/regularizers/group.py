@@ -43,7 +43,9 @@ class GroupNorm:
 
     def _check(self) -> tuple[np.ndarray, np.ndarray]:
         """Group number of every weight, and λ of every group."""
-        groups = [np.asarray(g, dtype=np.int64).ravel() for g in self.groups]
+        groups = [np.asarray(g).ravel() for g in self.groups]
+        if any(g.size and g.dtype.kind not in "iu" for g in groups):
+            raise ValueError("GroupNorm: groups must be lists of whole numbers.")
         if not groups or any(g.size == 0 for g in groups):
             raise ValueError("GroupNorm: groups must be a list of non-empty index arrays.")
         flat = np.concatenate(groups)
@@ -58,13 +60,20 @@ class GroupNorm:
         if (times == 0).any():
             j = int(np.argmax(times == 0))
             raise ValueError(f"GroupNorm: weight {j} is in no group. Give it a group, with weight 0 if need be.")
-        threshold = np.broadcast_to(np.asarray(self.strength, dtype=np.float64), len(groups)).copy()
+        strength = np.asarray(self.strength, dtype=np.float64)
+        if strength.shape not in ((), (len(groups),)):
+            raise ValueError(
+                f"GroupNorm: weights must be one number or one per group ({len(groups)}), got shape {strength.shape}."
+            )
+        threshold = np.broadcast_to(strength, len(groups)).copy()
         if not (threshold >= 0).all() or not np.isfinite(threshold).all():
             raise ValueError("GroupNorm: weights must be finite and not negative.")
         if not (np.isfinite(self.l2) and self.l2 >= 0):
             raise ValueError(f"GroupNorm: l2 must be a number >= 0, got {self.l2!r}.")
         if self.l2 == 0 and (threshold == 0).any():
             raise ValueError("GroupNorm: a group with weight 0 needs l2 > 0, or nothing holds its weights.")
+        if self.centre is not None and np.shape(self.centre) != (n,):
+            raise ValueError(f"GroupNorm: centre has shape {np.shape(self.centre)}, the groups cover {n} weights.")
         group = np.empty(n, np.int64)
         for p, g in enumerate(groups):
             group[g] = p

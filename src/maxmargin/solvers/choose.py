@@ -53,8 +53,8 @@ def choose(
     ``memory`` bounds the bytes of working memory beyond data and weights. Momentum needs a second copy of the
     dual variables and is given up first; below what plain steps need there is nothing left to give up.
     """
-    if not isinstance(name, str):
-        return name
+    if hasattr(name, "start") and hasattr(name, "step"):
+        return name  # type: ignore[return-value]
     if name not in SOLVERS:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a Solver, got {name!r}.")
     momentum = True
