@@ -296,15 +296,15 @@ def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start,
                 )
             if depth >= CENTRED:
                 da, db, dy, dz, dxi = _respond(p, q, h, inverse, na, nb, ns, sign * du[2, j])
-            rate = max(rate, max(-da / a, -dy * iy))
+            rate = max(rate, -da / a, -dy * iy)
             slope += da * y + a * dy
             curvature += da * dy
             if two:
-                rate = max(rate, max(-db / b, -dz * iz))
+                rate = max(rate, -db / b, -dz * iz)
                 slope += db * z + b * dz
                 curvature += db * dz
             if not squared:
-                rate = max(rate, max((da + db) / s, -dxi * ix))
+                rate = max(rate, (da + db) / s, -dxi * ix)
                 slope += s * dxi - (da + db) * xi
                 curvature -= (da + db) * dxi
             k[j] = sign * _shift(p, q, h, inverse, na, nb, ns) - _weight(p, q, h, inverse) * du[depth - 1, j]
