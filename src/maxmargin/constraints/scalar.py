@@ -54,5 +54,10 @@ class Scalar(Closed):
         kernels.project_examples(self.side, self.budget, self.squared, alpha)
         return alpha
 
+    def mean_squared_norm(self) -> float:
+        """The mean of ‖x_i‖² over some of the rows: what C is to be measured by."""
+        some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
+        return kernels.mean_squared_norm(self._arrays, some)
+
     def linear(self, alpha: np.ndarray) -> float:
         return kernels.dual_linear(*self._terms, alpha)

@@ -91,6 +91,7 @@ class LinearEstimator(BaseEstimator):
         solver = choose(
             problem,
             self.solver,
+            tol=self.tol,
             seed=self.random_state,
             threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
             memory=inputs.check_memory(self.memory),

@@ -174,6 +174,18 @@ def total_loss(rows, target, side, budget, epsilon, squared, w):
 
 
 @compiled
+def mean_squared_norm(rows, some):
+    """The mean of ‖x_i‖² over the rows named in ``some``."""
+    indptr, indices, data, width, bias, first, second = rows
+    m = maps.Plain(np.empty(0))
+    total = 0.0
+    for i in some:
+        a, b = stored_pair(first, second, i)
+        total += maps.curvature(indptr, indices, data, width, bias, a, b, m)
+    return total / some.size
+
+
+@compiled
 def dual_linear(target, side, budget, epsilon, squared, beta):
     """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²]."""
     total = 0.0

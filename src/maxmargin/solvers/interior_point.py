@@ -66,9 +66,11 @@ class InteriorPoint:
             omega = data.root.transposed(problem.constraints.combine(problem.constraints.feasible(warm)))
         state = InteriorState(data, point, omega)
         w = data.weights(omega)
+        # Good weights allow a start near the bounds; much nearer, and the first steps would be short.
+        mu = 1.0 if warm is None else 0.03
 
         def centre(start: int, stop: int) -> None:
-            kernels.centre(data.rows, *data.terms, w, 1.0, start, stop, point)
+            kernels.centre(data.rows, *data.terms, w, mu, start, stop, point)
 
         self._share(data.n, centre)
         with _one_blas_thread():
@@ -197,9 +199,7 @@ def _advance_rows(
     product = np.empty((d, d), kind)
     for a in range(start, stop, _BLOCK):
         b = min(a + _BLOCK, stop)
-        kernels.advance(
-            data.rows, *data.terms, w, directions, target, length, a, b, state.point, weight, vectors, sums
-        )
+        kernels.advance(data.rows, *data.terms, w, directions, target, length, a, b, state.point, weight, vectors, sums)
         if data.sparse:
             kernels.add_outer(data.rows, weight, a, b, gram)
         else:
@@ -270,9 +270,7 @@ class _Data:
             n=c.n_examples,
             squared=squared,
             two_sided=bool((side == 0).any()),
-            sparse=bool(
-                rows.indices.size and not rows.second.size and stored <= _SPARSE * c.n_examples * rows.width
-            ),
+            sparse=bool(rows.indices.size and not rows.second.size and stored <= _SPARSE * c.n_examples * rows.width),
             centre=np.zeros(problem.n_weights) if shape.centre is None else shape.centre,
             root=_Root(shape),
         )

@@ -1,0 +1,143 @@
+"""The interior-point solver against dual coordinate ascent, and where data is awkward."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin.data.arrays import as_rows
+from maxmargin.models import binary, ranking, regression
+from maxmargin.problem import Problem
+from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.solvers import DualCoordinate, InteriorPoint, solve
+from maxmargin.solvers.choose import interior_point_pays
+
+LOSSES = ["hinge", "squared hinge", "regression", "squared regression"]
+
+
+def constraints(X, loss, budget, rng, bias=1.0):
+    rows = as_rows(X, bias=bias)
+    n = X.shape[0]
+    if "hinge" in loss:
+        sign = np.where(rng.random(n) < 0.5, 1, -1).astype(np.int8)
+        return binary(rows, sign, budget, squared="squared" in loss)
+    return regression(rows, rng.normal(size=n), budget, epsilon=0.1, squared="squared" in loss)
+
+
+def regularizer(kind, d, rng):
+    A = rng.normal(size=(d, d))
+    return {
+        "l2": L2(),
+        "diagonal": GaussianPrior(rng.normal(size=d), rng.uniform(0.5, 2, size=d)),
+        "full": GaussianPrior(0.3, A @ A.T + np.eye(d)),
+    }[kind]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["l2", "diagonal", "full"])
+def test_agrees_with_coordinate_ascent(loss, kind):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 6))
+    c = constraints(X, loss, 0.3 * rng.random(80) + 0.01, rng)
+    problem = Problem(c, regularizer(kind, 7, rng))
+    newton = solve(problem, InteriorPoint(), tol=1e-8, max_passes=60)
+    plain = solve(problem, DualCoordinate(0), tol=1e-8, max_passes=100_000)
+    assert newton.converged
+    assert newton.certificate.upper == pytest.approx(plain.certificate.upper, rel=1e-7)
+    assert newton.certificate.lower <= plain.certificate.upper * (1 + 1e-12)
+    assert np.array_equal(c.feasible(newton.alpha), newton.alpha)
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "columns of unlike scale",
+        "duplicate columns",
+        "constant column",
+        "zero rows",
+        "fewer rows than columns",
+        "one row",
+    ],
+)
+def test_converges_on_awkward_data(spoil, loss, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    if spoil == "unlike scales":
+        X *= 10.0 ** np.arange(-2, 3)
+    elif spoil == "duplicate columns":
+        X[:, 1] = X[:, 0]
+    elif spoil == "constant column":
+        X[:, 0] = 100.0
+    elif spoil == "zero rows":
+        X[::3] = 0.0
+    elif spoil == "fewer rows than columns":
+        X = rng.normal(size=(4, 9))
+    else:
+        X = X[:1]
+    problem = Problem(constraints(X, loss, np.array([C]), rng), L2())
+    solution = solve(problem, InteriorPoint(), tol=1e-6, max_passes=80)
+    assert solution.converged, solution.certificate
+
+
+def test_examples_without_budget_do_not_count():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 4))
+    budget = np.where(np.arange(40) < 30, 1.0, 0.0)
+    sign = np.where(rng.random(40) < 0.5, 1, -1).astype(np.int8)
+    some = solve(Problem(binary(as_rows(X), sign, budget), L2()), InteriorPoint(), tol=1e-8)
+    few = solve(Problem(binary(as_rows(X[:30]), sign[:30], np.ones(1)), L2()), InteriorPoint(), tol=1e-8)
+    assert some.certificate.upper == pytest.approx(few.certificate.upper, rel=1e-7)
+    assert not some.alpha[30:].any()
+
+
+def test_sparse_dense_float32_and_threads_agree():
+    rng = np.random.default_rng(2)
+    X = sp.random(500, 30, density=0.1, format="csr", random_state=0)
+    sign = np.where(rng.random(500) < 0.5, 1, -1).astype(np.int8)
+
+    def optimum(matrix, threads=1):
+        problem = Problem(binary(as_rows(matrix, bias=1.0), sign, np.array([10.0])), L2())
+        return solve(problem, InteriorPoint(n_threads=threads), tol=1e-7, max_passes=60).certificate.upper
+
+    reference = optimum(X)
+    assert optimum(X.toarray()) == pytest.approx(reference, rel=1e-6)
+    assert optimum(X.astype(np.float32)) == pytest.approx(reference, rel=1e-5)
+    assert optimum(X, threads=2) == pytest.approx(reference, rel=1e-6)
+    assert optimum(X, threads=2) == optimum(X, threads=2)
+
+
+def test_ranking_pairs():
+    rng = np.random.default_rng(4)
+    X, grade, group = rng.normal(size=(30, 4)), rng.integers(0, 3, size=30).astype(float), np.arange(30) // 10
+    problem = Problem(ranking(as_rows(X), grade, group, np.array([0.5])), L2())
+    newton, plain = (solve(problem, s, tol=1e-7, max_passes=50_000) for s in (InteriorPoint(), DualCoordinate(0)))
+    assert newton.certificate.upper == pytest.approx(plain.certificate.upper, rel=1e-6)
+
+
+def test_a_warm_start_is_used():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 5))
+    c = constraints(X, "hinge", np.array([1.0]), rng)
+    cold = solve(Problem(c, L2()), InteriorPoint(), tol=1e-6)
+    warm = solve(Problem(c, L2()), InteriorPoint(), tol=1e-6, warm=cold.alpha)
+    assert warm.certificate.upper == pytest.approx(cold.certificate.upper, rel=1e-5)
+    assert warm.history[0].estimate < cold.history[0].estimate
+    assert len(warm.history) < len(cold.history)
+
+
+def test_knows_what_it_can_handle():
+    rng = np.random.default_rng(6)
+    c = constraints(rng.normal(size=(20, 3)), "hinge", np.array([1.0]), rng, bias=0.0)
+    handles = InteriorPoint().handles
+    assert handles(Problem(c, L2())) and handles(Problem(c, GaussianPrior(0.0, np.eye(3))))
+    assert not handles(Problem(c, Bounded(0.0)))
+    assert not handles(Problem(c, GroupNorm([[0, 1], [2]])))
+    assert not handles(Problem(c, GroupNorm([[0, 1], [2]], l2=1.0)))
+
+
+def test_is_chosen_where_coordinate_steps_would_crawl():
+    rng = np.random.default_rng(7)
+    X = rng.normal(loc=100.0, size=(200, 3))
+    assert interior_point_pays(Problem(constraints(X, "hinge", np.array([1.0]), rng), L2()), 1e-3)
+    assert not interior_point_pays(Problem(constraints(X / 1000, "hinge", np.array([0.01]), rng), L2()), 1e-3)
