@@ -24,6 +24,7 @@ from ..kernels.normal_equations import Point
 from ..kernels.rows import RowArrays
 from ..problem import Problem
 from ..regularizers.shape import Shape
+from .certificate import certify
 
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _STEP = 0.995  # of the way to the nearest bound
@@ -62,12 +63,14 @@ class InteriorPoint:
             np.zeros(data.n if data.two_sided else 0, np.float32),
         )
         omega = np.zeros(problem.n_weights)
+        mu = 1.0
         if warm is not None:
             omega = data.root.transposed(problem.constraints.combine(problem.constraints.feasible(warm)))
+            # The better the start, the nearer to the bounds; too near, and every step would be short.
+            gap = certify(problem, data.weights(omega), warm).relative_gap
+            mu = min(max(10.0 * gap, 1e-3), 1.0)
         state = InteriorState(data, point, omega)
         w = data.weights(omega)
-        # Good weights allow a start near the bounds; much nearer, and the first steps would be short.
-        mu = 1.0 if warm is None else 0.03
 
         def centre(start: int, stop: int) -> None:
             kernels.centre(data.rows, *data.terms, w, mu, start, stop, point)
