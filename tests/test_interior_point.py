@@ -115,15 +115,11 @@ def test_ranking_pairs():
     assert newton.certificate.upper == pytest.approx(plain.certificate.upper, rel=1e-6)
 
 
-def test_a_warm_start_is_used():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(300, 5))
-    c = constraints(X, "hinge", np.array([1.0]), rng)
-    cold = solve(Problem(c, L2()), InteriorPoint(), tol=1e-6)
-    warm = solve(Problem(c, L2()), InteriorPoint(), tol=1e-6, warm=cold.alpha)
-    assert warm.certificate.upper == pytest.approx(cold.certificate.upper, rel=1e-5)
-    assert warm.history[0].estimate < cold.history[0].estimate
-    assert len(warm.history) < len(cold.history)
+def test_a_problem_that_zero_weights_solve():
+    X = np.random.default_rng(5).normal(size=(50, 3))
+    problem = Problem(regression(as_rows(X), np.full(50, 0.5), np.ones(1), epsilon=1.0), L2())
+    solution = solve(problem, InteriorPoint(), tol=1e-6)
+    assert solution.converged and solution.certificate.upper == 0.0 and not solution.weights.any()
 
 
 def test_knows_what_it_can_handle():

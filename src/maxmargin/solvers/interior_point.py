@@ -24,7 +24,6 @@ from ..kernels.normal_equations import Point
 from ..kernels.rows import RowArrays
 from ..problem import Problem
 from ..regularizers.shape import Shape
-from .certificate import certify
 
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _STEP = 0.995  # of the way to the nearest bound
@@ -55,25 +54,26 @@ class InteriorPoint:
         return shape.floor is None and shape.group is None
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
-        """Begin on the central path at the weights that ``warm`` belongs to, or at those of α = 0."""
+        """Begin on the central path at the weights of α = 0.
+
+        ``warm`` is of no use here: from a point near the bounds, where good dual variables lie, the steps are short,
+        and a cold start takes no more than some ten of them.
+        """
         data = _Data.of(problem)
         point = Point(
             np.zeros(data.n),
             np.zeros(0 if data.squared else data.n, np.float32),
             np.zeros(data.n if data.two_sided else 0, np.float32),
         )
-        omega = np.zeros(problem.n_weights)
-        mu = 1.0
-        if warm is not None:
-            omega = data.root.transposed(problem.constraints.combine(problem.constraints.feasible(warm)))
-            # The better the start, the nearer to the bounds; too near, and every step would be short.
-            gap = certify(problem, data.weights(omega), warm).relative_gap
-            mu = min(max(10.0 * gap, 1e-3), 1.0)
-        state = InteriorState(data, point, omega)
-        w = data.weights(omega)
+        state = InteriorState(data, point, np.zeros(problem.n_weights))
+        w = data.weights(state.omega)
+        if problem.constraints.total_loss(w) == 0.0:
+            # Nothing is lost at α = 0, a corner of the box that no interior point reaches.
+            state.solved, state.estimate, state.lower = True, 0.0, -problem.regularizer.conjugate(np.zeros(w.size))
+            return state
 
         def centre(start: int, stop: int) -> None:
-            kernels.centre(data.rows, *data.terms, w, mu, start, stop, point)
+            kernels.centre(data.rows, *data.terms, w, 1.0, start, stop, point)
 
         self._share(data.n, centre)
         with _one_blas_thread():
@@ -82,6 +82,8 @@ class InteriorPoint:
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
         """One predictor–corrector step, with a second correction where the first leaves it short."""
+        if state.solved:
+            return state
         with _one_blas_thread():
             return self._step(problem, state)
 
@@ -297,6 +299,7 @@ class InteriorState:
     active: int = 0
     goal: float = 0.0
     precise: bool = False
+    solved: bool = False
 
     @property
     def alpha(self) -> np.ndarray:
