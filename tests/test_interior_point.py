@@ -128,6 +128,8 @@ def test_knows_what_it_can_handle():
     handles = InteriorPoint().handles
     assert handles(Problem(c, L2())) and handles(Problem(c, GaussianPrior(0.0, np.eye(3))))
     assert not handles(Problem(c, Bounded(0.0)))
+    wide = constraints(sp.csr_matrix((20, 100_000)), "hinge", np.array([1.0]), rng)
+    assert not handles(Problem(wide, L2()))
     assert not handles(Problem(c, GroupNorm([[0, 1], [2]])))
     assert not handles(Problem(c, GroupNorm([[0, 1], [2]], l2=1.0)))
 

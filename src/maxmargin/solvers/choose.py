@@ -14,7 +14,7 @@ from .proximal_point import ProximalPoint
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
-_MOST_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
+_MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
 def interior_point_pays(problem: Problem, tol: float) -> bool:
@@ -26,7 +26,7 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     squared losses, which leave no variable at a bound, need three times as many.
     """
     rows, d = problem.constraints.rows, problem.n_weights
-    if d > _MOST_WEIGHTS or not InteriorPoint().handles(problem):
+    if d > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
     constraints: Any = problem.constraints
     n, squared, dense = constraints.n_examples, constraints.squared, rows.indices.size == 0
@@ -43,9 +43,9 @@ def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, t
     solver = InteriorPoint(n_threads=threads)
     if not solver.handles(problem):
         raise ValueError(
-            "solver='interior_point' takes binary, one-vs-rest and regression problems with an l2 or Gaussian "
-            f"regularizer; this one has {type(problem.constraints).__name__} constraints and "
-            f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 weights "
+            f"with an l2 or Gaussian regularizer; this one has {type(problem.constraints).__name__} constraints, "
+            f"{problem.n_weights} weights and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
         )
     return solver
 

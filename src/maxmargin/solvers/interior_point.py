@@ -25,6 +25,7 @@ from ..kernels.rows import RowArrays
 from ..problem import Problem
 from ..regularizers.shape import Shape
 
+_MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
@@ -47,8 +48,10 @@ class InteriorPoint:
     n_threads: int = 1
 
     def handles(self, problem: Problem) -> bool:
-        """Whether the problem has one dual variable per example and a quadratic regularizer."""
+        """Whether the problem has one dual variable per example, a quadratic regularizer and not too many weights."""
         if not hasattr(problem.constraints, "squared") or getattr(problem.regularizer, "pure", False):
+            return False
+        if problem.n_weights > _MOST_WEIGHTS:
             return False
         shape = problem.regularizer.shape(problem.n_weights)
         return shape.floor is None and shape.group is None
