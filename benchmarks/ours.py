@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-import maxmargin as mm
 import numpy as np
 from problems import Instance
 from runs import Outcome
 from threadpoolctl import threadpool_limits
+
+import maxmargin as mm
 
 # Passes are never what stops a run here: the tolerance does, or the time budget.
 MANY_PASSES = 1_000_000
