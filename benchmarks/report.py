@@ -208,9 +208,7 @@ def memory_section(cells: dict[str, Any]) -> str:
             ]
         )
     header = ["problem", "beyond the input", "of it weights", "bytes / example / class", "without weights"]
-    return "## Peak memory of a fit, C = 1, gap 1e-3\n\n" + markdown_table(
-        [*header, f"goal {MEMORY_GOAL:g}"], rows
-    )
+    return "## Peak memory of a fit, C = 1, gap 1e-3\n\n" + markdown_table([*header, f"goal {MEMORY_GOAL:g}"], rows)
 
 
 def startup_section(cell: dict[str, Any]) -> str:

@@ -44,8 +44,9 @@ def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, t
     if not solver.handles(problem):
         raise ValueError(
             "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {type(problem.constraints).__name__} constraints, "
-            f"{problem.n_weights} weights and {problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            f"weights with an l2 or Gaussian regularizer; this one has {type(problem.constraints).__name__} "
+            f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
+            "Use solver='dual_coordinate' or 'auto'."
         )
     return solver
 
