@@ -52,7 +52,7 @@ def test_agrees_with_coordinate_ascent(loss, kind):
 @pytest.mark.parametrize(
     "spoil",
     [
-        "columns of unlike scale",
+        "unlike scales",
         "duplicate columns",
         "constant column",
         "zero rows",
@@ -139,3 +139,10 @@ def test_is_chosen_where_coordinate_steps_would_crawl():
     X = rng.normal(loc=100.0, size=(200, 3))
     assert interior_point_pays(Problem(constraints(X, "hinge", np.array([1.0]), rng), L2()), 1e-3)
     assert not interior_point_pays(Problem(constraints(X / 1000, "hinge", np.array([0.01]), rng), L2()), 1e-3)
+
+
+def test_scores_that_meet_the_start_exactly():
+    X = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
+    problem = Problem(binary(as_rows(X), np.array([1, -1, 1, -1], np.int8), np.ones(1)), GaussianPrior(1.0, 1.0))
+    solution = solve(problem, InteriorPoint(), tol=1e-7, max_passes=50)
+    assert solution.converged, solution.certificate

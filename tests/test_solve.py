@@ -323,3 +323,19 @@ def test_multiclass_with_uneven_costs_agrees_with_cone_solver(bias, rng):
     optimum = reference.quadratic(np.array(rows), np.array(loss), np.array(example), budget)
     assert solution.converged
     assert solution.certificate.upper == pytest.approx(optimum.value, rel=1e-6)
+
+
+def test_dual_variables_and_weights_of_another_shape_are_refused():
+    from maxmargin.solvers import certify
+
+    constraints = binary(as_rows(np.eye(4)), np.array([1, -1, 1, -1], np.int8), np.ones(1))
+    with pytest.raises(ValueError, match=r"shape \(4,\), got \(3,\)"):
+        solve(Problem(constraints, L2()), DualCoordinate(0), warm=np.zeros(3))
+    with pytest.raises(ValueError, match="4 weights"):
+        certify(Problem(constraints, L2()), np.zeros(5))
+
+
+def test_an_empty_row_finds_its_way_back():
+    constraints = regression(as_rows(np.array([[0.0], [1.0]])), np.array([0.5, 1.0]), np.ones(1), epsilon=1.0)
+    solution = solve(Problem(constraints, L2()), DualCoordinate(0), warm=np.ones(2), tol=1e-6, max_passes=50)
+    assert solution.converged and not solution.alpha[0]

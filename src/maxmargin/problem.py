@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,7 +99,10 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Record:
-    """One pass: what callbacks receive and ``history_`` keeps."""
+    """One pass: what callbacks receive and ``history_`` keeps.
+
+    ``oracle_calls`` counts visits to examples since the start, ``bytes`` is the size of the dual variables.
+    """
 
     number: int
     seconds: float
@@ -122,4 +125,3 @@ class Solution:
     history: list[Record]
     converged: bool
     interrupted: bool = False
-    state: Any = None

@@ -80,6 +80,8 @@ class Constraints(Protocol):
     n_weights: int
     n_constraints: int
     dual_shape: tuple[int, ...]
+    by_example: bool
+    """Whether the first axis of the dual variables counts examples."""
     closed: bool
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
@@ -169,6 +171,10 @@ class State(Protocol):
     estimate: float
     """The relative gap as far as the pass could see: it may call for a check, never end a run."""
     active: int
+    visited: int
+    """How many examples the pass went through, and how many of them still move."""
+    stuck: bool
+    """Whether further steps would be in vain."""
     goal: float
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
 

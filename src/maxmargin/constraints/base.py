@@ -17,6 +17,7 @@ class Closed:
     """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables."""
 
     closed = True
+    by_example = True
     n_examples: int
     n_constraints: int
     n_weights: int
@@ -41,6 +42,13 @@ class Closed:
                 raise ValueError(f"{type(self).__name__}: {name} must be finite.")
         if (arrays["budget"] < 0).any():
             raise ValueError(f"{type(self).__name__}: budgets must not be negative.")
+
+    def _own(self, alpha: np.ndarray) -> np.ndarray:
+        """A copy of dual variables that belong to a problem of this shape."""
+        alpha = np.array(alpha, dtype=np.float64, order="C")
+        if alpha.shape != self.dual_shape:
+            raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
+        return alpha
 
     def supports(self, kind: type) -> bool:
         return True
@@ -82,4 +90,7 @@ class Closed:
         return weights
 
     def total_loss(self, w: np.ndarray) -> float:
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
         return self._kernels.total_loss(self._arrays, *self._terms, w)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..data.arrays import as_rows
 from ..kernels import classes as kernels
 from ..kernels.maps import Clipped, Plain, WeightMap
 from ..problem import Rows
@@ -45,7 +46,7 @@ class Classes(Closed):
         self._terms = (label, cost, budget)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = np.array(alpha, dtype=np.float64)
+        alpha = self._own(alpha)
         kernels.project_examples(self.label, self.budget, alpha)
         return alpha
 
@@ -96,6 +97,6 @@ def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:
     data = np.concatenate([chosen.data, -chosen.data])
     full = sp.csr_matrix((data, (row, column)), shape=(example.size, c.n_weights))
     full.sum_duplicates()
-    rows = Rows(full.indptr, full.indices, full.data, full.shape[0], full.shape[1])
+    rows = as_rows(full)
     first = np.arange(c.n_examples + 1, dtype=np.int64) * (k - 1)
     return rows, c.cost[truth, rival], first

@@ -50,7 +50,7 @@ class Scalar(Closed):
         self._terms = (target, side, budget, self.epsilon, self.squared)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = np.array(alpha, dtype=np.float64)
+        alpha = self._own(alpha)
         kernels.project_examples(self.side, self.budget, self.squared, alpha)
         return alpha
 

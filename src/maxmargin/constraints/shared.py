@@ -23,6 +23,7 @@ class SharedSlack(Closed):
     """
 
     _kernels = kernels
+    by_example = False
 
     def __init__(self, rows: Rows, loss: np.ndarray, first: np.ndarray, budget: np.ndarray) -> None:
         super().__init__(rows)
@@ -46,7 +47,7 @@ class SharedSlack(Closed):
         self._terms = (self.loss, self.first, self.budget)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        alpha = np.array(alpha, dtype=np.float64)
+        alpha = self._own(alpha)
         kernels.project_examples(alpha, self.first, self.budget)
         return alpha
 

@@ -23,6 +23,12 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
     """
     if sp.issparse(X):
         X = X.tocsr()
+        if X.shape[1] >= 2**32:
+            raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
+        if X.nnz and (X.indices.min() < 0 or X.indices.max() >= X.shape[1]):
+            raise ValueError(
+                f"X has column indices from {X.indices.min()} to {X.indices.max()}, but {X.shape[1]} columns."
+            )
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

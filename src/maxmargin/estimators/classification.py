@@ -66,9 +66,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     history_ : list of Record
         One per pass (one class after another if solved one-vs-rest).
     dual_coef_ : array (n_classes or 1, n_samples)
-        With l2, ``coef_ = dual_coef_ @ X``.
+        With l2, ``coef_`` is ``dual_coef_ @ X`` to within the tolerance.
     support_ : array of int
-        Examples with a dual variable that is not zero.
+        Examples with a dual variable that counts.
     n_passes_ : int
 
     Examples

@@ -6,6 +6,7 @@ import contextlib
 import threading
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,12 @@ class LinearEstimator(BaseEstimator):
             seed=self.random_state,
             threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
             memory=inputs.check_memory(self.memory),
+            warm=warm is not None,
         )
         if warm is not None:
             # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-            warm = best_start(problem, [warm, warm * (self.C / self._fitted_C)])
+            ratio = self.C / self._fitted_C
+            warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
         return solve(problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks)
 
     def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:
@@ -110,7 +113,8 @@ class LinearEstimator(BaseEstimator):
         self.n_passes_ = max(len(s.history) for s in solutions)
         if not all(s.converged for s in solutions):
             interrupted = any(s.interrupted for s in solutions)
-            reason = "was interrupted" if interrupted else f"stopped after max_passes={self.max_passes} passes"
+            limit = f"stopped after max_passes={self.max_passes} passes"
+            reason = "was interrupted" if interrupted else limit if self.n_passes_ >= self.max_passes else "got stuck"
             warnings.warn(
                 f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
                 f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
@@ -142,9 +146,10 @@ class LinearEstimator(BaseEstimator):
 
     @property
     def support_(self) -> np.ndarray:
-        """Examples whose dual variables are not zero: the rest could be dropped without changing the solution."""
+        """Examples with a dual variable that counts (above 1e-6 of the largest): the rest could be dropped."""
         check_is_fitted(self)
-        return np.flatnonzero(np.any(np.atleast_2d(self.dual_coef_) != 0.0, axis=0))
+        size = np.abs(self.dual_coef_).max(axis=0)
+        return np.flatnonzero(size > 1e-6 * size.max())
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
@@ -187,9 +192,13 @@ def solve_side_by_side(tasks: list[Callable[[Callable[[Record], object]], Soluti
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(run, task) for task in tasks]
+        futures = []
         try:
+            futures = [pool.submit(run, task) for task in tasks]
             return [f.result() for f in futures]
         except KeyboardInterrupt:
+            # Only this thread hears of Ctrl-C: the others are told, and finish with what they have.
             stop.set()
-            return [f.result() for f in futures]
+            if len(futures) < len(tasks):
+                raise
+            return [replace(f.result(), interrupted=True) for f in futures]

@@ -119,6 +119,7 @@ class RankingSVM(LinearEstimator):
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
         y = inputs.check_numbers(column_or_1d(y), "grades")
+        check_consistent_length(X, y)
         order, start = by_group(y, _groups(groups, y))
         return float(pairs.ordered_share(order, start, y, self.predict(X)))
 

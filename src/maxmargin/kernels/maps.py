@@ -22,7 +22,7 @@ from numba.extending import overload
 from numpy import uint32, uint64
 
 from . import inlined
-from .rows import add, bounds, column, dot, squares, weighted_inner
+from .rows import add, bounds, column, dot, squares, weighted_difference, weighted_inner
 
 
 class Plain(NamedTuple):
@@ -211,10 +211,30 @@ def _inner_dense(indptr, indices, data, width, bias, a, b, m):
     return _dense_inner(indptr, indices, data, width, bias, a, b, m.covariance)
 
 
+def _difference_plain(indptr, indices, data, width, bias, a, b, m):
+    return weighted_difference(indptr, indices, data, width, a, b, _ONES)
+
+
+def _difference_scaled(indptr, indices, data, width, bias, a, b, m):
+    return weighted_difference(indptr, indices, data, width, a, b, m.scale)
+
+
+def _difference_dense(indptr, indices, data, width, bias, a, b, m):
+    total = _dense_inner(indptr, indices, data, width, bias, a, a, m.covariance)
+    total += _dense_inner(indptr, indices, data, width, bias, b, b, m.covariance)
+    return max(total - 2.0 * _dense_inner(indptr, indices, data, width, bias, a, b, m.covariance), 0.0)
+
+
 _ONES = np.empty(0)
 _SCORE = {Plain: _score_plain, Clipped: _score_weights, Grouped: _score_grouped, Dense: _score_weights}
 _MOVE = {Plain: _move_plain, Clipped: _move_clipped, Grouped: _move_grouped, Dense: _move_dense}
 _INNER = {Plain: _inner_plain, Clipped: _inner_scaled, Grouped: _inner_scaled, Dense: _inner_dense}
+_DIFFERENCE = {
+    Plain: _difference_plain,
+    Clipped: _difference_scaled,
+    Grouped: _difference_scaled,
+    Dense: _difference_dense,
+}
 
 
 def stored_score(indptr, indices, data, width, bias, r, m):
@@ -230,6 +250,11 @@ def stored_move(indptr, indices, data, width, bias, r, c, m):
 def stored_inner(indptr, indices, data, width, bias, a, b, m):
     """xₐᵀ S x_b with S the curvature of Ω* (an upper bound of it where the map is not linear)."""
     return _INNER[type(m)](indptr, indices, data, width, bias, a, b, m)
+
+
+def stored_difference(indptr, indices, data, width, bias, a, b, m):
+    """(xₐ − x_b)ᵀ S (xₐ − x_b)."""
+    return _DIFFERENCE[type(m)](indptr, indices, data, width, bias, a, b, m)
 
 
 _NUMPY = {"error_model": "numpy", "forceinline": True}
@@ -248,6 +273,11 @@ def _(indptr, indices, data, width, bias, r, c, m):
 @overload(stored_inner, jit_options=_NUMPY)
 def _(indptr, indices, data, width, bias, a, b, m):
     return _INNER[m.instance_class]
+
+
+@overload(stored_difference, jit_options=_NUMPY)
+def _(indptr, indices, data, width, bias, a, b, m):
+    return _DIFFERENCE[m.instance_class]
 
 
 @inlined
@@ -282,5 +312,7 @@ def inner(indptr, indices, data, width, bias, a, b, c, d, m):
 
 @inlined
 def curvature(indptr, indices, data, width, bias, a, b, m):
-    """‖row a − row b‖² in the metric of the regularizer."""
-    return inner(indptr, indices, data, width, bias, a, b, a, b, m)
+    """‖row a − row b‖² in the metric of the regularizer, or ‖row a‖² if b is negative."""
+    if b >= 0:
+        return stored_difference(indptr, indices, data, width, bias, a, b, m)
+    return stored_inner(indptr, indices, data, width, bias, a, a, m)

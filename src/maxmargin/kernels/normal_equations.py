@@ -226,7 +226,7 @@ def _central(mu, two, c, r, epsilon, squared):
     for _ in range(20):
         xi = top + gap
         y = (top + epsilon - r) + gap
-        z = (top + epsilon + r) + gap
+        z = (top + epsilon + r) + gap if two else 1.0
         a = mu / y
         b = mu / z if two else 0.0
         slope = a / y + b / z

@@ -145,6 +145,31 @@ def weighted_inner(indptr, indices, data, width, bias, a, b, scale):
     return total
 
 
+@compiled
+def weighted_difference(indptr, indices, data, width, a, b, scale):
+    """Σ_j scale_j (a_j − b_j)² over two stored rows (columns ascending); an empty ``scale`` means ones.
+
+    Summed entry by entry: from the squared norms it would be a difference of nearly equal numbers.
+    """
+    i, i_stop = bounds(indptr, indices, width, a)
+    j, j_stop = bounds(indptr, indices, width, b)
+    i_start = i
+    j_start = j
+    total = 0.0
+    while i < i_stop or j < j_stop:
+        p = column(indices, i, i_start) if i < i_stop else np.int64(width)
+        q = column(indices, j, j_start) if j < j_stop else np.int64(width)
+        difference = 0.0
+        if p <= q:
+            difference += data[i]
+            i += 1
+        if q <= p:
+            difference -= data[j]
+            j += 1
+        total += difference * difference * scale[min(p, q)] if scale.size else difference * difference
+    return total
+
+
 @inlined
 def stored_pair(first, second, i):
     """The stored rows behind row i: (row, −1), or (first, second) of a difference."""

@@ -117,7 +117,8 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
                     new = 0.0
                 new = min(max(new, low), high)
             else:
-                new = high if up > 0.0 else low
+                # An empty row cannot move its score: all the way, or nothing where the loss is free.
+                new = high if g > epsilon else (low if g < -epsilon else 0.0)
             if new != old:
                 beta[i] = new
                 change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)

@@ -18,7 +18,8 @@ def lower_bound(problem: Problem, alpha: np.ndarray) -> float:
     scale = regularizer.dual_scale(v)
     if scale < 1.0:
         alpha, v = scale * alpha, scale * v
-    return constraints.linear(alpha) - regularizer.conjugate(v)
+    bound = constraints.linear(alpha) - regularizer.conjugate(v)
+    return bound if np.isfinite(bound) else -np.inf
 
 
 def best_start(problem: Problem, candidates: list[np.ndarray]) -> np.ndarray:

@@ -77,6 +77,7 @@ def choose(
     seed: Any = None,
     threads: int = 1,
     memory: int | None = None,
+    warm: bool = False,
 ) -> Solver:
     """The solver of that name, fitted to the problem; a solver object is returned as it is.
 
@@ -87,6 +88,8 @@ def choose(
         return name
     if name not in SOLVERS:
         raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a Solver, got {name!r}.")
+    if name == "auto" and warm:
+        name = "dual_coordinate"  # the interior point makes no use of dual variables to start from
     momentum = True
     if memory is not None:
         duals = math.prod(problem.constraints.dual_shape)

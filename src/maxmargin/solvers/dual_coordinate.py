@@ -180,6 +180,7 @@ class DualState:
     theta: float = 1.0
     previous: np.ndarray | None = None
     previous_v: np.ndarray | None = None
+    stuck: bool = False
     visited: int = 0
     """How many of ``order`` the last sweep went through."""
 

@@ -9,21 +9,18 @@ Every iterate lies inside the box of the dual variables, so its dual objective i
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import linalg
-from threadpoolctl import ThreadpoolController
 
 from ..kernels import normal_equations as kernels
 from ..kernels.normal_equations import Point
 from ..kernels.rows import RowArrays
 from ..problem import Problem
 from ..regularizers.shape import Shape
+from . import threads
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
@@ -79,7 +76,7 @@ class InteriorPoint:
             kernels.centre(data.rows, *data.terms, w, 1.0, start, stop, point)
 
         self._share(data.n, centre)
-        with _one_blas_thread():
+        with threads.one_blas_thread():
             self._advance(problem, state, np.zeros((0, w.size)), np.zeros(w.size), 0.0, 0.0)
         return state
 
@@ -87,13 +84,14 @@ class InteriorPoint:
         """One predictor–corrector step, with a second correction where the first leaves it short."""
         if state.solved:
             return state
-        with _one_blas_thread():
+        with threads.one_blas_thread():
             return self._step(problem, state)
 
     def _step(self, problem: Problem, state: InteriorState) -> InteriorState:
         factor = self._factor(problem, state)
         if factor is None:
-            return state  # at the limit of precision: every further step would be noise
+            state.stuck = True  # at the limit of precision: every further step would be noise
+            return state
         data, (v, k0, k1), omega = state.data, state.vectors, state.omega
         root = data.root
         mu = state.sums[2] / max(state.sums[3], 1.0)
@@ -120,6 +118,7 @@ class InteriorPoint:
             if longer > length + 0.01:
                 move, length, depth = third, longer, 3
         if not np.isfinite(length * move).all():
+            state.stuck = True
             return state
         self._advance(problem, state, directions[:depth], move, target, length)
         return state
@@ -140,10 +139,8 @@ class InteriorPoint:
 
     def _share(self, n: int, work: Callable[[int, int], object]) -> list:
         """work(start, stop) over all rows, a range for each thread."""
-        bounds = np.linspace(0, n, self.n_threads + 1).astype(int)
-        if self.n_threads == 1:
-            return [work(0, n)]
-        return list(_pool(self.n_threads).map(work, bounds[:-1].tolist(), bounds[1:].tolist()))
+        bounds = np.linspace(0, n, self.n_threads + 1).astype(int).tolist()
+        return threads.run(work, bounds[:-1], bounds[1:])
 
     def _look(self, state: InteriorState, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
         """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
@@ -217,21 +214,6 @@ def _advance_rows(
     return gram, vectors, sums
 
 
-def _one_blas_thread() -> AbstractContextManager:
-    """The rows are shared out already; products of narrow blocks only wait for more threads."""
-    return _blas().limit(limits=1, user_api="blas")
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-@functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="maxmargin")
-
-
 class _Root:
     """L with LLᵀ the covariance of the regularizer: ω = L⁻¹(w − m) makes it ½‖ω‖²."""
 
@@ -303,6 +285,11 @@ class InteriorState:
     goal: float = 0.0
     precise: bool = False
     solved: bool = False
+    stuck: bool = False
+
+    @property
+    def visited(self) -> int:
+        return self.data.n
 
     @property
     def alpha(self) -> np.ndarray:

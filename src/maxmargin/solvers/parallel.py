@@ -8,33 +8,27 @@ update is ever lost, v stays Σ α x, and the certificate needs no repair.
 
 from __future__ import annotations
 
-import functools
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..problem import Problem
 from ..regularizers.shape import Shape, refresh
+from .threads import run
 
 if TYPE_CHECKING:
     from .dual_coordinate import DualState
 
 # Multiply-adds that make it worth waking a thread, and the most rounds a sweep is cut into: the more rounds,
 # the less the threads work on outdated weights.
-_WORTH_A_THREAD = 1_000_000
-_MOST_ROUNDS = 32
-
-
-@functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="maxmargin")
+_WORTH_A_THREAD = 4_000_000
+_MOST_ROUNDS = 16
 
 
 def rounds(problem: Problem, state: DualState, threads: int) -> int:
     """Into how many rounds to cut the sweep; 0 if threads would cost more than they save."""
     constraints = problem.constraints
-    if threads == 1 or constraints.dual_shape[0] != constraints.n_examples:
+    if threads == 1 or not constraints.by_example:
         return 0
     per_example = constraints.rows.n_stored / constraints.n_examples * problem.n_weights / constraints.rows.n_weights
     work = per_example * state.active
@@ -71,7 +65,7 @@ def _round(
     asleep: list[np.ndarray],
 ) -> None:
     constraints, v = problem.constraints, state.map.v
-    rows_of = [state.alpha[part].copy() for part in parts]
+    old_alpha = [state.alpha[part].copy() for part in parts]
     copies = [v.copy() for _ in parts]
 
     def work(k: int, seed: int) -> tuple[int, float, float]:
@@ -80,7 +74,7 @@ def _round(
 
     before = [part.copy() for part in parts]
     seeds = [int(s) for s in state.rng.integers(1, 2**63, size=len(parts))]
-    results = list(_pool(len(parts)).map(work, range(len(parts)), seeds))
+    results = run(work, list(range(len(parts))), seeds)
     change = sum(r[2] for r in results)
     step = copies[0] - v
     for copy in copies[1:]:
@@ -88,7 +82,7 @@ def _round(
         step -= v
     factor = _best_factor(problem, v, step, change, len(parts))
     if factor < 1.0:
-        for examples, old in zip(before, rows_of, strict=True):
+        for examples, old in zip(before, old_alpha, strict=True):
             state.alpha[examples] = old + factor * (state.alpha[examples] - old)
         state.linear = constraints.linear(state.alpha)
     else:

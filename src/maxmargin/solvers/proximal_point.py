@@ -90,6 +90,7 @@ class ProximalState:
     estimate: float = np.inf
     since: int = 0
     goal: float = 0.0
+    stuck: bool = False
 
     @property
     def alpha(self) -> np.ndarray:
@@ -98,6 +99,10 @@ class ProximalState:
     @property
     def active(self) -> int:
         return self.inner.active
+
+    @property
+    def visited(self) -> int:
+        return self.inner.visited
 
     def weights(self) -> np.ndarray:
         return self.inner.weights()

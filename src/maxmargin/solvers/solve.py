@@ -54,9 +54,11 @@ def solve(
     state: Any = solver.start(problem, warm)
     state.goal = tol
     next_check = 20
+    calls = 0
     try:
         for number in range(1, max_passes + 1):
             state = solver.step(problem, state)
+            calls += state.visited
             if state.estimate <= 1.3 * tol or number >= next_check:
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
@@ -68,12 +70,12 @@ def solve(
                 upper=best.upper,
                 estimate=state.estimate,
                 active=state.active,
-                oracle_calls=number * problem.constraints.n_examples,
+                oracle_calls=calls,
                 cache_size=problem.constraints.n_constraints,
                 bytes=state.alpha.nbytes,
             )
             history.append(record)
-            if any([callback(record) is True for callback in callbacks]) or certificate:
+            if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
                 break
     except KeyboardInterrupt:
         interrupted = True
@@ -81,7 +83,7 @@ def solve(
     if certificate is None:
         best.offer(problem, state.weights())
         certificate = certify(problem, best.weights, state.alpha)
-    return Solution(best.weights, state.alpha, certificate, history, converged, interrupted, state)
+    return Solution(best.weights, state.alpha, certificate, history, converged, interrupted)
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certificate | None:

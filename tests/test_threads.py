@@ -1,0 +1,97 @@
+"""Sweeps on several threads: no update is lost, and the setting of BLAS survives."""
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from maxmargin.data.arrays import as_rows
+from maxmargin.models import binary, multiclass
+from maxmargin.problem import Problem
+from maxmargin.regularizers import L2, Bounded
+from maxmargin.solvers import DualCoordinate, parallel, solve, threads
+
+
+def problem(kind, regularizer):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    if kind == "binary":
+        c = binary(
+            as_rows(X, bias=1.0), np.where(X[:, 0] + rng.normal(size=400) > 0, 1, -1).astype(np.int8), np.ones(1)
+        )
+    else:
+        c = multiclass(as_rows(X), rng.integers(0, 3, size=400).astype(np.int32), 1.0 - np.eye(3), np.ones(1))
+    return Problem(c, regularizer)
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Threads from the first row on."""
+    monkeypatch.setattr(parallel, "_WORTH_A_THREAD", 1)
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+@pytest.mark.parametrize("regularizer", [L2(), Bounded(0.0)], ids=["l2", "bounded"])
+def test_a_threaded_sweep_keeps_v_and_the_linear_part(eager, kind, regularizer):
+    p = problem(kind, regularizer)
+    solver = DualCoordinate(0, n_threads=2)
+    state = solver.start(p)
+    assert parallel.rounds(p, state, 2) > 0
+    for _ in range(15):
+        before = state.lower
+        state = solver.step(p, state)
+        assert np.allclose(p.constraints.combine(state.alpha), state.map.v, rtol=1e-9, atol=1e-9)
+        assert p.constraints.linear(state.alpha) == pytest.approx(state.linear, rel=1e-9)
+        if state.passes <= solver.momentum_after:
+            assert state.lower >= before - 1e-9 * abs(before)
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_two_threads_reach_the_same_optimum(eager, kind):
+    p = problem(kind, L2())
+    two = solve(p, DualCoordinate(0, n_threads=2), tol=1e-6, max_passes=20_000)
+    one = solve(p, DualCoordinate(0), tol=1e-6, max_passes=20_000)
+    assert two.converged
+    assert two.certificate.upper == pytest.approx(one.certificate.upper, rel=1e-5)
+
+
+def test_blas_threads_are_restored_after_overlapping_limits():
+    def limits():
+        return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+    before = limits()
+    first_inside, second_inside, first_left = threading.Event(), threading.Event(), threading.Event()
+
+    def first():
+        with threads.one_blas_thread():
+            first_inside.set()
+            second_inside.wait()
+        first_left.set()
+
+    def second():
+        first_inside.wait()
+        with threads.one_blas_thread():
+            second_inside.set()
+            first_left.wait()
+
+    workers = [threading.Thread(target=f) for f in (first, second)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert limits() == before
+
+
+def test_nobody_is_at_work_when_an_error_is_raised():
+    finished = []
+
+    def work(k):
+        if k == 0:
+            raise KeyboardInterrupt
+        threading.Event().wait(0.2)
+        finished.append(k)
+
+    with pytest.raises(KeyboardInterrupt):
+        threads.run(work, [0, 1])
+    assert finished == [1]
