@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from numbers import Real
 from typing import Any
 
@@ -145,9 +146,15 @@ def check_memory(memory: Any) -> int | None:
 
 
 def check_threads(n_jobs: Any) -> int:
-    """n_jobs as a number of threads, by joblib's conventions (None is 1, −1 is all cores)."""
-    from joblib import effective_n_jobs
+    """n_jobs as a number of threads: None is 1, −1 all cores, −2 all but one.
 
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
+    joblib's own count is about processes and says 1 inside the workers of a pool, where threads do no harm.
+    """
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.")
-    return max(1, effective_n_jobs(n_jobs))
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores + 1 + int(n_jobs))
