@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Multiply-adds that make it worth waking a thread, and the most rounds a sweep is cut into: the more rounds,
 # the less the threads work on outdated weights.
-_WORTH_A_THREAD = 4_000_000
+_WORTH_A_THREAD = 20_000_000
 _MOST_ROUNDS = 16
 
 
