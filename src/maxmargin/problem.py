@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +48,58 @@ class Rows:
         """Stored values: what one pass over the rows has to read."""
         return self.data.size
 
+    @property
+    def dense(self) -> bool:
+        return self.indices.size == 0
+
     def __len__(self) -> int:
         return self.first.size if self.second.size else self.n_rows
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """Answers that compete with the truth, one for each example asked about.
+
+    Parameters
+    ----------
+    labels : sequence
+        The answers, in whatever form the model gives them.
+    rows : Rows
+        φ(x, y) − φ(x, ŷ), one row per answer.
+    losses : float array (n,)
+        The margin that each answer must be beaten by.
+    excess : float array (n,) or None
+        By how much an even worse offender may exceed this one: infinite where the search was only approximate.
+        ``None`` says that every search was exact.
+    """
+
+    labels: Sequence[Any]
+    rows: Rows
+    losses: np.ndarray
+    excess: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Dual variables of an open problem: a share α for some answers to some examples.
+
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
+    """
+
+    example: np.ndarray
+    labels: Sequence[Any]
+    alpha: np.ndarray
+    rivals: Rivals | None = None
+
+    def __len__(self) -> int:
+        return self.alpha.size
+
+
+class Loss(NamedTuple):
+    """Σ_i C_i·(loss of example i), and by how much approximate inference may have underrated it."""
+
+    total: float
+    excess: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -101,7 +152,8 @@ class Certificate:
 class Record:
     """One pass: what callbacks receive and ``history_`` keeps.
 
-    ``oracle_calls`` counts visits to examples since the start, ``bytes`` is the size of the dual variables.
+    ``oracle_calls`` counts since the start how often an example was searched (open problems) or visited (closed
+    ones), ``cache_size`` the constraints at hand, ``bytes`` the size of the dual variables and of the cache.
     """
 
     number: int
@@ -120,7 +172,7 @@ class Solution:
     """Weights, the dual variables that prove them good, and how they were reached."""
 
     weights: np.ndarray
-    alpha: np.ndarray
+    alpha: Any
     certificate: Certificate
     history: list[Record]
     converged: bool

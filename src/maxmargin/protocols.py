@@ -6,7 +6,7 @@ variables of the constraints under a *regularizer*, ``solve`` stops it by the du
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .kernels.maps import WeightMap
-    from .problem import Problem, Rows
+    from .problem import Loss, Problem, Rivals, Rows
     from .regularizers.shape import Shape
 
 
@@ -56,17 +56,44 @@ class Model(Protocol):
         """argmax over ŷ of loss(y, ŷ) + w·φ(x, ŷ)."""
         ...
 
+    # Optional, used where present:
+    #   oracle(X, Y) -> Oracle          a compiled search over whole data sets
+    #   sized(X, Y) -> Model            a copy that knows its sizes from the data
+    #   exact: bool                     False if ``most_violated`` and ``predict`` are approximate
+    #   rescaling: "margin" | "slack"   "slack": ``most_violated`` maximises loss·(1 − w·(φ(x, y) − φ(x, ŷ)))
+
 
 class Oracle(Protocol):
-    """A model bound to data: the constraints that matter most at some weights."""
+    """A model bound to data: finds the answers that violate the margin most."""
 
     n_examples: int
     n_weights: int
-    closed: bool
+    releases_gil: bool
+    """Whether several threads may search at once and gain by it; otherwise processes are used."""
 
-    def truth(self, ids: np.ndarray) -> Rows: ...
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        """For each of these examples the answer that maximises loss + w·φ(x, ŷ)."""
+        ...
 
-    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rows: ...
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        """Rows and losses of given answers to these examples."""
+        ...
+
+
+class OracleError(Exception):
+    """A model raised an error, or contradicted itself, while an answer was searched for.
+
+    ``example`` is the position of the example; once ``solve`` has passed the error on, ``solution`` holds all that
+    was reached before.
+    """
+
+    def __init__(self, message: str, example: int) -> None:
+        super().__init__(message)
+        self.example = example
+        self.solution: Any = None
+
+    def __reduce__(self) -> Any:
+        return type(self), (str(self), self.example)  # errors of worker processes travel as pickles
 
 
 class Constraints(Protocol):
@@ -125,6 +152,10 @@ class Constraints(Protocol):
         """
         ...
 
+    def no_shares(self) -> np.ndarray:
+        """Dual variables that are all zero."""
+        ...
+
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         """v = Σ α (truth − rival), from nothing."""
         ...
@@ -133,7 +164,7 @@ class Constraints(Protocol):
         """The part of the dual objective that does not depend on the regularizer."""
         ...
 
-    def total_loss(self, w: np.ndarray) -> float:
+    def evaluate(self, w: np.ndarray) -> Loss:
         """Σ_i C_i·(loss of example i), every example at this one w."""
         ...
 
@@ -165,7 +196,7 @@ class Regularizer(Protocol):
 class State(Protocol):
     """Where a solver stands after a pass."""
 
-    alpha: np.ndarray
+    alpha: Any
     lower: float
     """The dual objective at ``alpha``."""
     estimate: float
@@ -177,6 +208,12 @@ class State(Protocol):
     """Whether further steps would be in vain."""
     goal: float
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
+
+    evaluated: tuple[np.ndarray, Loss] | None
+    """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
+    n_constraints: int
+    nbytes: int
+    """Constraints at hand, and the bytes of dual variables and cache."""
 
     def weights(self) -> np.ndarray:
         """The weights that belong to ``alpha``."""

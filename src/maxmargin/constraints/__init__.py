@@ -1,7 +1,9 @@
 """Closed problems as the solver sees them: rows, margins, budgets, and compiled steps over dual variables."""
 
+from .cache import Cache
 from .classes import Classes
 from .scalar import Scalar
+from .searched import Searched
 from .shared import SharedSlack
 
-__all__ = ["Classes", "Scalar", "SharedSlack"]
+__all__ = ["Cache", "Classes", "Scalar", "Searched", "SharedSlack"]

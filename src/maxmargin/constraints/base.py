@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..kernels.rows import RowArrays
-from ..problem import Rows
+from ..problem import Loss, Rows
 
 
 class Closed:
@@ -53,6 +53,9 @@ class Closed:
     def supports(self, kind: type) -> bool:
         return True
 
+    def no_shares(self) -> np.ndarray:
+        return np.zeros(self.dual_shape)
+
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights)
         row_kernels.combine(self._arrays, alpha, v)
@@ -94,3 +97,6 @@ class Closed:
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
         return self._kernels.total_loss(self._arrays, *self._terms, w)
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        return Loss(self.total_loss(w))

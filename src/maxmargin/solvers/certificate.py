@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from ..problem import Certificate, Problem
+from ..problem import Certificate, Loss, Problem
 
 
-def lower_bound(problem: Problem, alpha: np.ndarray) -> float:
+def lower_bound(problem: Problem, alpha: Any) -> float:
     """The dual objective at the feasible point nearest to ``alpha``: a true lower bound of the optimum.
 
     Where Ω* is finite only on a ball (a pure group norm), α is scaled down until v lies inside.
@@ -16,23 +18,30 @@ def lower_bound(problem: Problem, alpha: np.ndarray) -> float:
     alpha = constraints.feasible(alpha)
     v = constraints.combine(alpha)
     scale = regularizer.dual_scale(v)
-    if scale < 1.0:
-        alpha, v = scale * alpha, scale * v
-    bound = constraints.linear(alpha) - regularizer.conjugate(v)
+    bound = scale * constraints.linear(alpha) - regularizer.conjugate(v if scale == 1.0 else scale * v)
     return bound if np.isfinite(bound) else -np.inf
 
 
-def best_start(problem: Problem, candidates: list[np.ndarray]) -> np.ndarray:
+def best_start(problem: Problem, candidates: list[Any]) -> Any:
     """Of several dual variables to start from, those with the highest lower bound."""
     return max(candidates, key=lambda alpha: lower_bound(problem, alpha))
 
 
-def upper_bound(problem: Problem, w: np.ndarray) -> float:
-    """The primal objective at ``w``, every example's loss computed at this one w."""
-    return problem.regularizer.value(w) + problem.constraints.total_loss(w)
+def upper_bound(problem: Problem, w: np.ndarray, loss: Loss | None = None) -> Loss:
+    """The primal objective at ``w``, every example's loss computed at this one w (or given, where it is known).
+
+    ``excess`` is what approximate inference may have missed of it.
+    """
+    loss = problem.constraints.evaluate(w) if loss is None else loss
+    return Loss(problem.regularizer.value(w) + loss.total, loss.excess)
 
 
-def certify(problem: Problem, w: np.ndarray, alpha: np.ndarray | None = None) -> Certificate:
+def bracket(lower: float, upper: Loss) -> Certificate:
+    """What two bounds prove. Where inference was approximate nothing is known above."""
+    return Certificate(lower, upper.total + upper.excess, exact=bool(np.isfinite(upper.excess)))
+
+
+def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     """Bracket the optimum of ``problem``.
 
     Parameters
@@ -40,9 +49,9 @@ def certify(problem: Problem, w: np.ndarray, alpha: np.ndarray | None = None) ->
     problem : Problem
     w : array (n_weights,)
         Weights whose objective is the upper bound.
-    alpha : array or None
+    alpha : array, Planes or None
         Dual variables for the lower bound; without them the bound is the trivial one at α = 0.
     """
     if alpha is None:
-        alpha = np.zeros(problem.constraints.dual_shape)
-    return Certificate(lower=lower_bound(problem, alpha), upper=upper_bound(problem, w))
+        alpha = problem.constraints.no_shares()
+    return bracket(lower_bound(problem, alpha), upper_bound(problem, w))

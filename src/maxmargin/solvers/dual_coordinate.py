@@ -79,6 +79,7 @@ class DualCoordinate:
             rng=np.random.default_rng(self.random_state),
             lower=linear - problem.regularizer.conjugate(v),
             fraction=self.inner_fraction,
+            n_constraints=constraints.n_constraints,
         )
 
     def step(self, problem: Problem, state: DualState) -> DualState:
@@ -86,6 +87,7 @@ class DualCoordinate:
         constraints = problem.constraints
         full = (
             state.passes < 2
+            or state.outer == np.inf
             or state.active == 0
             or state.inner >= self.max_inner
             or state.seen <= max(state.fraction * state.outer, 0.7 * state.goal * abs(state.lower))
@@ -171,6 +173,7 @@ class DualState:
     rng: np.random.Generator
     lower: float
     fraction: float
+    n_constraints: int
     goal: float = 0.0
     estimate: float = np.inf
     seen: float = np.inf
@@ -183,6 +186,19 @@ class DualState:
     stuck: bool = False
     visited: int = 0
     """How many of ``order`` the last sweep went through."""
+    evaluated: None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.alpha.nbytes
+
+    def wake(self) -> None:
+        """Constraints have come or gone: begin with a full pass, and with momentum gathered anew."""
+        self.order[:] = np.arange(self.order.size)
+        self.active = self.visited = self.order.size
+        self.previous = self.previous_v = None
+        self.outer = self.seen = np.inf
+        self.inner = 0
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)

@@ -286,10 +286,19 @@ class InteriorState:
     precise: bool = False
     solved: bool = False
     stuck: bool = False
+    evaluated: None = None
 
     @property
     def visited(self) -> int:
         return self.data.n
+
+    @property
+    def n_constraints(self) -> int:
+        return self.data.n
+
+    @property
+    def nbytes(self) -> int:
+        return self.alpha.nbytes
 
     @property
     def alpha(self) -> np.ndarray:

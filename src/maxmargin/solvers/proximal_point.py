@@ -91,6 +91,15 @@ class ProximalState:
     since: int = 0
     goal: float = 0.0
     stuck: bool = False
+    evaluated: None = None
+
+    @property
+    def n_constraints(self) -> int:
+        return self.inner.n_constraints
+
+    @property
+    def nbytes(self) -> int:
+        return self.inner.nbytes
 
     @property
     def alpha(self) -> np.ndarray:

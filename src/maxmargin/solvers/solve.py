@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Certificate, Problem, Record, Solution
-from ..protocols import Solver
-from .certificate import certify, lower_bound, upper_bound
+from ..problem import Certificate, Loss, Problem, Record, Solution
+from ..protocols import OracleError, Solver
+from .certificate import bracket, lower_bound, upper_bound
 
 Callback = Callable[[Record], object]
 
@@ -21,7 +21,7 @@ def solve(
     *,
     tol: float = 1e-3,
     max_passes: int = 1000,
-    warm: np.ndarray | None = None,
+    warm: Any = None,
     callbacks: Iterable[Callback] = (),
 ) -> Solution:
     """Run a solver until the relative duality gap is certified to be at most ``tol``.
@@ -40,7 +40,7 @@ def solve(
     tol : float
         Relative duality gap (upper − lower)/upper at which to stop.
     max_passes : int
-    warm : array or None
+    warm : array, Planes or None
         Dual variables to start from; made feasible first, so those of a neighbouring problem will do.
     callbacks : iterable of functions
         Each is given one ``Record`` per pass.
@@ -59,49 +59,63 @@ def solve(
         for number in range(1, max_passes + 1):
             state = solver.step(problem, state)
             calls += state.visited
-            if state.estimate <= 1.3 * tol or number >= next_check:
+            if state.evaluated is not None:
+                best.offer(problem, *state.evaluated)
+            elif state.estimate <= 1.3 * tol or number >= next_check:
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
-                certificate = _confirmed(problem, state, best, tol)
+                calls += 0 if problem.constraints.closed else problem.constraints.n_examples
+            certificate = _confirmed(problem, state, best, tol)
             record = Record(
                 number=number,
                 seconds=time.perf_counter() - clock,
                 lower=state.lower,
-                upper=best.upper,
+                upper=best.upper.total,
                 estimate=state.estimate,
                 active=state.active,
                 oracle_calls=calls,
-                cache_size=problem.constraints.n_constraints,
-                bytes=state.alpha.nbytes,
+                cache_size=state.n_constraints,
+                bytes=state.nbytes,
             )
             history.append(record)
             if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
                 break
     except KeyboardInterrupt:
         interrupted = True
+    except OracleError as error:
+        # The search failed, so nothing new can be certified; what was reached is handed over with the error.
+        error.solution = Solution(
+            state.weights().copy(), state.alpha, bracket(state.lower, best.upper), history, converged=False
+        )
+        raise
     converged = certificate is not None
     if certificate is None:
         best.offer(problem, state.weights())
-        certificate = certify(problem, best.weights, state.alpha)
+        certificate = bracket(lower_bound(problem, state.alpha), best.upper)
     return Solution(best.weights, state.alpha, certificate, history, converged, interrupted)
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certificate | None:
-    """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors."""
-    if Certificate(state.lower, best.upper).relative_gap > tol:
+    """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors.
+
+    Where inference is approximate the goal is that no rival is *found* any more that would matter; the
+    certificate then claims no upper bound.
+    """
+    reached = best.upper.total + (best.upper.excess if np.isfinite(best.upper.excess) else 0.0)
+    if Certificate(state.lower, reached).relative_gap > tol:
         return None
-    certificate = Certificate(lower_bound(problem, state.alpha), best.upper)
-    return certificate if certificate.relative_gap <= tol else None
+    lower = lower_bound(problem, state.alpha)
+    return bracket(lower, best.upper) if Certificate(lower, reached).relative_gap <= tol else None
 
 
 class _Best:
     """The best weights seen and their objective."""
 
     def __init__(self) -> None:
-        self.upper = np.inf
+        self.upper = Loss(np.inf)
         self.weights = np.empty(0)
 
-    def offer(self, problem: Problem, w: np.ndarray) -> None:
-        upper = upper_bound(problem, w)
-        if upper < self.upper or not self.weights.size:
+    def offer(self, problem: Problem, w: np.ndarray, loss: Loss | None = None) -> None:
+        upper = upper_bound(problem, w, loss)
+        if upper.total < self.upper.total or not self.weights.size:
             self.upper, self.weights = upper, w.copy()

@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.arrays import as_rows
+from ..kernels import planes as kernels
+from ..kernels.maps import WeightMap
+from ..problem import Planes, Rivals, Rows
+
+
+class Stored(NamedTuple):
+    """Rows one behind the other, with room at the end. Dense rows have no indices."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    width: int
+
+
+class Slots(NamedTuple):
+    """Where the planes of each example are; see ``kernels.planes``."""
+
+    row: np.ndarray
+    shift: np.ndarray
+    loss: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+    gram_first: np.ndarray
+    gram: np.ndarray
+
+    @classmethod
+    def of_sizes(cls, size: np.ndarray, shift: np.ndarray) -> Slots:
+        """Empty slots: ``size[i]`` of them for example i."""
+        first = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+        gram_first = np.concatenate([[0], np.cumsum(size.astype(np.int64) ** 2)])
+        return cls(
+            row=np.zeros(first[-1], np.int64),
+            shift=shift,
+            loss=np.zeros(first[-1]),
+            first=first,
+            count=np.zeros(size.size, np.int32),
+            gram_first=gram_first,
+            gram=np.empty(gram_first[-1]),
+        )
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The answers behind a merged plane, and what part of its share each one has."""
+
+    labels: list[Any]
+    parts: list[float]
+
+
+class Cache:
+    """The constraints met so far, as a closed problem that the dual coordinate solver can work on.
+
+    Planes are stored as differences to the truth of the day they were found, float32, sparse or dense. When an
+    example's truth changes (``relabel``), one more row for the example says how, and every plane stays what it
+    was. Each example has as many slots as planes and one to spare, so that an epoch can add one plane everywhere
+    without moving anything. Between epochs ``tidy`` lays out anew the planes that are to stay.
+
+    Parameters
+    ----------
+    n_examples, n_weights : int
+    budget : float array (n_examples,) or (1,)
+        C_i.
+    """
+
+    closed = True
+    by_example = False
+
+    def __init__(self, n_examples: int, n_weights: int, budget: np.ndarray) -> None:
+        self.n_examples = n_examples
+        self.n_weights = n_weights
+        self.budget = budget
+        self.n_rows = 0
+        self._dense = False
+        self._stored = self._room(0, 0)
+        self.slots = Slots.of_sizes(np.ones(n_examples, np.int64), np.full(n_examples, -1, np.int64))
+        self.labels: list[Any] = [None] * n_examples
+        self.idle = np.zeros(n_examples, np.int32)
+
+    # What the solver sees: the Constraints protocol.
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return (self.slots.row.size,)
+
+    @property
+    def n_constraints(self) -> int:
+        return int(self.slots.count.sum())
+
+    @property
+    def rows(self) -> Rows:
+        s = self._stored
+        return Rows(s.indptr[: self.n_rows + 1], s.indices, s.data, self.n_rows, s.width)
+
+    def supports(self, kind: type) -> bool:
+        return True
+
+    def sweep(
+        self,
+        alpha: np.ndarray,
+        weights: WeightMap,
+        norms: np.ndarray,
+        order: np.ndarray,
+        active: int,
+        block: int,
+        seed: int,
+    ) -> tuple[int, float, float]:
+        return kernels.sweep(self._stored, self.slots, self.budget, alpha, weights, order, active, block, seed)
+
+    def extrapolate(
+        self,
+        alpha: np.ndarray,
+        previous: np.ndarray,
+        momentum: float,
+        weights: WeightMap,
+        order: np.ndarray,
+        active: int,
+        visited: int,
+    ) -> float:
+        return kernels.extrapolate(
+            self._stored, self.slots, self.budget, alpha, previous, momentum, weights, order, active, visited
+        )
+
+    def no_shares(self) -> np.ndarray:
+        return np.zeros(self.dual_shape)
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        v = np.zeros(self.n_weights)
+        kernels.combine(self._stored, self.slots, alpha, v)
+        return v
+
+    def linear(self, alpha: np.ndarray) -> float:
+        used = self.used()
+        return float(self.slots.loss[used] @ alpha[used])
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        alpha = np.where(self.used(), alpha, 0.0)
+        kernels.project_slots(self.slots, self.budget, alpha)
+        return alpha
+
+    # What the solver for open problems does with it.
+
+    def worst(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """max(0, max_j (l_ij − w·x_ij)) over what is cached, for some examples."""
+        out = np.empty(ids.size)
+        kernels.worst_cached(self._stored, self.slots, ids, w, out)
+        return out
+
+    def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
+        """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
+        chosen = np.flatnonzero(wanted)
+        if not chosen.size:
+            return
+        slots, taken = self.slots, self._spare(ids[chosen])
+        at = self._store(rivals.rows, chosen)
+        kernels.add_planes(slots, ids, wanted, at, rivals.losses)
+        self.idle[taken] = 0
+        for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
+            self.labels[slot] = rivals.labels[p]
+        kernels.fill_gram(self._stored, slots, ids[chosen], weights)
+
+    def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
+        """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
+        rivals = shares.rivals
+        if rivals is None:
+            raise ValueError("These planes lack their rows.")
+        alpha = self.no_shares()
+        turn = np.arange(len(shares)) - np.searchsorted(shares.example, shares.example)
+        for n in range(int(turn.max(initial=-1)) + 1):  # an example has one slot to spare at a time
+            source = self.tidy(self.used())
+            alpha = np.where(source >= 0, alpha[source], 0.0)
+            wanted = turn == n
+            alpha[self._spare(shares.example[wanted])] = shares.alpha[wanted]
+            self.add(shares.example, rivals, wanted, weights)
+        return alpha
+
+    def age(self, alpha: np.ndarray) -> None:
+        """An epoch has passed: planes without a share grow older."""
+        kernels.tick(self.slots, alpha, self.idle)
+
+    def tidy(self, keep: np.ndarray) -> np.ndarray:
+        """Keep these slots only, one spare slot per example; returns for each new slot the old one (−1: spare)."""
+        old = self.slots
+        kept = np.diff(np.concatenate([[0], np.cumsum(keep)])[old.first])
+        new = Slots.of_sizes(kept + 1, old.shift)
+        source = np.full(new.row.size, -1, np.int64)
+        kernels.relay(old, keep, new, source)
+        self.slots = new
+        self.labels = [self.labels[s] if s >= 0 else None for s in source.tolist()]
+        self.idle = np.where(source >= 0, self.idle[source], 0).astype(np.int32)
+        alive = np.concatenate([new.row[source >= 0], new.shift[new.shift >= 0]])
+        if alive.size <= 0.8 * self.n_rows:
+            self._restock(self.rows, alive)
+            new.row[source >= 0] = np.arange(kept.sum())
+            new.shift[new.shift >= 0] = np.arange(kept.sum(), alive.size)
+        return source
+
+    def merge(self, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+        """One plane per example, the average of its planes by share: v and Σ l α stay what they are.
+
+        Planes without a share are lost. Returns α for the new slots.
+        """
+        used = np.flatnonzero(self.used() & (alpha > 0.0))
+        example = self._example_of(used)
+        held, place = np.unique(example, return_inverse=True)
+        total = np.bincount(place, alpha[used])
+        part = alpha[used] / total[place]
+        labels = [Mixture([], []) for _ in held]
+        for p, slot, share in zip(place.tolist(), used.tolist(), part.tolist(), strict=True):
+            mixed = self.labels[slot]
+            known = mixed if isinstance(mixed, Mixture) else Mixture([mixed], [1.0])
+            labels[p].labels.extend(known.labels)
+            labels[p].parts.extend(share * x for x in known.parts)
+        averages = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.n_rows)) @ _table_of(
+            self.rows
+        )
+        losses = np.bincount(place, part * self.slots.loss[used])
+        shift = self.slots.shift
+        shifted = np.flatnonzero(shift >= 0)
+        self._restock(self.rows, shift[shifted])
+        shift[shifted] = np.arange(shifted.size)
+        self.slots = Slots.of_sizes(np.ones(self.n_examples, np.int64), shift)
+        self.labels = [None] * self.n_examples
+        self.idle = np.zeros(self.n_examples, np.int32)
+        merged = self.no_shares()
+        merged[held] = total
+        self.add(held, Rivals(labels, as_rows(averages), losses), np.ones(held.size, bool), weights)
+        source = self.tidy(self.used())
+        return np.where(source >= 0, merged[source], 0.0)
+
+    def relabel(self, ids: np.ndarray, rows: Rows, weights: WeightMap) -> None:
+        """The truth of some examples is another one now: ``rows`` are (truth when the planes were found − new truth).
+
+        Shares stay feasible; v is another one and has to be combined anew.
+        """
+        at = self._store(rows, np.arange(ids.size))
+        self.slots.shift[ids] = np.arange(at, at + ids.size)
+        kernels.refill_gram(self._stored, self.slots, ids, weights)
+
+    def used(self) -> np.ndarray:
+        """Which slots hold a plane."""
+        used = np.zeros(self.slots.row.size + 1, np.int32)
+        used[self.slots.first[:-1]] += 1
+        np.subtract.at(used, self.slots.first[:-1] + self.slots.count, 1)
+        return np.cumsum(used[:-1]) > 0
+
+    def planes(self, alpha: np.ndarray) -> Planes:
+        """The planes that carry a share, as dual variables that stand by themselves."""
+        support = np.flatnonzero(self.used() & (alpha > 0.0))
+        example, labels, shares = [], [], []
+        for i, slot, share in zip(
+            self._example_of(support).tolist(), support.tolist(), alpha[support].tolist(), strict=True
+        ):
+            label = self.labels[slot]
+            mixed = label if isinstance(label, Mixture) else Mixture([label], [1.0])
+            example.extend([i] * len(mixed.labels))
+            labels.extend(mixed.labels)
+            shares.extend(share * part for part in mixed.parts)
+        return Planes(np.array(example, np.int64), labels, np.array(shares))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of stored planes, slots and Gram blocks (the answers themselves are the model's)."""
+        return sum(a.nbytes for a in (*self._stored[:3], *self.slots)) + self.idle.nbytes
+
+    def room_for(self, rivals: Rivals, memory: int) -> bool:
+        """Whether taking in these planes would keep the cache within ``memory`` bytes."""
+        grown = self._end() + rivals.rows.data.size
+        per_value = 4 if self._dense else 8
+        growth = 1.5 * per_value * grown if grown > self._stored.data.size else per_value * self._stored.data.size
+        others = self.nbytes - sum(a.nbytes for a in self._stored[:3])
+        return others + growth + 12 * self.n_rows <= memory
+
+    # Storage.
+
+    def _spare(self, ids: np.ndarray) -> np.ndarray:
+        return self.slots.first[ids] + self.slots.count[ids]
+
+    def _example_of(self, slots: np.ndarray) -> np.ndarray:
+        return np.searchsorted(self.slots.first, slots, side="right") - 1
+
+    def _end(self) -> int:
+        """Values stored so far."""
+        return self.n_rows * self.n_weights if self._dense else int(self._stored.indptr[self.n_rows])
+
+    def _room(self, n_rows: int, n_values: int) -> Stored:
+        if self._dense:
+            data = np.empty(n_rows * self.n_weights, np.float32)
+            return Stored(np.empty(0, np.int64), np.empty(0, np.int32), data, self.n_weights)
+        # One value more than needed: kernels take rows without any indices for dense ones.
+        indptr = np.zeros(n_rows + 1, np.int64)
+        return Stored(indptr, np.zeros(n_values + 1, np.int32), np.zeros(n_values + 1, np.float32), self.n_weights)
+
+    def _store(self, rows: Rows, chosen: np.ndarray) -> int:
+        """Append rows and return where the first one stands; the room grows by half when it is full."""
+        if self.n_rows == 0 and self._dense != rows.dense:
+            self._dense = rows.dense
+            self._stored = self._room(0, 0)
+        if rows.dense != self._dense:
+            table = _table_of(rows)
+            rows = as_rows(table.toarray() if self._dense else table)
+        n, end = self.n_rows + chosen.size, self._end()
+        need = n * self.n_weights if self._dense else end + int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
+        full = need > self._stored.data.size if self._dense else need >= self._stored.data.size
+        if full or (not self._dense and n >= self._stored.indptr.size):
+            old, self._stored = self._stored, self._room(n + n // 2, need + need // 2)
+            for source, target, size in zip(old[:3], self._stored[:3], (self.n_rows + 1, end, end), strict=True):
+                target[:size] = source[:size]
+        self._copy(rows, chosen, self.n_rows)
+        self.n_rows = n
+        return n - chosen.size
+
+    def _restock(self, rows: Rows, chosen: np.ndarray) -> None:
+        """Only these rows are left, in this order, with a little room."""
+        n_values = 0 if self._dense else int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
+        self._stored = self._room(chosen.size + chosen.size // 4, n_values + n_values // 4)
+        self._copy(rows, chosen, 0)
+        self.n_rows = chosen.size
+
+    def _copy(self, rows: Rows, chosen: np.ndarray, at: int) -> None:
+        to = self._stored
+        kernels.copy_rows(
+            rows.indptr, rows.indices, rows.data, rows.dense, self.n_weights, chosen, to.indptr, to.indices, to.data, at
+        )
+
+
+def _table_of(rows: Rows) -> sp.csr_matrix:
+    shape = (rows.n_rows, rows.width)
+    if rows.dense:
+        return sp.csr_matrix(rows.data[: rows.n_rows * rows.width].reshape(shape))
+    end = rows.indptr[rows.n_rows]
+    return sp.csr_matrix((rows.data[:end], rows.indices[:end], rows.indptr[: rows.n_rows + 1]), shape=shape)

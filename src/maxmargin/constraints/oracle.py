@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.arrays import as_rows
+from ..problem import Rivals, Rows
+from ..protocols import Model, Oracle, OracleError
+
+_DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
+
+
+def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
+    """The model's own search over whole data sets where it has one, else one example at a time."""
+    if hasattr(model, "oracle"):
+        return model.oracle(X, Y)
+    return PlainOracle(model, X, Y)
+
+
+class PlainOracle:
+    """A model written in plain Python, bound to data: its methods are called example by example.
+
+    Parameters
+    ----------
+    model : Model
+    X, Y : sequences
+        Inputs and true answers.
+    """
+
+    releases_gil = False
+
+    def __init__(self, model: Model, X: Sequence[Any], Y: Sequence[Any]) -> None:
+        self.model = model
+        self.X, self.Y = X, Y
+        self.n_examples = len(X)
+        self.n_weights = int(model.n_weights)
+        self.exact = bool(getattr(model, "exact", True))
+        self.slack_rescaling = getattr(model, "rescaling", "margin") == "slack"
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        labels = []
+        for i in ids.tolist():
+            try:
+                labels.append(self.model.most_violated(self.X[i], self.Y[i], w))
+            except Exception as error:
+                raise OracleError(f"most_violated failed on example {i}: {_said(error)}", i) from error
+        return self.planes(ids, labels)
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        losses = np.empty(ids.size)
+        vectors = []
+        for p, (i, label) in enumerate(zip(ids.tolist(), labels, strict=True)):
+            x, y = self.X[i], self.Y[i]
+            try:
+                loss = float(self.model.loss(y, label))
+                vector = _vector(self.model.features(x, y), self.n_weights) - _vector(
+                    self.model.features(x, label), self.n_weights
+                )
+            except Exception as error:
+                raise OracleError(f"loss or features failed on example {i}: {_said(error)}", i) from error
+            if not np.isfinite(loss) or loss < 0.0:
+                raise OracleError(f"The loss on example {i} is {loss}; it must be finite and not negative.", i)
+            losses[p] = loss
+            vectors.append(loss * vector if self.slack_rescaling else vector)
+        return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
+
+    def _excess(self, n: int) -> np.ndarray | None:
+        return None if self.exact else np.full(n, np.inf)
+
+
+def stack(vectors: list[Any], width: int) -> Rows:
+    """Rows from vectors of which some may be sparse: stored sparse unless most entries count."""
+    if not vectors:
+        return as_rows(sp.csr_matrix((0, width)))
+    if any(sp.issparse(v) for v in vectors):
+        table = sp.vstack([sp.csr_matrix(v) for v in vectors], format="csr")
+        table.eliminate_zeros()
+        return as_rows(table)
+    table = np.stack(vectors)
+    return as_rows(table if np.count_nonzero(table) > _DENSE * table.size else sp.csr_matrix(table))
+
+
+def _vector(features: Any, width: int) -> Any:
+    """A feature vector as a flat array, or as a sparse matrix of one row."""
+    if sp.issparse(features):
+        vector = sp.csr_matrix(features, dtype=np.float64)
+        vector = vector.reshape(1, -1) if vector.shape[0] != 1 else vector
+        size = vector.shape[1]
+        values = vector.data
+    else:
+        vector = values = np.asarray(features, dtype=np.float64).reshape(-1)
+        size = vector.size
+    if size != width:
+        raise ValueError(f"features gave a vector of {size} entries, the model has {width} weights")
+    if not np.isfinite(values).all():
+        raise ValueError("features gave a vector with entries that are not finite")
+    return vector
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

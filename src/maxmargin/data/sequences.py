@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Many sequences of feature vectors in one sparse matrix: sequence i is the rows ``offsets[i]:offsets[i+1]``.
+
+    >>> pair = Sequences.of([np.eye(2), np.ones((1, 2))])
+    >>> len(pair), pair.n_tokens, pair[1].toarray()
+    (2, 3, array([[1., 1.]]))
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    offsets: np.ndarray
+    n_features: int
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    def __getitem__(self, i: int) -> sp.csr_matrix:
+        if not 0 <= i < len(self):
+            raise IndexError(f"sequence {i} of {len(self)}")
+        a, b = self.offsets[i], self.offsets[i + 1]
+        p, q = self.indptr[a], self.indptr[b]
+        shape = (b - a, self.n_features)
+        return sp.csr_matrix((self.values[p:q], self.indices[p:q], self.indptr[a : b + 1] - p), shape=shape)
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.offsets[-1])
+
+    @classmethod
+    def of(cls, X: Sequence[Any] | Sequences, n_features: int | None = None) -> Sequences:
+        """Matrices of tokens by features, dense or sparse, all of one width."""
+        if isinstance(X, Sequences):
+            return X
+        if hasattr(X, "shape") and len(X.shape) == 2:
+            raise ValueError(
+                "Expected a list of sequences, each a matrix of tokens by features; got one matrix of shape "
+                f"{tuple(X.shape)}. Put a single sequence into a list: [x]."
+            )
+        parts = []
+        for i, x in enumerate(X):
+            table = x if sp.issparse(x) else np.asarray(x)
+            if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
+                kind = getattr(table, "dtype", type(x).__name__)
+                raise ValueError(
+                    f"Sequence {i} must be a matrix of numbers, tokens by features; got shape {table.shape} of {kind}."
+                )
+            width = n_features if n_features is not None else parts[0].shape[1] if parts else table.shape[1]
+            if table.shape[1] != width:
+                raise ValueError(f"Sequence {i} has {table.shape[1]} features per token, {width} are needed.")
+            if table.shape[0] == 0:
+                raise ValueError(f"Sequence {i} is empty. Drop sequences without tokens.")
+            parts.append(table)
+        if not parts:
+            raise ValueError("There are no sequences.")
+        precision = np.result_type(*{_precision(part.dtype) for part in parts})
+        if any(sp.issparse(part) for part in parts):
+            table = sp.vstack([sp.csr_matrix(part, dtype=precision) for part in parts], format="csr")
+        else:
+            table = sp.csr_matrix(np.concatenate(parts), dtype=precision)
+        table.sum_duplicates()
+        bad = np.flatnonzero(~np.isfinite(table.data))
+        offsets = np.concatenate([[0], np.cumsum([p.shape[0] for p in parts])])
+        if bad.size:
+            token = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1
+            i = int(np.searchsorted(offsets, token, side="right")) - 1
+            raise ValueError(
+                f"Sequence {i} has {table.data[bad[0]]} at token {token - offsets[i]}, feature "
+                f"{table.indices[bad[0]]}. Features must be finite."
+            )
+        return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, offsets, table.shape[1])
+
+
+def _precision(dtype: np.dtype) -> type:
+    """float32 for what it holds exactly, float64 for the rest."""
+    small = dtype.kind in "bui" and dtype.itemsize <= 2
+    return np.float32 if small or dtype == np.float32 else np.float64

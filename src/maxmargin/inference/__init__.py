@@ -1,0 +1,1 @@
+"""Searching for the best labelling: exact where structure allows it, and said so where not."""

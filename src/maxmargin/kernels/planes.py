@@ -1,0 +1,320 @@
+"""Dual coordinate ascent over the planes that a cache holds, one small exact problem per example.
+
+    minimise   Ω(w) + Σ_i C_i·max(0, max_j (l_ij − w·x_ij)),      j over the cached planes of example i
+    maximise   D(α) = Σ l_ij α_ij − Ω*(v),   v = Σ α_ij x_ij,   α_ij ≥ 0,   Σ_j α_ij ≤ C_i
+
+Ramanan, Algorithm 1, with pair steps, but all steps of one visit are taken inside the example: with the Gram
+block G_jk = x_ijᵀ S x_ik at hand, a pair step costs as many operations as the example has planes, whatever the
+length of a plane. Planes are read once before (the scores) and those that moved once after.
+
+    g_j = l_j − w·x_j,    a = clip((g_u − g_d)/(G_uu + G_dd − 2 G_ud), 0, α_d)    moved from d to u
+
+The truth takes part as a plane of zeros whose share is what the budget leaves over. Slots
+``first[i] … first[i]+count[i]−1`` belong to example i; each names the stored row that holds its plane and, if the
+truth has changed since, the row to subtract from it (−1: none).
+"""
+
+import numpy as np
+from numpy import uint64
+
+from . import compiled, inlined, maps, order as _order
+from .rows import dot
+from .shared import project
+
+# A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
+_LEFT = 0.05
+_TRUTH = -1
+
+
+@inlined
+def budget_of(budget, i):
+    """C_i, or the one budget that all examples share."""
+    return budget[i] if budget.size > 1 else budget[0]
+
+
+@inlined
+def longest_of(count):
+    """The most planes that any example has."""
+    longest = 0
+    for i in range(count.size):
+        longest = max(longest, np.int64(count[i]))
+    return longest
+
+
+@compiled
+def solve_block(g, a, k, c, gram, at, size):
+    """Move the shares a[:k] of one example to where the block's own gap is a fraction of what it was.
+
+    ``gram[at + j*size + l]`` is the inner product of planes j and l. g follows the moves.
+    """
+    rest = c
+    for j in range(k):
+        rest -= a[j]
+    rest = max(rest, 0.0)
+    wanted = -1.0
+    for _ in range(10 * (k + 1)):
+        up = _TRUTH
+        best = 0.0
+        paid = 0.0
+        for j in range(k):
+            paid += a[j] * g[j]
+            if g[j] > best:
+                best = g[j]
+                up = j
+        gap = c * best - paid
+        if wanted < 0.0:
+            wanted = _LEFT * gap
+        if gap <= wanted or gap <= 0.0:
+            break
+        h_up = gram[at + up * size + up] if up >= 0 else 0.0
+        # The partner with which a step gains most.
+        down = up
+        gain = 0.0
+        move = 0.0
+        for j in range(_TRUTH, k):
+            room = a[j] if j >= 0 else rest
+            if j == up or room <= 0.0:
+                continue
+            slope = best - (g[j] if j >= 0 else 0.0)
+            if slope <= 0.0:
+                continue
+            h = h_up
+            if j >= 0:
+                h += gram[at + j * size + j]
+                if up >= 0:
+                    h -= 2.0 * gram[at + up * size + j]
+            step = room
+            if h > 1e-13 * h_up and h > 0.0:
+                step = min(slope / h, room)
+            value = step * (slope - 0.5 * step * max(h, 0.0))
+            if value > gain:
+                gain = value
+                move = step
+                down = j
+        if down == up:
+            break
+        if up >= 0:
+            a[up] += move
+        else:
+            rest += move
+        if down >= 0:
+            a[down] = max(a[down] - move, 0.0)
+        else:
+            rest = max(rest - move, 0.0)
+        for j in range(k):
+            if up >= 0:
+                g[j] -= move * gram[at + j * size + up]
+            if down >= 0:
+                g[j] += move * gram[at + j * size + down]
+
+
+@compiled
+def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed):
+    """One visit to each example of ``order[:n_active]``: (still active, gap as seen, change of Σ l α)."""
+    indptr, indices, data, width = rows
+    row, shift, loss, first, count, gram_first, gram = slots
+    blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
+    longest = longest_of(count)
+    g = np.empty(longest)
+    a = np.empty(longest)
+    total = 0.0
+    change = 0.0
+    for z in range(blocks.size):
+        block_start = blocks[z] * size
+        block_stop = min(block_start + size, n_active)
+        state = _order.shuffle(order, block_start, block_stop, state)
+        for p in range(block_start, block_stop):
+            i = order[p]
+            start = first[i]
+            k = np.int64(count[i])
+            c = budget_of(budget, i)
+            worst = 0.0
+            paid = 0.0
+            for j in range(k):
+                s = start + j
+                g[j] = loss[s] - maps.score(indptr, indices, data, width, 0.0, row[s], shift[i], m)
+                a[j] = alpha[s]
+                worst = max(worst, g[j])
+                paid += a[j] * g[j]
+            seen = c * worst - paid
+            total += seen
+            if seen <= 0.0:
+                order[p] = -i - 1
+                continue
+            solve_block(g, a, k, c, gram, gram_first[i], first[i + 1] - start)
+            for j in range(k):
+                s = start + j
+                step = a[j] - alpha[s]
+                if step != 0.0:
+                    alpha[s] = a[j]
+                    change += step * loss[s]
+                    maps.move(indptr, indices, data, width, 0.0, row[s], shift[i], step, m)
+    return _order.active_first(order, n_active), total, change
+
+
+@compiled
+def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active, visited):
+    """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:active]``, then previous ← the old α.
+
+    v has been extrapolated by the caller already: only what is held back is corrected in it (see ``kernels.shared``).
+    """
+    indptr, indices, data, width = rows
+    row, shift, loss, first, count, gram_first, gram = slots
+    longest = longest_of(count)
+    free = np.empty(longest)
+    trial = np.empty(longest)
+    change = 0.0
+    for p in range(visited):
+        i = order[p]
+        start = first[i]
+        k = np.int64(count[i])
+        for j in range(k):
+            s = start + j
+            free[j] = alpha[s] + momentum * (alpha[s] - previous[s])
+            trial[j] = free[j] if p < active else alpha[s]
+            previous[s] = alpha[s]
+        if p < active:
+            project(trial[:k], budget_of(budget, i))
+        for j in range(k):
+            s = start + j
+            change += (trial[j] - alpha[s]) * loss[s]
+            alpha[s] = trial[j]
+            if trial[j] != free[j]:
+                maps.move(indptr, indices, data, width, 0.0, row[s], shift[i], trial[j] - free[j], m)
+    return change
+
+
+@compiled
+def combine(rows, slots, alpha, v):
+    """v += Σ α (plane), small shares first within an example's own order."""
+    indptr, indices, data, width = rows
+    row, shift, loss, first, count, gram_first, gram = slots
+    m = maps.Plain(v)
+    for i in range(count.size):
+        for s in range(first[i], first[i] + count[i]):
+            if alpha[s] != 0.0:
+                maps.move(indptr, indices, data, width, 0.0, row[s], shift[i], alpha[s], m)
+
+
+@inlined
+def _gram_column(indptr, indices, data, width, slots, i, last, m):
+    """Inner products of plane ``last`` of example i with those before it and with itself."""
+    row, shift, loss, first, count, gram_first, gram = slots
+    start = first[i]
+    size = first[i + 1] - start
+    b = shift[i]
+    for j in range(last + 1):
+        value = maps.inner(indptr, indices, data, width, 0.0, row[start + j], b, row[start + last], b, m)
+        gram[gram_first[i] + j * size + last] = value
+        gram[gram_first[i] + last * size + j] = value
+
+
+@compiled
+def fill_gram(rows, slots, ids, m):
+    """The Gram blocks of some examples, after each got one plane more."""
+    indptr, indices, data, width = rows
+    for p in range(ids.size):
+        _gram_column(indptr, indices, data, width, slots, ids[p], np.int64(slots[4][ids[p]]) - 1, m)
+
+
+@compiled
+def refill_gram(rows, slots, ids, m):
+    """The Gram blocks of some examples, from nothing."""
+    indptr, indices, data, width = rows
+    for p in range(ids.size):
+        for last in range(slots[4][ids[p]]):
+            _gram_column(indptr, indices, data, width, slots, ids[p], last, m)
+
+
+@compiled
+def worst_cached(rows, slots, ids, w, out):
+    """out_p = max(0, max_j (l_j − w·x_j)) over the cached planes of each example."""
+    indptr, indices, data, width = rows
+    row, shift, loss, first, count, gram_first, gram = slots
+    for p in range(ids.size):
+        i = ids[p]
+        worst = 0.0
+        for s in range(first[i], first[i] + count[i]):
+            score = dot(indptr, indices, data, width, 0.0, row[s], w)
+            if shift[i] >= 0:
+                score -= dot(indptr, indices, data, width, 0.0, shift[i], w)
+            worst = max(worst, loss[s] - score)
+        out[p] = worst
+
+
+@compiled
+def add_planes(slots, ids, wanted, stored, losses):
+    """Give each wanted plane the spare slot of its example; plane p is the next stored row. Returns how many."""
+    row, shift, loss, first, count, gram_first, gram = slots
+    n = 0
+    for p in range(ids.size):
+        if wanted[p]:
+            i = ids[p]
+            s = first[i] + count[i]
+            row[s] = stored + n
+            loss[s] = losses[p]
+            count[i] += 1
+            n += 1
+    return n
+
+
+@compiled
+def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices, to_data, at):
+    """Put the chosen stored rows behind the first ``at`` rows of another store of the same kind."""
+    if dense:
+        for n in range(chosen.size):
+            r = chosen[n]
+            for k in range(width):
+                to_data[(at + n) * width + k] = data[r * width + k]
+        return
+    end = to_indptr[at]
+    for n in range(chosen.size):
+        r = chosen[n]
+        for k in range(indptr[r], indptr[r + 1]):
+            to_indices[end] = indices[k]
+            to_data[end] = data[k]
+            end += 1
+        to_indptr[at + n + 1] = end
+
+
+@compiled
+def tick(slots, alpha, idle):
+    """Count for how many epochs in a row each plane has carried no share."""
+    row, shift, loss, first, count, gram_first, gram = slots
+    for i in range(count.size):
+        for s in range(first[i], first[i] + count[i]):
+            idle[s] = 0 if alpha[s] > 0.0 else idle[s] + 1
+
+
+@compiled
+def relay(slots, keep, new, source):
+    """Move kept slots to their new places; ``source`` tells for each new slot which old one it was (−1: spare)."""
+    row, shift, loss, first, count, gram_first, gram = slots
+    new_row, _, new_loss, new_first, new_count, new_gram_first, new_gram = new
+    kept = np.empty(longest_of(count), np.int64)
+    for i in range(count.size):
+        n = 0
+        for j in range(count[i]):
+            if keep[first[i] + j]:
+                kept[n] = j
+                n += 1
+        size = first[i + 1] - first[i]
+        new_size = new_first[i + 1] - new_first[i]
+        for a in range(n):
+            s = first[i] + kept[a]
+            t = new_first[i] + a
+            source[t] = s
+            new_row[t] = row[s]
+            new_loss[t] = loss[s]
+            for b in range(n):
+                value = gram[gram_first[i] + kept[a] * size + kept[b]]
+                new_gram[new_gram_first[i] + a * new_size + b] = value
+        new_count[i] = n
+
+
+@compiled
+def project_slots(slots, budget, alpha):
+    """Make every example's shares feasible, in place."""
+    row, shift, loss, first, count, gram_first, gram = slots
+    for i in range(count.size):
+        project(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))

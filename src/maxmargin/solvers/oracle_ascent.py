@@ -1,0 +1,240 @@
+"""Dual ascent for open problems: ask the oracle, keep what it finds, optimize over what is kept.
+
+Ramanan, Algorithm 2, with the bounds corrected. A step is an epoch:
+
+* **Explore.** Examples are visited in random order, a chunk at a time. The oracle names the worst offender of
+  each at the current weights; what the cache does not know yet is added, and the chunk's dual variables are
+  improved at once, so that the next chunk meets better weights. Close to the goal all examples are asked at
+  the *same* weights instead: then the epoch is at the same time a certificate of those weights.
+* **Optimize.** The cached constraints are a closed problem. The dual coordinate solver works on it until its gap is
+  a fraction of what exploring has seen, never to a fixed tolerance: that would stall or waste time.
+
+Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of one example are
+merged into their average, which changes neither v nor the lower bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..constraints.cache import Cache
+from ..constraints.searched import violations
+from ..problem import Loss, Planes, Problem, Rivals
+from ..protocols import OracleError
+from ..regularizers.shape import refresh, weights_of
+from .dual_coordinate import DualCoordinate, DualState
+from .searchers import searchers
+
+
+@dataclass(frozen=True)
+class OracleAscent:
+    """Settings of the solver for open problems.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        Order of visits.
+    chunk : int or None
+        Examples asked at the same weights; by default a 400th of them, 8 to 64.
+    inner_fraction : float
+        Optimize until the gap over the cache is this fraction of the gap that exploring has seen.
+    max_inner : int
+        At most so many passes over the cache in one epoch.
+    together : float
+        Once the relative gap is below this, or near the goal, an epoch asks about all examples at the same weights.
+    idle_epochs : int
+        Drop planes without a share after so many epochs.
+    memory : int or None
+        Bytes that the cache may take.
+    n_jobs : int
+        Threads that search where the model's search releases the GIL, processes otherwise.
+    """
+
+    random_state: Any = None
+    chunk: int | None = None
+    inner_fraction: float = 0.3
+    max_inner: int = 300
+    together: float = 0.1
+    idle_epochs: int = 5
+    memory: int | None = None
+    n_jobs: int = 1
+
+    def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
+        constraints: Any = problem.constraints
+        if getattr(problem.regularizer, "pure", False):
+            raise ValueError(
+                f"{problem.regularizer!r} is not strongly convex, which searching for constraints relies on. "
+                "Give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
+            )
+        cache = Cache(constraints.n_examples, constraints.n_weights, constraints.budget)
+        closed = Problem(cache, problem.regularizer)
+        coordinate = DualCoordinate(random_state=self.random_state, block=8)
+        map_ = problem.regularizer.shape(problem.n_weights).bind(np.zeros(problem.n_weights))
+        alpha = cache.fill(constraints.feasible(warm), map_) if warm is not None else None
+        inner = coordinate.start(closed, alpha)
+        return AscentState(cache, closed, coordinate, inner, lower=inner.lower)
+
+    def step(self, problem: Problem, state: AscentState) -> AscentState:
+        """One epoch: every example is searched once, then the cache is optimized."""
+        self._tidy(state)
+        chunks = self._chunks(problem, state)
+        with searchers(problem.constraints.oracle, self.n_jobs) as search:  # type: ignore[attr-defined]
+            if state.estimate <= max(self.together, 3.0 * state.goal):
+                gap = self._explore_together(problem, state, search, chunks)
+            else:
+                gap = self._explore_in_turn(problem, state, search, chunks)
+        state.visited = problem.constraints.n_examples
+        self._optimize(problem, state, gap)
+        state.lower = state.inner.lower
+        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
+        return state
+
+    def _chunks(self, problem: Problem, state: AscentState) -> list[np.ndarray]:
+        n = problem.constraints.n_examples
+        size = self.chunk or min(max(n // 400, 8), 64)
+        order = state.inner.rng.permutation(n)
+        return [order[start : start + size] for start in range(0, n, size)]
+
+    def _explore_in_turn(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
+        """Each chunk at the weights that the chunks before it left behind. Returns the gap as seen on the way."""
+        inner, cache = state.inner, state.cache
+        state.evaluated = None
+        gap = 0.0
+        for ids in chunks:
+            w = weights_of(inner.map)
+            for part, rivals in search(ids, w):
+                self._take_in(state, part, rivals, w)
+            seed = int(inner.rng.integers(1, 2**63))
+            _, seen, change = cache.sweep(inner.alpha, inner.map, inner.norms, ids.astype(np.int32), ids.size, 1, seed)
+            gap += seen
+            inner.linear += change
+        refresh(inner.map)
+        inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
+        return max(gap, 0.0)
+
+    def _explore_together(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
+        """All chunks at the same weights, which are thereby evaluated. Returns their gap."""
+        constraints: Any = problem.constraints
+        w = weights_of(state.inner.map).copy()
+        total = excess = 0.0
+        for ids in _larger(chunks):
+            for part, rivals in search(ids, w):
+                worst = self._take_in(state, part, rivals, w)
+                loss = constraints.weighted(part, worst, rivals.excess)
+                total += loss.total
+                excess += loss.excess
+        state.evaluated = (w, Loss(total, excess))
+        return max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
+
+    def _take_in(self, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray) -> np.ndarray:
+        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
+        cache = state.cache
+        found = violations(rivals, w)
+        known = cache.worst(ids, w)
+        if rivals.excess is None:
+            _check_search(ids, rivals, found, known, w)
+        self._make_room(state, rivals)
+        cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
+        return np.maximum(found, known)
+
+    def _tidy(self, state: AscentState) -> None:
+        """Drop planes that have long been idle, and give every example a spare slot."""
+        cache, inner = state.cache, state.inner
+        cache.age(inner.alpha)
+        state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
+
+    def _make_room(self, state: AscentState, rivals: Rivals) -> None:
+        """Stay within the memory allowed: first planes without a share go, then planes of one example are merged."""
+        if self.memory is None or state.cache.room_for(rivals, self.memory):
+            return
+        cache, inner = state.cache, state.inner
+        state.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
+        if cache.room_for(rivals, self.memory):
+            return
+        inner.alpha = cache.merge(inner.alpha, inner.map)
+        if not cache.room_for(rivals, self.memory):
+            raise ValueError(
+                f"memory={self.memory} bytes is too little: one plane for each of {cache.n_examples} examples "
+                f"already takes {cache.nbytes}. Allow at least {2 * cache.nbytes}."
+            )
+
+    def _optimize(self, problem: Problem, state: AscentState, gap: float) -> None:
+        """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
+        inner = state.inner
+        inner.wake()
+        wanted = self.inner_fraction * gap
+        inner.goal = wanted / max(abs(inner.lower), 1e-300)
+        for _ in range(self.max_inner):
+            inner = state.coordinate.step(state.closed, inner)
+            state.passes += 1
+            if inner.inner == 0 and inner.seen <= wanted:
+                break
+        state.inner = inner
+
+
+def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
+    """Fewer, larger chunks: at the same weights nothing is gained by small ones."""
+    return [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
+
+
+def _check_search(ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray) -> None:
+    """An exact search can never find less than what is known already."""
+    rows = rivals.rows
+    squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
+    ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr
+    # Cached rows are float32: what they make of a score may be off by that much.
+    scale = np.sqrt((squares[ends[1:]] - squares[ends[:-1]]) * float(w @ w))
+    wrong = np.flatnonzero(np.maximum(found, 0.0) < known - 1e-5 * (1.0 + np.abs(known) + scale))
+    if wrong.size:
+        p = int(wrong[0])
+        raise OracleError(
+            f"The search contradicts itself on example {ids[p]}: its answer misses the margin by {found[p]:.6g}, but an "
+            f"answer found earlier misses it by {known[p]:.6g} at the same weights. Either features, loss and "
+            "most_violated do not belong together (maxmargin.checks.check_model says where), or the search is "
+            "approximate (then the model must say exact = False).",
+            int(ids[p]),
+        )
+
+
+@dataclass
+class AscentState:
+    """The cache, and where the ascent over it stands."""
+
+    cache: Cache
+    closed: Problem
+    coordinate: DualCoordinate
+    inner: DualState
+    lower: float
+    estimate: float = np.inf
+    goal: float = 0.0
+    visited: int = 0
+    passes: int = 0
+    """Passes over the cache so far."""
+    stuck: bool = False
+    evaluated: tuple[np.ndarray, Loss] | None = field(default=None)
+
+    @property
+    def alpha(self) -> Planes:
+        return self.cache.planes(self.inner.alpha)
+
+    @property
+    def active(self) -> int:
+        return self.inner.active
+
+    @property
+    def n_constraints(self) -> int:
+        return self.cache.n_constraints
+
+    @property
+    def nbytes(self) -> int:
+        return self.cache.nbytes
+
+    def weights(self) -> np.ndarray:
+        return weights_of(self.inner.map)
+
+    def rearrange(self, source: np.ndarray) -> None:
+        """Shares follow their planes to new slots."""
+        self.inner.alpha = np.where(source >= 0, self.inner.alpha[source], 0.0)
