@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
         RankingSVM as RankingSVM,
+        StructuralSVM as StructuralSVM,
         load as load,
         path as path,
     )
@@ -34,6 +35,7 @@ _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",
     "RankingSVM": "estimators",
+    "StructuralSVM": "estimators",
     "path": "estimators",
     "load": "estimators",
     "Certificate": "problem",

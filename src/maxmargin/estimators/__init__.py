@@ -5,5 +5,6 @@ from .classification import LinearSVC
 from .cost_path import path
 from .ranking import RankingSVM
 from .regression import LinearSVR
+from .structured import StructuralSVM
 
-__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "load", "path"]
+__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "StructuralSVM", "load", "path"]

@@ -12,7 +12,8 @@ from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from . import inputs
-from .linear import LinearEstimator, solve_side_by_side, total
+from .certified import total
+from .linear import LinearEstimator, solve_side_by_side
 
 
 @storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")

@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .. import persistence
 from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2, Blocks
 from ..solvers import best_start, certify, choose, solve
-from ..solvers.progress import ProgressLine
 from . import inputs
+from .certified import CertifiedEstimator
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(CertifiedEstimator):
     """Base of the linear estimators. Subclasses turn (X, y) into constraints and weights into attributes."""
 
-    certificate_: Certificate
-    history_: list[Record]
     n_features_in_: int
     _alpha: np.ndarray
 
@@ -50,13 +43,7 @@ class LinearEstimator(BaseEstimator):
 
         Weights of several classes are stored feature by feature (see ``constraints.classes``).
         """
-        features = L2() if self.regularizer is None else self.regularizer
-        missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(features, m)]
-        if missing:
-            raise ValueError(
-                f"regularizer must have the methods of maxmargin.protocols.Regularizer; {features!r} lacks "
-                f"{', '.join(missing)}. Ready-made ones are in maxmargin.regularizers."
-            )
+        features = self._own_regularizer()
         if self.regularizer is None:
             return features
         parts = []
@@ -66,21 +53,10 @@ class LinearEstimator(BaseEstimator):
                 parts.append((np.array([n_features * n_classes + k]), L2()))
         return features if len(parts) == 1 else Blocks(parts)
 
-    def _check_settings(self) -> None:
-        inputs.check_positive("tol", self.tol)
-        if not isinstance(self.max_passes, int | np.integer) or self.max_passes < 1:
-            raise ValueError(f"max_passes must be a whole number of at least 1, got {self.max_passes!r}.")
-
     def _warm(self, shape: tuple[int, ...]) -> np.ndarray | None:
         """The last dual variables, if they belong to a problem of this shape and are wanted."""
         alpha = getattr(self, "_alpha", None)
         return alpha if self.warm_start and alpha is not None and alpha.shape == shape else None
-
-    def _progress(self) -> Any:
-        """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
-        if not self.verbose:
-            return contextlib.nullcontext(())
-        return ProgressLine.as_callbacks(type(self).__name__, self.tol)
 
     def _solve(
         self,
@@ -103,25 +79,6 @@ class LinearEstimator(BaseEstimator):
             ratio = self.C / self._fitted_C
             warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
         return solve(problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks)
-
-    def _keep(self, solutions: list[Solution], alpha: np.ndarray) -> None:
-        """Attributes that every fit leaves behind, and a warning where the goal was missed."""
-        self._alpha = alpha
-        self._fitted_C = float(self.C)
-        self.certificate_ = total([s.certificate for s in solutions])
-        self.history_ = [record for s in solutions for record in s.history]
-        self.n_passes_ = max(len(s.history) for s in solutions)
-        if not all(s.converged for s in solutions):
-            interrupted = any(s.interrupted for s in solutions)
-            limit = f"stopped after max_passes={self.max_passes} passes"
-            reason = "was interrupted" if interrupted else limit if self.n_passes_ >= self.max_passes else "got stuck"
-            warnings.warn(
-                f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
-                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
-                "raise max_passes, or scale the features to a similar range.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
     def _flat_weights(self) -> np.ndarray:
         """coef_ and intercept_ as the solver's weight vector, one column per class."""
@@ -151,24 +108,10 @@ class LinearEstimator(BaseEstimator):
         size = np.abs(self.dual_coef_).max(axis=0)
         return np.flatnonzero(size > 1e-6 * size.max())
 
-    def save(self, path: Any) -> None:
-        """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
-        check_is_fitted(self)
-        persistence.save(self, path)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def total(certificates: list[Certificate]) -> Certificate:
-    """Independent problems solved side by side are one problem: their bounds add up."""
-    return Certificate(
-        lower=sum(c.lower for c in certificates),
-        upper=sum(c.upper for c in certificates),
-        exact=all(c.exact for c in certificates),
-    )
 
 
 def solve_side_by_side(tasks: list[Callable[[Callable[[Record], object]], Solution]], threads: int) -> list[Solution]:

@@ -50,20 +50,9 @@ def viterbi(score, n_positions, transition, start, end, value, path):
 
 
 @compiled
-def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y, out_first, out):
-    """The best labelling of each example of ``ids``; with costs added where ``y`` is not empty.
-
-    ``out[out_first[p]:out_first[p+1]]`` receives the labels of example ids[p]. ``scale`` is the factor of the costs
-    for each example. Returns the scores, costs included.
-    """
-    indptr, indices, values = tokens
-    bias, transition_at, start_at, end_at = layout
-    longest = 0
-    for p in range(ids.size):
-        longest = max(longest, offsets[ids[p] + 1] - offsets[ids[p]])
-    score = np.empty((longest, n_labels))
-    value = np.empty((longest, n_labels))
-    path = np.empty(longest, np.int64)
+def tables(n_labels, w, layout, forbidden):
+    """Transition, start and end scores as arrays; missing blocks are zeros, forbidden pairs −∞."""
+    _, transition_at, start_at, end_at = layout
     transition = np.zeros((n_labels, n_labels))
     start = np.zeros(n_labels)
     end = np.zeros(n_labels)
@@ -77,12 +66,35 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
                 transition[j, k] = w[transition_at + j * n_labels + k]
             if forbidden.size > 0 and forbidden[j, k]:
                 transition[j, k] = -np.inf
+    return transition, start, end
+
+
+@compiled
+def longest_of(offsets, ids):
+    longest = 0
+    for p in range(ids.size):
+        longest = max(longest, offsets[ids[p] + 1] - offsets[ids[p]])
+    return longest
+
+
+@compiled
+def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y, out_first, out):
+    """The best labelling of each example of ``ids``; with scaled costs added where ``y`` is not empty.
+
+    ``out[out_first[p]:out_first[p+1]]`` receives the labels of example ids[p]. Returns the scores, costs included.
+    """
+    indptr, indices, values = tokens
+    transition, start, end = tables(n_labels, w, layout, forbidden)
+    longest = longest_of(offsets, ids)
+    score = np.empty((longest, n_labels))
+    value = np.empty((longest, n_labels))
+    path = np.empty(longest, np.int64)
     scores = np.empty(ids.size)
     for p in range(ids.size):
         i = ids[p]
         t0 = offsets[i]
         t1 = offsets[i + 1]
-        label_scores(indptr, indices, values, t0, t1, n_labels, w, bias, score)
+        label_scores(indptr, indices, values, t0, t1, n_labels, w, layout[0], score)
         if y.size > 0:
             for t in range(t0, t1):
                 for k in range(n_labels):
@@ -91,3 +103,110 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
         for t in range(t1 - t0):
             out[out_first[p] + t] = path[t]
     return scores
+
+
+@compiled
+def search_slack(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y, out_first, out):
+    """argmax of loss·(1 + score − score of the truth), the loss being the number of wrong labels times ``scale``.
+
+    For every number of wrong labels the best score is found (the number becomes part of the state), then the best
+    product. ``cost`` is not looked at.
+    """
+    indptr, indices, values = tokens
+    transition, start, end = tables(n_labels, w, layout, forbidden)
+    longest = longest_of(offsets, ids)
+    score = np.empty((longest, n_labels))
+    value = np.empty((longest, longest + 1, n_labels))
+    for p in range(ids.size):
+        i = ids[p]
+        t0 = offsets[i]
+        n = offsets[i + 1] - t0
+        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, layout[0], score)
+        truth = 0.0
+        for t in range(n):
+            truth += score[t, y[t0 + t]]
+            truth += transition[y[t0 + t - 1], y[t0 + t]] if t > 0 else start[y[t0]]
+        truth += end[y[t0 + n - 1]]
+        value[0, : n + 1] = -np.inf
+        for k in range(n_labels):
+            value[0, np.int64(k != y[t0]), k] = start[k] + score[0, k]
+        for t in range(1, n):
+            value[t, : n + 1] = -np.inf
+            for k in range(n_labels):
+                wrong = np.int64(k != y[t0 + t])
+                for errors in range(t + 1):
+                    for j in range(n_labels):
+                        candidate = value[t - 1, errors, j] + transition[j, k] + score[t, k]
+                        if candidate > value[t, errors + wrong, k]:
+                            value[t, errors + wrong, k] = candidate
+        best = 0.0
+        best_errors = 0
+        last = np.int64(y[t0 + n - 1])
+        for errors in range(1, n + 1):
+            for k in range(n_labels):
+                total = scale[i] * errors * (1.0 + value[n - 1, errors, k] + end[k] - truth)
+                if total > best:
+                    best = total
+                    best_errors = errors
+                    last = k
+        errors = best_errors
+        for t in range(n - 1, -1, -1):
+            out[out_first[p] + t] = last
+            errors -= np.int64(last != y[t0 + t])
+            if t == 0:
+                break
+            chosen = 0
+            highest = -np.inf
+            for j in range(n_labels):
+                if value[t - 1, errors, j] + transition[j, last] > highest:
+                    highest = value[t - 1, errors, j] + transition[j, last]
+                    chosen = j
+            last = np.int64(chosen)
+
+
+@compiled
+def k_best(tokens, offsets, n_labels, w, layout, forbidden, n_best):
+    """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
+    indptr, indices, values = tokens
+    transition, start, end = tables(n_labels, w, layout, forbidden)
+    n = offsets[1] - offsets[0]
+    score = np.empty((n, n_labels))
+    label_scores(indptr, indices, values, offsets[0], offsets[1], n_labels, w, layout[0], score)
+    # For each position and label the best labellings that end there: value, label before, rank there.
+    value = np.full((n, n_labels, n_best), -np.inf)
+    before = np.zeros((n, n_labels, n_best), np.int64)
+    rank = np.zeros((n, n_labels, n_best), np.int64)
+    for k in range(n_labels):
+        value[0, k, 0] = start[k] + score[0, k]
+    for t in range(1, n):
+        for k in range(n_labels):
+            for j in range(n_labels):
+                for r in range(n_best):
+                    candidate = value[t - 1, j, r] + transition[j, k] + score[t, k]
+                    if candidate <= value[t, k, n_best - 1]:
+                        break
+                    q = n_best - 1
+                    while q > 0 and value[t, k, q - 1] < candidate:
+                        value[t, k, q] = value[t, k, q - 1]
+                        before[t, k, q] = before[t, k, q - 1]
+                        rank[t, k, q] = rank[t, k, q - 1]
+                        q -= 1
+                    value[t, k, q] = candidate
+                    before[t, k, q] = j
+                    rank[t, k, q] = r
+    final = np.empty(n_labels * n_best)
+    for k in range(n_labels):
+        for r in range(n_best):
+            final[k * n_best + r] = value[n - 1, k, r] + end[k]
+    order = np.argsort(-final)
+    count = 0
+    while count < min(n_best, order.size) and final[order[count]] > -np.inf:
+        count += 1
+    paths = np.empty((count, n), np.int32)
+    for q in range(count):
+        k = order[q] // n_best
+        r = order[q] % n_best
+        for t in range(n - 1, -1, -1):
+            paths[q, t] = k
+            k, r = before[t, k, r], rank[t, k, r]
+    return paths, final[order[:count]]

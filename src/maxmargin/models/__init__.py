@@ -1,8 +1,12 @@
-"""Problems in terms of labels: each model here turns examples and labels into constraints."""
+"""Problems in terms of labels: each model here turns examples and labels into constraints.
+
+``binary``, ``multiclass``, ``regression`` and ``ranking`` list all constraints at once; the classes search for them.
+"""
 
 from .binary import binary
+from .chain import Chain
 from .multiclass import multiclass
 from .ranking import ranking
 from .regression import regression
 
-__all__ = ["binary", "multiclass", "ranking", "regression"]
+__all__ = ["Chain", "binary", "multiclass", "ranking", "regression"]

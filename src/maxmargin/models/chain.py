@@ -5,17 +5,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data.sequences import Sequences
 from ..inference import viterbi
 from ..kernels import chains as kernels
 from ..problem import Rivals, Rows
+from . import labelling
+
+_NOT_ASKED = np.empty(0, np.int32)
 
 
 class Chain:
     """Sequences of labels: weights for features at every position and for neighbouring labels.
 
-        w·φ(x, y) = Σ_t w[:, y_t]·x_t + Σ_{t>0} transition[y_{t−1}, y_t]  (+ bias, start and end weights if asked for)
+        w·φ(x, y) = Σ_t emission[:, y_t]·x_t + Σ_{t>0} transition[y_{t−1}, y_t]  (+ bias, start, end if asked for)
 
     x is a matrix of tokens by features, dense or sparse; y an array of labels 0 … n_labels−1.
 
@@ -31,10 +35,19 @@ class Chain:
         Whether neighbouring labels interact.
     forbidden : bool array (n_labels, n_labels) or None
         Pairs (from, to) that no answer may contain.
+    rescaling : {"margin", "slack"}
+        Whether a loss asks for a margin of its size, or multiplies what is missing of a margin of one. Slack
+        rescaling takes the Hamming losses, and time that grows with the square of the length.
+
+    Examples
+    --------
+    >>> chain = Chain(n_labels=2, n_features=1)
+    >>> w = np.array([-1.0, 1.0, 0.0, 0.0, 0.0, -9.0])  # label 1 where x > 0, but never twice in a row
+    >>> chain.predict(np.array([[1.0], [0.4], [2.0]]), w)
+    array([1, 0, 1])
     """
 
     exact = True
-    rescaling = "margin"
 
     def __init__(
         self,
@@ -47,93 +60,178 @@ class Chain:
         end: bool = False,
         transitions: bool = True,
         forbidden: Any = None,
+        rescaling: str = "margin",
     ) -> None:
+        labelling.check_loss(loss, n_labels)
+        if rescaling not in ("margin", "slack"):
+            raise ValueError(f"rescaling must be 'margin' or 'slack', got {rescaling!r}.")
+        if rescaling == "slack" and not isinstance(loss, str):
+            raise ValueError("Slack rescaling of a chain counts wrong labels: it needs a Hamming loss.")
         self.n_labels = n_labels
         self.n_features = n_features
-        self.loss_kind = loss
+        self.cost = loss
         self.bias = bias
         self.start = start
         self.end = end
         self.transitions = transitions
-        self.forbidden = forbidden
-
-    def oracle(self, X: Any, Y: Any) -> ChainOracle:
-        return ChainOracle(self, X, Y)
+        self.forbidden = None if forbidden is None else np.asarray(forbidden, dtype=bool)
+        self.rescaling = rescaling
+        if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
+            raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
 
     def sized(self, X: Any, Y: Any) -> Chain:
-        X = Sequences.of(X, self.n_features)
+        """A copy that knows its sizes: from the data, where they were not given."""
         sized = copy.copy(self)
-        sized.n_features = X.n_features
+        sized.n_features = Sequences.of(X, self.n_features).n_features
         if self.n_labels is None:
-            sized.n_labels = 1 + max(int(np.max(y)) for y in Y)
+            sized.n_labels = labelling.n_labels(Y, self.cost)
+        labelling.check_loss(self.cost, sized.n_labels)
+        if self.forbidden is not None and self.forbidden.shape[0] != sized.n_labels:
+            raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {sized.n_labels} labels.")
         return sized
 
     @property
     def n_weights(self) -> int:
-        K, d = self.n_labels, self.n_features
+        K, d = self._sizes()
         return K * d + K * (self.bias + self.start + self.end) + K * K * self.transitions
 
     @property
     def layout(self) -> tuple[int, int, int, int]:
         """Where the blocks of bias, transition, start and end weights begin (−1: there is none)."""
-        K = self.n_labels
-        at = K * self.n_features
+        K, d = self._sizes()
+        at = K * d
         places = []
         for present, size in ((self.bias, K), (self.transitions, K * K), (self.start, K), (self.end, K)):
             places.append(at if present else -1)
             at += size * present
-        return tuple(places)
+        return places[0], places[1], places[2], places[3]
+
+    def _sizes(self) -> tuple[int, int]:
+        if self.n_labels is None or self.n_features is None:
+            raise ValueError("This chain does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
+        return self.n_labels, self.n_features
+
+    def features(self, x: Any, y: Any) -> sp.csr_matrix:
+        K, d = self._sizes()
+        y = labelling.check_labels(y, K)
+        x = Sequences.of([x], d)[0]
+        bias, transition, start, end = self.layout
+        out = np.zeros(self.n_weights)
+        out[: K * d] = (x.T @ np.eye(K)[y]).ravel()
+        if bias >= 0:
+            np.add.at(out, bias + y, 1.0)
+        if transition >= 0:
+            np.add.at(out, transition + K * y[:-1] + y[1:], 1.0)
+        if start >= 0:
+            out[start + y[0]] += 1.0
+        if end >= 0:
+            out[end + y[-1]] += 1.0
+        return sp.csr_matrix(out)
+
+    def loss(self, y: Any, y_hat: Any) -> float:
+        return labelling.loss(self.cost, y, y_hat)
+
+    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+        return self.predict_all([x], w)[0]
+
+    def predict_all(self, X: Any, w: np.ndarray) -> list[np.ndarray]:
+        """The best labelling of every sequence."""
+        return self.scored(X, w)[0]
+
+    def scored(self, X: Any, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """The best labelling of every sequence, and its score."""
+        K, d = self._sizes()
+        X = Sequences.of(X, d)
+        flat = np.empty(X.n_tokens, np.int32)
+        scores = viterbi.search(
+            (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(),
+            np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
+        )  # fmt: skip
+        return _split(flat, X.offsets), scores
+
+    def k_best(self, x: Any, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
+        """The k best labellings with their scores, best first (fewer if there are not as many)."""
+        K, d = self._sizes()
+        X = Sequences.of([x], d)
+        paths, scores = viterbi.k_best(
+            (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(), k
+        )
+        return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+        return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
+
+    def oracle(self, X: Any, Y: Any) -> ChainOracle:
+        return ChainOracle(self, X, Y)
+
+    def _forbidden(self) -> np.ndarray:
+        return np.empty((0, 0), bool) if self.forbidden is None else self.forbidden
 
 
 class ChainOracle:
+    """A chain bound to data: whole batches are searched in one compiled call."""
+
     releases_gil = True
 
-    def __init__(self, model, X, Y):
+    def __init__(self, model: Chain, X: Any, Y: Any) -> None:
         self.model = model
+        self.n_labels, width = model._sizes()
         self.n_weights = model.n_weights
-        self.X = X = Sequences.of(X, model.n_features)
-        self.n_examples = len(X)
-        self.y = np.concatenate([np.asarray(y) for y in Y]).astype(np.int32)
-        self.tokens = (X.indptr, X.indices, X.values)
-        K = model.n_labels
-        self.cost = 1.0 - np.eye(K) if isinstance(model.loss_kind, str) else np.asarray(model.loss_kind, float)
-        length = np.diff(X.offsets)
-        self.scale = 1.0 / length if model.loss_kind == "normalized_hamming" else np.ones(len(X))
-        self.forbidden = np.empty((0, 0), bool) if model.forbidden is None else np.asarray(model.forbidden, bool)
+        self.X = Sequences.of(X, width)
+        self.n_examples = len(self.X)
+        self._tokens = (self.X.indptr, self.X.indices, self.X.values)
+        length = np.diff(self.X.offsets)
+        self._y = labelling.concatenated(Y, length, self.n_labels)
+        self._cost, self._scale = labelling.costs(model.cost, self.n_labels, length)
+        self._forbidden = model._forbidden()
+        self._check_truth()
 
-    def _first(self, ids):
-        return np.concatenate([[0], np.cumsum(self.X.offsets[ids + 1] - self.X.offsets[ids])])
+    def _check_truth(self) -> None:
+        if self._forbidden.size == 0:
+            return
+        bad = self._forbidden[self._y[:-1], self._y[1:]]
+        bad[self.X.offsets[1:-1] - 1] = False  # the step from one sequence to the next is none
+        if bad.any():
+            at = int(np.argmax(bad))
+            i = int(np.searchsorted(self.X.offsets, at, side="right")) - 1
+            raise ValueError(
+                f"Example {i} has labels {self._y[at]}, {self._y[at + 1]} at positions {at - self.X.offsets[i]} and the "
+                "next, a pair that is forbidden. Allow it, or mend the labels."
+            )
 
-    def rivals(self, ids, w):
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         first = self._first(ids)
         flat = np.empty(first[-1], np.int32)
-        viterbi.search(
-            self.tokens,
-            self.X.offsets,
-            self.model.n_labels,
-            w,
-            self.model.layout,
-            self.forbidden,
-            ids,
-            self.cost,
-            self.scale,
-            self.y,
-            first,
-            flat,
-        )
+        search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
+        search(
+            self._tokens, self.X.offsets, self.n_labels, _as_weights(w), self.model.layout, self._forbidden,
+            ids, self._cost, self._scale, self._y, first, flat,
+        )  # fmt: skip
         return self._planes(ids, first, flat)
 
-    def planes(self, ids, labels):
-        return self._planes(
-            ids, self._first(ids), np.concatenate(labels).astype(np.int32) if len(labels) else np.empty(0, np.int32)
-        )
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        flat = np.concatenate([*labels, _NOT_ASKED]).astype(np.int32)
+        return self._planes(ids, self._first(ids), flat)
 
-    def _planes(self, ids, first, flat):
+    def _first(self, ids: np.ndarray) -> np.ndarray:
+        """Where the labels of each of these examples begin when they stand one after another."""
+        return np.concatenate([[0], np.cumsum(self.X.offsets[ids + 1] - self.X.offsets[ids])])
+
+    def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)
         indices, data = kernels.differences(
-            *self.tokens, self.X.offsets, self.y, self.model.n_labels, self.model.layout, ids, flat, first, indptr
+            *self._tokens, self.X.offsets, self._y, self.n_labels, self.model.layout, ids, flat, first, indptr
         )
-        losses = kernels.losses(self.X.offsets, self.y, self.cost, self.scale, ids, flat, first)
-        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
-        labels = [flat[a:b] for a, b in zip(first[:-1].tolist(), first[1:].tolist())]
-        return Rivals(labels, rows, losses)
+        losses = kernels.losses(self.X.offsets, self._y, self._cost, self._scale, ids, flat, first)
+        if self.model.rescaling == "slack":
+            data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr)).astype(np.float32)
+        return Rivals(_split(flat, first), Rows(indptr, indices, data, ids.size, self.n_weights), losses)
+
+
+def _as_weights(w: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(w, dtype=np.float64)
+
+
+def _split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
+    at = first.tolist()
+    return [flat[a:b] for a, b in zip(at[:-1], at[1:], strict=True)]

@@ -1,10 +1,23 @@
 """Solvers, and ``solve``: the one loop that runs them until the duality gap is small enough."""
 
 from .certificate import best_start, certify
-from .choose import choose
+from .choose import choose, choose_open
+from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
+from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalPoint
 from .solve import solve
 
-__all__ = ["DualCoordinate", "InteriorPoint", "ProximalPoint", "best_start", "certify", "choose", "solve"]
+__all__ = [
+    "CuttingPlane",
+    "DualCoordinate",
+    "InteriorPoint",
+    "OracleAscent",
+    "ProximalPoint",
+    "best_start",
+    "certify",
+    "choose",
+    "choose_open",
+    "solve",
+]

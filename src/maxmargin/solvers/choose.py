@@ -8,8 +8,10 @@ from typing import Any
 
 from ..problem import Problem
 from ..protocols import Solver
+from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
+from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalPoint
 
 _BYTES_PER_DUAL = 8
@@ -98,3 +100,14 @@ def choose(
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals
     return SOLVERS[name](problem, seed, threads, momentum, tol)
+
+
+def choose_open(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> Solver:
+    """The solver of that name for problems whose constraints are searched for; a solver object is returned as it is."""
+    if hasattr(name, "start") and hasattr(name, "step"):
+        return name
+    if name in ("auto", "oracle_ascent"):
+        return OracleAscent(random_state=seed, n_jobs=n_jobs, memory=memory)
+    if name == "cutting_plane":
+        return CuttingPlane(random_state=seed)
+    raise ValueError(f"solver must be 'auto', 'oracle_ascent', 'cutting_plane' or a Solver, got {name!r}.")

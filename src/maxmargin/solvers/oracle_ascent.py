@@ -152,13 +152,13 @@ class OracleAscent:
             return
         cache, inner = state.cache, state.inner
         state.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
-        if cache.room_for(rivals, self.memory):
+        if cache.room_for(rivals, int(0.75 * self.memory)):  # enough for a while, not just for this time
             return
         inner.alpha = cache.merge(inner.alpha, inner.map)
         if not cache.room_for(rivals, self.memory):
             raise ValueError(
                 f"memory={self.memory} bytes is too little: one plane for each of {cache.n_examples} examples "
-                f"already takes {cache.nbytes}. Allow at least {2 * cache.nbytes}."
+                f"take {cache.nbytes} already. Allow at least {2 * cache.nbytes}."
             )
 
     def _optimize(self, problem: Problem, state: AscentState, gap: float) -> None:

@@ -1,0 +1,125 @@
+"""Named features of tokens, as taggers use them: from dicts or lists of strings to numbered sparse features."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .sequences import Sequences
+
+
+class Attributes:
+    """Numbers for the names of features, given in the order in which they are first met.
+
+    A token is a list (or set) of names, each with the value 1, or a dict of names and values: numbers count as they
+    are, ``True`` as 1, ``False`` and ``None`` not at all, text joins the name ("word=the"), and of a list each
+    item does.
+
+    >>> known = Attributes()
+    >>> tokens = known.learn([[{"word": "the", "length": 3}, ["word=the", "last"]]])
+    >>> list(known.names), tokens[0].toarray().tolist()
+    (['word=the', 'length', 'last'], [[1.0, 3.0, 0.0], [1.0, 0.0, 1.0]])
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names: dict[str, int] = {name: i for i, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def learn(self, X: Sequence[Any]) -> Sequences:
+        """Encode sequences; names not met before get new numbers."""
+        numbers: defaultdict[str, int] = defaultdict(None, self.names)
+        numbers.default_factory = numbers.__len__
+        encoded = _encode(X, numbers.__getitem__)
+        self.names = dict(numbers)
+        return _finish(*encoded, len(self))
+
+    def encode(self, X: Sequence[Any]) -> Sequences:
+        """Encode sequences; names never met have no weights and are left out."""
+        names = self.names
+        return _finish(*_encode(X, lambda name: names.get(name, -1), lambda flat: map(names.get, flat, repeat(-1))), len(self))
+
+
+def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
+    """(numbers of all attributes, their values or None for ones, attributes per token, offsets of sequences)."""
+    offsets = np.zeros(len(X) + 1, np.int64)
+    tokens: list[Any] = []
+    plain = True
+    for i, sequence in enumerate(X):
+        if isinstance(sequence, str | dict):
+            raise ValueError(f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}.")
+        before = len(tokens)
+        tokens.extend(sequence)
+        if len(tokens) == before:
+            raise ValueError(f"Sequence {i} is empty. Drop sequences without tokens.")
+        offsets[i + 1] = len(tokens)
+        for t in range(before, len(tokens)):
+            if type(tokens[t]) is not list:
+                if isinstance(tokens[t], dict):
+                    plain = False
+                elif not isinstance(tokens[t], list | tuple | set | frozenset):
+                    raise ValueError(
+                        f"Sequence {i}, token {t - before}: expected a dict or a list of features, got "
+                        f"{type(tokens[t]).__name__}: {str(tokens[t])[:60]!r}. All sequences must be of one kind."
+                    )
+    if plain:
+        sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
+        flat = chain.from_iterable(tokens)
+        found = map(number, flat) if numbers is None else numbers(flat)
+        try:
+            return np.fromiter(found, np.int64, int(sizes.sum())), None, sizes, offsets
+        except TypeError as error:
+            raise ValueError(f"Features in lists must be text or other hashable names ({error}).") from None
+    names: list[int] = []
+    values: list[float] = []
+    sizes = np.zeros(len(tokens), np.int64)
+    for t, token in enumerate(tokens):
+        before = len(names)
+        for name, value in _pairs(token):
+            names.append(number(name))
+            values.append(value)
+        sizes[t] = len(names) - before
+    return np.array(names, np.int64), np.array(values), sizes, offsets
+
+
+def _pairs(token: Any) -> Iterator[tuple[Any, float]]:
+    if not isinstance(token, dict):
+        yield from zip(token, repeat(1.0), strict=False)
+        return
+    for name, value in token.items():
+        if isinstance(value, str):
+            yield f"{name}={value}", 1.0
+        elif value is None or value is False:
+            continue
+        elif value is True:
+            yield name, 1.0
+        elif isinstance(value, Real):
+            if not np.isfinite(value):
+                raise ValueError(f"Feature {name!r} has the value {value}; values must be finite.")
+            yield name, float(value)
+        elif isinstance(value, list | tuple | set | frozenset):
+            for item in value:
+                yield f"{name}={item}", 1.0
+        else:
+            raise ValueError(
+                f"Feature {name!r} has a value of type {type(value).__name__}; use a number, text, True/False or a list."
+            )
+
+
+def _finish(numbers: np.ndarray, values: Any, sizes: np.ndarray, offsets: np.ndarray, n_features: int) -> Sequences:
+    """Unknown attributes (−1) leave; the rest becomes one sparse matrix."""
+    known = numbers >= 0
+    if not known.all():
+        token = np.repeat(np.arange(sizes.size), sizes)
+        sizes = np.bincount(token[known], minlength=sizes.size)
+        numbers = numbers[known]
+        values = None if values is None else values[known]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    stored = np.ones(numbers.size, np.float32) if values is None else values
+    return Sequences(indptr, numbers.astype(np.int32), stored, offsets, n_features)

@@ -1,0 +1,85 @@
+"""What all estimators share: checked settings, progress, the certificate and the warning that go with a fit, save."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from .. import persistence
+from ..problem import Certificate, Record, Solution
+from ..protocols import Regularizer
+from ..regularizers import L2
+from ..solvers.progress import ProgressLine
+from . import inputs
+
+
+class CertifiedEstimator(BaseEstimator):
+    """Base of all estimators that end with a certificate."""
+
+    certificate_: Certificate
+    history_: list[Record]
+
+    def _check_settings(self) -> None:
+        inputs.check_positive("tol", self.tol)
+        if not isinstance(self.max_passes, int | np.integer) or self.max_passes < 1:
+            raise ValueError(f"max_passes must be a whole number of at least 1, got {self.max_passes!r}.")
+
+    def _own_regularizer(self) -> Regularizer:
+        """The regularizer that was asked for, l2 by default."""
+        regularizer = L2() if self.regularizer is None else self.regularizer
+        missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(regularizer, m)]
+        if missing:
+            raise ValueError(
+                f"regularizer must have the methods of maxmargin.protocols.Regularizer; {regularizer!r} lacks "
+                f"{', '.join(missing)}. Ready-made ones are in maxmargin.regularizers."
+            )
+        return regularizer
+
+    def _progress(self) -> Any:
+        """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
+        if not self.verbose:
+            return contextlib.nullcontext(())
+        return ProgressLine.as_callbacks(type(self).__name__, self.tol)
+
+    def _store(self, solutions: list[Solution], alpha: Any) -> None:
+        """Attributes that every fit leaves behind."""
+        self._alpha = alpha
+        self._fitted_C = float(self.C)
+        self.certificate_ = total([s.certificate for s in solutions])
+        self.history_ = [record for s in solutions for record in s.history]
+        self.n_passes_ = max(len(s.history) for s in solutions)
+
+    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
+        """The same, and a warning where the goal was missed."""
+        self._store(solutions, alpha)
+        if not all(s.converged for s in solutions):
+            interrupted = any(s.interrupted for s in solutions)
+            limit = f"stopped after max_passes={self.max_passes} passes"
+            reason = "was interrupted" if interrupted else limit if self.n_passes_ >= self.max_passes else "got stuck"
+            warnings.warn(
+                f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
+                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
+                "raise max_passes, or scale the features to a similar range.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def save(self, path: Any) -> None:
+        """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
+        check_is_fitted(self)
+        persistence.save(self, path)
+
+
+def total(certificates: list[Certificate]) -> Certificate:
+    """Independent problems solved side by side are one problem: their bounds add up."""
+    return Certificate(
+        lower=sum(c.lower for c in certificates),
+        upper=sum(c.upper for c in certificates),
+        exact=all(c.exact for c in certificates),
+    )

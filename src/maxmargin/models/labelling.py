@@ -1,0 +1,75 @@
+"""Labels at positions: what chains and graphs share. Labels are whole numbers 0 … K−1, losses add over positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+LOSSES = ("hamming", "normalized_hamming")
+
+
+def check_loss(cost: Any, n_labels: int | None) -> None:
+    """A known name, or a table of costs with zeros on the diagonal."""
+    if isinstance(cost, str):
+        if cost not in LOSSES:
+            raise ValueError(f"loss must be one of {LOSSES} or a table of costs, got {cost!r}.")
+        return
+    table = np.asarray(cost)
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or (n_labels is not None and table.shape[0] != n_labels):
+        wanted = "square" if n_labels is None else f"{n_labels} × {n_labels}"
+        raise ValueError(f"A table of losses must be {wanted}, true × answered; got shape {table.shape}.")
+    if not np.isfinite(table).all() or (table < 0).any() or np.diagonal(table).any():
+        raise ValueError("A table of losses must be finite and not negative, with zeros on the diagonal.")
+
+
+def n_labels(Y: Sequence[Any], cost: Any) -> int:
+    """How many labels there are: as the table of costs says, or one more than the largest label."""
+    if not isinstance(cost, str):
+        return len(cost)
+    return 1 + max((int(np.max(y)) for y in Y if len(y)), default=0)
+
+
+def costs(cost: Any, n_labels: int, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A table true × answered, and a factor for each example."""
+    table = 1.0 - np.eye(n_labels) if isinstance(cost, str) else np.ascontiguousarray(cost, dtype=np.float64)
+    normalized = isinstance(cost, str) and cost == "normalized_hamming"
+    return table, 1.0 / length if normalized else np.ones(length.size)
+
+
+def loss(cost: Any, y: Any, y_hat: Any) -> float:
+    """The loss of answering ``y_hat`` where ``y`` is true."""
+    y, y_hat = np.asarray(y), np.asarray(y_hat)
+    if y.shape != y_hat.shape:
+        raise ValueError(f"Labels of {y.size} positions cannot be compared with labels of {y_hat.size}.")
+    if not isinstance(cost, str):
+        return float(np.asarray(cost)[y, y_hat].sum())
+    wrong = float(np.count_nonzero(y != y_hat))
+    return wrong / y.size if cost == "normalized_hamming" else wrong
+
+
+def check_labels(y: Any, n_labels: int, what: str = "y") -> np.ndarray:
+    """Labels as an integer array, in range."""
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "iub":
+        raise ValueError(
+            f"{what} must be a list of whole numbers, got {labels.dtype} of shape {labels.shape}. Turn other labels "
+            "into numbers first (SequenceSVM does that for you)."
+        )
+    if labels.size and not (labels.min() >= 0 and labels.max() < n_labels):
+        raise ValueError(f"{what} has labels from {labels.min()} to {labels.max()}, allowed are 0 to {n_labels - 1}.")
+    return labels.astype(np.int64)
+
+
+def concatenated(Y: Sequence[Any], length: np.ndarray, n_labels: int) -> np.ndarray:
+    """All labels one after another, checked against the number of positions of each example."""
+    if len(Y) != length.size:
+        raise ValueError(f"X has {length.size} examples, Y has {len(Y)}.")
+    parts = []
+    for i, y in enumerate(Y):
+        labels = check_labels(y, n_labels, f"Y[{i}]")
+        if labels.size != length[i]:
+            raise ValueError(f"Example {i} has {length[i]} positions, but {labels.size} labels.")
+        parts.append(labels)
+    return np.concatenate(parts).astype(np.int32)

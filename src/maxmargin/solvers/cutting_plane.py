@@ -1,0 +1,197 @@
+"""One-slack cutting planes: the slow reference for open problems.
+
+    minimise   Ω(w) + ξ      such that   w·Σ_i C_i x_i(ŷ_i) ≥ Σ_i C_i l_i(ŷ_i) − ξ     for every ŷ = (ŷ_1, …, ŷ_n)
+
+Naderi Parizi §1.5.2, after Joachims: one constraint stands for one answer to *every* example, and all constraints
+share one slack. The dual is that of a problem with a single example of budget 1, so a cache of one example serves.
+A share β of such a constraint is a share C_i·β of each of its answers: feasible for the original problem, which
+is what is certified.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..constraints.cache import Cache
+from ..constraints.searched import violations
+from ..data.arrays import as_rows
+from ..kernels import rows as row_kernels
+from ..kernels.maps import WeightMap
+from ..kernels.rows import RowArrays
+from ..problem import Loss, Planes, Problem, Rivals
+from ..regularizers.shape import refresh, weights_of
+from .searchers import searchers
+
+_ALONE = np.zeros(1, np.int64)
+
+
+@dataclass(frozen=True)
+class CuttingPlane:
+    """Settings of the one-slack cutting plane solver.
+
+    Parameters
+    ----------
+    fraction : float
+        Share of the examples searched in a step. Below 1, the others keep the answers they had: a true constraint,
+        only not the worst one. A step over all examples follows when such a plane has little to add; only then are
+        bounds taken.
+    inner_fraction : float
+        The planes at hand are optimized until their gap is this fraction of the gap of the problem.
+    idle_steps : int
+        Drop planes without a share after so many steps.
+    random_state : int, Generator or None
+        Which examples are searched.
+    n_jobs : int
+        Threads or processes that search.
+    """
+
+    fraction: float = 1.0
+    inner_fraction: float = 0.1
+    idle_steps: int = 50
+    random_state: Any = None
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.fraction <= 1.0:
+            raise ValueError(f"fraction must be above 0 and at most 1, got {self.fraction!r}.")
+
+    def start(self, problem: Problem, warm: Planes | None = None) -> CuttingState:
+        """Begins at α = 0: shares of single examples are no shares of planes over all of them."""
+        n_weights = problem.n_weights
+        shape = problem.regularizer.shape(n_weights)
+        return CuttingState(
+            cache=Cache(1, n_weights, np.ones(1)),
+            map=shape.bind(np.zeros(n_weights)),
+            shares=np.zeros(1),
+            budget=np.broadcast_to(problem.constraints.budget, problem.constraints.n_examples),  # type: ignore[attr-defined]
+            rng=np.random.default_rng(self.random_state),
+            lower=-problem.regularizer.conjugate(np.zeros(n_weights)),
+        )
+
+    def step(self, problem: Problem, state: CuttingState) -> CuttingState:
+        """Search, add one plane, optimize over the planes at hand."""
+        w = weights_of(state.map).copy()
+        n = problem.constraints.n_examples
+        everybody = self.fraction == 1.0 or state.full_next or not state.answers
+        ids = np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
+        missing, excess = self._search(problem, state, ids, w)
+        state.visited = ids.size
+        known = float(state.cache.worst(_ALONE, w)[0])
+        if everybody:
+            total = float(state.budget @ np.maximum(missing, 0.0))
+            state.evaluated = (w, Loss(total, excess))
+            state.gap = max(problem.regularizer.value(w) + total - state.lower, 0.0)
+        else:
+            state.evaluated = None
+        gain = state.loss - row_of(state.plane) @ w - known
+        state.full_next = not everybody and gain <= 0.3 * state.gap
+        self._add(state, gain > 0.0)
+        self._optimize(problem, state)
+        state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
+        return state
+
+    def _search(
+        self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """New answers for some examples go into the plane that is under construction, old ones leave it."""
+        oracle: Any = problem.constraints.oracle  # type: ignore[attr-defined]
+        missing = np.empty(ids.size)
+        excess = 0.0
+        with searchers(oracle, self.n_jobs) as search:
+            for part, rivals in search(ids, w):
+                at = np.searchsorted(ids, part)
+                missing[at] = violations(rivals, w)
+                if state.answers:
+                    state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
+                state.mix(part, rivals, 1.0)
+                excess += 0.0 if rivals.excess is None else float(state.budget[part] @ rivals.excess)
+                for i, label in zip(part.tolist(), rivals.labels, strict=True):
+                    state.new_answers[i] = label
+        state.answers = dict(state.new_answers)
+        return missing, excess
+
+    def _add(self, state: CuttingState, new: bool) -> None:
+        cache = state.cache
+        cache.age(state.shares)
+        source = cache.tidy(cache.used() & (cache.idle < self.idle_steps))
+        state.shares = np.where(source >= 0, state.shares[source], 0.0)
+        if new:
+            answers = [state.answers[i] for i in range(state.budget.size)]
+            plane = Rivals([answers], as_rows(sp.csr_matrix(state.plane)), np.array([state.loss]))
+            cache.add(_ALONE, plane, np.ones(1, bool), state.map)
+
+    def _optimize(self, problem: Problem, state: CuttingState) -> None:
+        cache = state.cache
+        for _ in range(1000):
+            order = np.zeros(1, np.int32)
+            _, seen, _ = cache.sweep(state.shares, state.map, np.empty(0), order, 1, 1, 1)
+            if seen <= self.inner_fraction * state.gap:
+                break
+        state.map.v[:] = cache.combine(state.shares)
+        refresh(state.map)
+        state.lower = cache.linear(state.shares) - problem.regularizer.conjugate(state.map.v)
+
+
+def row_of(plane: np.ndarray) -> np.ndarray:
+    """The plane as the cache will store it."""
+    return plane.astype(np.float32).astype(np.float64)
+
+
+@dataclass
+class CuttingState:
+    """The planes at hand and their shares, and the plane under construction."""
+
+    cache: Cache
+    map: WeightMap
+    shares: np.ndarray
+    budget: np.ndarray
+    rng: np.random.Generator
+    lower: float
+    gap: float = np.inf
+    estimate: float = np.inf
+    goal: float = 0.0
+    visited: int = 0
+    stuck: bool = False
+    full_next: bool = False
+    evaluated: tuple[np.ndarray, Loss] | None = None
+    loss: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.plane = np.zeros(self.map.v.size)
+        self.answers: dict[int, Any] = {}
+        self.new_answers: dict[int, Any] = {}
+
+    def mix(self, ids: np.ndarray, rivals: Rivals, sign: float) -> None:
+        """Put answers to some examples into the plane under construction, or take them out of it."""
+        r = rivals.rows
+        rows = RowArrays(r.indptr, r.indices, r.data, r.width, 0.0, r.first, r.second)
+        row_kernels.combine(rows, sign * self.budget[ids], self.plane)
+        self.loss += sign * float(self.budget[ids] @ rivals.losses)
+
+    @property
+    def alpha(self) -> Planes:
+        used = np.flatnonzero(self.cache.used() & (self.shares > 0.0))
+        n = self.budget.size
+        labels = [answer for slot in used.tolist() for answer in self.cache.labels[slot]]
+        return Planes(
+            np.tile(np.arange(n), used.size), labels, (self.shares[used, None] * self.budget).ravel()
+        )
+
+    @property
+    def active(self) -> int:
+        return self.visited
+
+    @property
+    def n_constraints(self) -> int:
+        return self.cache.n_constraints
+
+    @property
+    def nbytes(self) -> int:
+        return self.cache.nbytes
+
+    def weights(self) -> np.ndarray:
+        return weights_of(self.map)
