@@ -52,8 +52,21 @@ class Slots(NamedTuple):
 class Mixture:
     """The answers behind a merged plane, and what part of its share each one has."""
 
-    labels: list[Any]
-    parts: list[float]
+    answers: list[tuple[Any, float]]
+
+    @classmethod
+    def of(cls, answers: list[tuple[Any, float]]) -> Mixture:
+        """Equal answers are counted together and the faintest forgotten: a lower bound formed from what is left is
+        true, and lower by less than rounding makes it."""
+        parts: dict[Any, tuple[Any, float]] = {}
+        for answer, part in answers:
+            key = answer.tobytes() if isinstance(answer, np.ndarray) else id(answer)
+            parts[key] = (answer, part + parts[key][1] if key in parts else part)
+        return cls([pair for pair in parts.values() if pair[1] > 1e-10])
+
+
+def _answers(label: Any) -> list[tuple[Any, float]]:
+    return label.answers if isinstance(label, Mixture) else [(label, 1.0)]
 
 
 class Cache:
@@ -213,12 +226,10 @@ class Cache:
         held, place = np.unique(example, return_inverse=True)
         total = np.bincount(place, alpha[used])
         part = alpha[used] / total[place]
-        labels = [Mixture([], []) for _ in held]
+        mixed: list[list[tuple[Any, float]]] = [[] for _ in held]
         for p, slot, share in zip(place.tolist(), used.tolist(), part.tolist(), strict=True):
-            mixed = self.labels[slot]
-            known = mixed if isinstance(mixed, Mixture) else Mixture([mixed], [1.0])
-            labels[p].labels.extend(known.labels)
-            labels[p].parts.extend(share * x for x in known.parts)
+            mixed[p].extend((answer, share * x) for answer, x in _answers(self.labels[slot]))
+        labels = [Mixture.of(answers) for answers in mixed]
         averages = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.n_rows)) @ _table_of(
             self.rows
         )
@@ -259,11 +270,10 @@ class Cache:
         for i, slot, share in zip(
             self._example_of(support).tolist(), support.tolist(), alpha[support].tolist(), strict=True
         ):
-            label = self.labels[slot]
-            mixed = label if isinstance(label, Mixture) else Mixture([label], [1.0])
-            example.extend([i] * len(mixed.labels))
-            labels.extend(mixed.labels)
-            shares.extend(share * part for part in mixed.parts)
+            for answer, part in _answers(self.labels[slot]):
+                example.append(i)
+                labels.append(answer)
+                shares.append(share * part)
         return Planes(np.array(example, np.int64), labels, np.array(shares))
 
     @property

@@ -43,7 +43,9 @@ class Attributes:
     def encode(self, X: Sequence[Any]) -> Sequences:
         """Encode sequences; names never met have no weights and are left out."""
         names = self.names
-        return _finish(*_encode(X, lambda name: names.get(name, -1), lambda flat: map(names.get, flat, repeat(-1))), len(self))
+        return _finish(
+            *_encode(X, lambda name: names.get(name, -1), lambda flat: map(names.get, flat, repeat(-1))), len(self)
+        )
 
 
 def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
@@ -53,7 +55,9 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
     plain = True
     for i, sequence in enumerate(X):
         if isinstance(sequence, str | dict):
-            raise ValueError(f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}.")
+            raise ValueError(
+                f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}."
+            )
         before = len(tokens)
         tokens.extend(sequence)
         if len(tokens) == before:

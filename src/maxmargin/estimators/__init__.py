@@ -5,6 +5,7 @@ from .classification import LinearSVC
 from .cost_path import path
 from .ranking import RankingSVM
 from .regression import LinearSVR
+from .sequence import SequenceSVM
 from .structured import StructuralSVM
 
-__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "StructuralSVM", "load", "path"]
+__all__ = ["LinearSVC", "LinearSVR", "RankingSVM", "SequenceSVM", "StructuralSVM", "load", "path"]

@@ -210,3 +210,41 @@ def k_best(tokens, offsets, n_labels, w, layout, forbidden, n_best):
             paths[q, t] = k
             k, r = before[t, k, r], rank[t, k, r]
     return paths, final[order[:count]]
+
+
+@compiled
+def margins(tokens, offsets, n_labels, w, layout, forbidden, y):
+    """For each token, the best score with its label in ``y`` minus the best score with any other label there."""
+    indptr, indices, values = tokens
+    transition, start, end = tables(n_labels, w, layout, forbidden)
+    longest = longest_of(offsets, np.arange(offsets.size - 1))
+    score = np.empty((longest, n_labels))
+    ahead = np.empty((longest, n_labels))
+    behind = np.empty((longest, n_labels))
+    out = np.empty(offsets[-1])
+    for i in range(offsets.size - 1):
+        t0 = offsets[i]
+        n = offsets[i + 1] - t0
+        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, layout[0], score)
+        for k in range(n_labels):
+            behind[0, k] = start[k]
+            ahead[n - 1, k] = end[k]
+        for t in range(1, n):
+            for k in range(n_labels):
+                behind[t, k] = -np.inf
+                ahead[n - 1 - t, k] = -np.inf
+                for j in range(n_labels):
+                    behind[t, k] = max(behind[t, k], behind[t - 1, j] + score[t - 1, j] + transition[j, k])
+                    after = transition[k, j] + score[n - t, j] + ahead[n - t, j]
+                    ahead[n - 1 - t, k] = max(ahead[n - 1 - t, k], after)
+        for t in range(n):
+            own = -np.inf
+            other = -np.inf
+            for k in range(n_labels):
+                total = behind[t, k] + score[t, k] + ahead[t, k]
+                if k == y[t0 + t]:
+                    own = total
+                else:
+                    other = max(other, total)
+            out[t0 + t] = own - other
+    return out

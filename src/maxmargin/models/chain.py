@@ -158,6 +158,15 @@ class Chain:
         )
         return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
 
+    def margins(self, X: Any, w: np.ndarray, Y: list[np.ndarray]) -> list[np.ndarray]:
+        """For each token, by how much its label in Y beats every labelling that has another label there."""
+        K, d = self._sizes()
+        X = Sequences.of(X, d)
+        y = labelling.concatenated(Y, np.diff(X.offsets), K)
+        tokens = (X.indptr, X.indices, X.values)
+        flat = viterbi.margins(tokens, X.offsets, K, _as_weights(w), self.layout, self._forbidden(), y)
+        return _split(flat, X.offsets)
+
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
 
@@ -210,8 +219,11 @@ class ChainOracle:
         return self._planes(ids, first, flat)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        flat = np.concatenate([*labels, _NOT_ASKED]).astype(np.int32)
-        return self._planes(ids, self._first(ids), flat)
+        first = self._first(ids)
+        given = np.fromiter(map(len, labels), np.int64, len(labels))
+        if not np.array_equal(given, np.diff(first)):
+            raise ValueError("These answers do not belong to this data: their lengths differ.")
+        return self._planes(ids, first, np.concatenate([*labels, _NOT_ASKED]).astype(np.int32))
 
     def _first(self, ids: np.ndarray) -> np.ndarray:
         """Where the labels of each of these examples begin when they stand one after another."""

@@ -77,7 +77,9 @@ class CuttingPlane:
         w = weights_of(state.map).copy()
         n = problem.constraints.n_examples
         everybody = self.fraction == 1.0 or state.full_next or not state.answers
-        ids = np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
+        ids = (
+            np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
+        )
         missing, excess = self._search(problem, state, ids, w)
         state.visited = ids.size
         known = float(state.cache.worst(_ALONE, w)[0])
@@ -177,9 +179,7 @@ class CuttingState:
         used = np.flatnonzero(self.cache.used() & (self.shares > 0.0))
         n = self.budget.size
         labels = [answer for slot in used.tolist() for answer in self.cache.labels[slot]]
-        return Planes(
-            np.tile(np.arange(n), used.size), labels, (self.shares[used, None] * self.budget).ravel()
-        )
+        return Planes(np.tile(np.arange(n), used.size), labels, (self.shares[used, None] * self.budget).ravel())
 
     @property
     def active(self) -> int:

@@ -1,0 +1,325 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.attributes import Attributes
+from ..data.sequences import Sequences
+from ..models.chain import Chain
+from ..persistence import storable
+from ..problem import Certificate
+from . import inputs
+from .structured import StructuredEstimator, check_pairs
+
+
+@storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
+class SequenceSVM(StructuredEstimator):
+    """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
+
+    A linear-chain model trained with the margin of a structural SVM: weights for (feature, label) and for pairs of
+    neighbouring labels. Features are sparse from end to end.
+
+    Parameters
+    ----------
+    C : float
+        Price of a unit of loss.
+    loss : {"hamming", "normalized_hamming"} or array (n_classes, n_classes)
+        Wrong labels counted, their share of the sequence, or the sum of ``loss[true, answer]`` with labels in
+        sorted order.
+    rescaling : {"margin", "slack"}
+        How the loss enters: as the margin asked for, or as the price of a missing margin of one.
+    bias, start, end : bool
+        Whether each label has a weight of its own at every, the first, the last position.
+    allowed_transitions : None, "observed" or iterable of (label, label)
+        Pairs of neighbouring labels that an answer may contain: all, those of the training data, or those listed.
+    tol : float
+        Relative duality gap (upper − lower)/upper at which to stop.
+    regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose
+        As for :class:`StructuralSVM`.
+
+    Attributes
+    ----------
+    classes_ : array (n_classes,)
+        The labels, sorted.
+    transitions_ : array (n_classes, n_classes)
+        Weights of neighbouring labels, from × to.
+    coef_ : array (n_weights,)
+        All weights: emissions by feature and label, then bias, transitions, start and end where present.
+    certificate_, history_, n_passes_ : as for StructuralSVM
+
+    Examples
+    --------
+    >>> X = [[{"word": "the"}, {"word": "dog"}, {"word": "barks"}], [{"word": "dog"}, {"word": "barks"}]]
+    >>> Y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
+    >>> svm = SequenceSVM(C=1.0, random_state=0).fit(X, Y)
+    >>> svm.predict([[{"word": "the"}, {"word": "dog"}, {"word": "sleeps"}]])
+    [['DET', 'NOUN', 'VERB']]
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Any = "hamming",
+        rescaling: str = "margin",
+        bias: bool = False,
+        start: bool = False,
+        end: bool = False,
+        allowed_transitions: Any = None,
+        tol: float = 1e-3,
+        regularizer: Any = None,
+        solver: Any = "auto",
+        max_passes: int = 1000,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.rescaling = rescaling
+        self.bias = bias
+        self.start = start
+        self.end = end
+        self.allowed_transitions = allowed_transitions
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> SequenceSVM:
+        """Train on sequences and their labels.
+
+        Parameters
+        ----------
+        X : list of sequences
+            A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a dict of
+            features or a list of the names of those that are present.
+        Y : list of lists of labels
+            Text, numbers or anything that can be sorted.
+        sample_weight : array (n_sequences,) or None
+        """
+        self._check_settings()
+        X, Y = check_pairs(X, Y)
+        attributes = None if _is_numeric(X) else Attributes()
+        encoded = Sequences.of(X) if attributes is None else attributes.learn(X)
+        _check_lengths(encoded, Y)
+        self.classes_ = _classes(Y)
+        labels = self._encode(Y)
+        self._names = None if attributes is None else list(attributes.names)
+        self._attributes = attributes
+        model = Chain(
+            len(self.classes_),
+            encoded.n_features,
+            loss=self.loss,
+            bias=self.bias,
+            start=self.start,
+            end=self.end,
+            forbidden=self._forbidden(labels),
+            rescaling=self.rescaling,
+        )
+        self._fit(model, encoded, labels, sample_weight)
+        return self
+
+    def _forbidden(self, labels: list[np.ndarray]) -> np.ndarray | None:
+        """The pairs of labels that ``allowed_transitions`` rules out."""
+        if self.allowed_transitions is None:
+            return None
+        forbidden = np.ones((len(self.classes_), len(self.classes_)), bool)
+        if isinstance(self.allowed_transitions, str):
+            inputs.check_choice("allowed_transitions", self.allowed_transitions, ("observed",))
+            for y in labels:
+                forbidden[y[:-1], y[1:]] = False
+            return forbidden
+        number = self._numbers()
+        for pair in self.allowed_transitions:
+            if len(pair) != 2 or pair[0] not in number or pair[1] not in number:
+                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {self.classes_.tolist()}.")
+            forbidden[number[pair[0]], number[pair[1]]] = False
+        return forbidden
+
+    def _numbers(self) -> dict[Any, int]:
+        return {label: k for k, label in enumerate(self.classes_.tolist())}
+
+    def _encode(self, Y: Sequence[Sequence[Any]]) -> list[np.ndarray]:
+        """Labels as numbers."""
+        number = self._numbers()
+        encoded = []
+        for i, y in enumerate(Y):
+            try:
+                encoded.append(np.fromiter((number[label] for label in _plain(y)), np.int32, len(y)))
+            except (KeyError, TypeError):
+                t = next(t for t, label in enumerate(_plain(y)) if not _known(label, number))
+                raise ValueError(
+                    f"Sequence {i} has the label {_plain(y)[t]!r} at token {t}, which was not among the training "
+                    f"labels {self.classes_.tolist()[:20]}."
+                ) from None
+        return encoded
+
+    def prepare(self, X: Sequence[Any]) -> Sequences:
+        """Sequences in the form the model reads, for those who predict on the same data again and again.
+
+        Features that the training data did not have carry no weight and are left out.
+        """
+        check_is_fitted(self)
+        if isinstance(X, Sequences):
+            if X.n_features != self.model_.n_features:
+                raise ValueError(f"The sequences have {X.n_features} features, the model {self.model_.n_features}.")
+            return X
+        if not hasattr(X, "__len__") or isinstance(X, str | dict):
+            raise ValueError(f"X must be a list of sequences, got {type(X).__name__}.")
+        if len(X) == 0:
+            raise ValueError("There are no sequences.")
+        if self._names is None:
+            return Sequences.of(X, self.model_.n_features)
+        if _is_numeric(X):
+            raise ValueError("The model was trained on named features (dicts or lists), X holds matrices.")
+        if getattr(self, "_attributes", None) is None:
+            self._attributes = Attributes(self._names)
+        return self._attributes.encode(X)
+
+    def predict(self, X: Sequence[Any]) -> list[list[Any]]:
+        """The best labels of every sequence."""
+        classes = self._class_list()
+        paths = self.model_.predict_all(self.prepare(X), self.coef_)
+        return [[classes[k] for k in path.tolist()] for path in paths]
+
+    def predict_single(self, x: Any) -> list[Any]:
+        """The best labels of one sequence."""
+        return self.predict([x])[0]
+
+    def k_best(self, x: Any, k: int = 5) -> list[tuple[list[Any], float]]:
+        """The k best labellings of one sequence with their scores, best first."""
+        if not isinstance(k, int | np.integer) or k < 1:
+            raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
+        classes = self._class_list()
+        found = self.model_.k_best(self.prepare([x])[0], self.coef_, int(k))
+        return [([classes[j] for j in path.tolist()], score) for path, score in found]
+
+    def margins(self, X: Sequence[Any]) -> list[np.ndarray]:
+        """How sure each predicted label is: its score minus that of the best labelling with another label there.
+
+        The smallest margin of a sequence is what separates its best labelling from the second best.
+        """
+        self._class_list()
+        prepared = self.prepare(X)
+        return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
+
+    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]]) -> float:
+        """Share of the tokens that get the right label."""
+        X, Y = check_pairs(X, Y)
+        prepared = self.prepare(X)
+        _check_lengths(prepared, Y)
+        found = self.predict(prepared)
+        return float(
+            np.mean([a == b for y, z in zip(Y, found, strict=True) for a, b in zip(_plain(y), z, strict=True)])
+        )
+
+    def certify(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        prepared = self.prepare(X)
+        _check_lengths(prepared, Y)
+        return self._certify(prepared, self._encode(Y), sample_weight)
+
+    @property
+    def transitions_(self) -> np.ndarray:
+        check_is_fitted(self)
+        at, K = self.model_.layout[1], len(self.classes_)
+        return self.coef_[at : at + K * K].reshape(K, K)
+
+    @property
+    def feature_names_(self) -> list[Any]:
+        """Names of the features in the order of their weights; numbers if the training data had matrices."""
+        check_is_fitted(self)
+        return list(range(self.model_.n_features)) if self._names is None else self._names
+
+    def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
+        """The n features that speak most for a label (for negative n: against it), with their weights."""
+        number, K = self._numbers(), len(self._class_list())
+        if not _known(label, number):
+            raise ValueError(f"{label!r} is not among the labels {self.classes_.tolist()}.")
+        weights = self.coef_[: K * self.model_.n_features].reshape(-1, K)[:, number[label]]
+        order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
+        names = self.feature_names_
+        return [(names[f], float(weights[f])) for f in order]
+
+    def top_transitions(self, n: int = 10) -> list[tuple[Any, Any, float]]:
+        """The n likeliest steps from one label to the next (for negative n: the unlikeliest), with their weights."""
+        table, classes = self.transitions_, self._class_list()
+        order = np.argsort(-table if n > 0 else table, axis=None, kind="stable")[: abs(n)]
+        return [(classes[j], classes[k], float(table[j, k])) for j, k in zip(*divmod(order, len(classes)), strict=True)]
+
+    def _class_list(self) -> list[Any]:
+        check_is_fitted(self)
+        return self.classes_.tolist()
+
+
+def _is_numeric(X: Any) -> bool:
+    """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
+    if isinstance(X, Sequences):
+        return True
+    if hasattr(X, "dtype") and X.dtype != object:
+        return True
+    first = X[0]
+    if sp.issparse(first) or hasattr(first, "dtype"):
+        return True
+    if not isinstance(first, Iterable) or isinstance(first, str | dict) or not len(first):
+        return False
+    token = first[0] if isinstance(first, list | tuple) else next(iter(first))
+    if hasattr(token, "dtype"):
+        return True
+    return isinstance(token, list | tuple) and len(token) > 0 and not any(isinstance(v, str) for v in token)
+
+
+def _plain(y: Any) -> Any:
+    """Labels as Python objects."""
+    return y.tolist() if hasattr(y, "tolist") else y
+
+
+def _known(label: Any, numbers: dict[Any, int]) -> bool:
+    try:
+        return label in numbers
+    except TypeError:
+        return False
+
+
+def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
+    for i, y in enumerate(Y):
+        if not hasattr(y, "__len__") or isinstance(y, str | dict):
+            raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {y!r}.")
+    length = np.fromiter(map(len, Y), np.int64, len(Y))
+    wrong = np.flatnonzero(length != np.diff(X.offsets))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels.")
+
+
+def _classes(Y: Sequence[Any]) -> np.ndarray:
+    """All labels, sorted."""
+    found = set()
+    for i, y in enumerate(Y):
+        try:
+            found.update(_plain(y))
+        except TypeError:
+            raise ValueError(f"Y[{i}] has labels that are not hashable: {_plain(y)[:3]!r} …") from None
+    if None in found:
+        i = next(i for i, y in enumerate(Y) if None in _plain(y))
+        raise ValueError(f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}.")
+    kinds = {type(label) for label in found}
+    if len(kinds) > 1 and str in kinds:
+        raise ValueError(f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}.")
+    if len(found) < 2:
+        raise ValueError(f"SequenceSVM needs at least 2 different labels, Y has {sorted(found)!r}.")
+    return np.array(sorted(found))
