@@ -5,12 +5,15 @@ Each check raises an ``AssertionError`` that says in plain words what is wrong, 
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
+from .constraints.oracle import PlainOracle, oracle_for
+from .constraints.searched import violations
 from .problem import Problem
-from .protocols import Constraints, Regularizer, Solver
+from .protocols import ClosedConstraints, Model, Regularizer, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -46,7 +49,7 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
         )
 
 
-def check_constraints(constraints: Constraints, *, random_state: Any = 0) -> None:
+def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) -> None:
     """Feasibility, linearity of ``combine``, weak duality, and sweeps that raise the dual objective.
 
     >>> from maxmargin.data.arrays import as_rows
@@ -81,6 +84,115 @@ def check_constraints(constraints: Constraints, *, random_state: Any = 0) -> Non
         )
         assert np.isclose(constraints.linear(alpha), linear + change, rtol=1e-7, atol=1e-9), (
             "The change of linear(alpha) that the sweep reports is wrong."
+        )
+
+
+def check_model(model: Model, X: Any, Y: Any, *, random_state: Any = 0) -> None:
+    """features, loss, predict and most_violated of a model belong together, on these examples.
+
+    Weights are drawn at random, and every answer met on the way (the truths of other examples too, where they fit) is
+    tried against what the model calls best and worst. A model that says ``exact = False`` may be beaten by others,
+    but not by the truth.
+
+    >>> from maxmargin.models import Chain
+    >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
+    >>> check_model(Chain().sized(X, Y), X, Y)
+    """
+    rng = np.random.default_rng(random_state)
+    n = int(model.n_weights)
+    plain = PlainOracle(model, X, Y)
+    assert len(X) == len(Y) > 0, f"There must be as many answers as inputs, and some: got {len(X)} and {len(Y)}."
+    ids = np.sort(rng.permutation(len(X))[:20])
+    exact = bool(getattr(model, "exact", True))
+    _check_truth(model, plain, ids, Y)
+    answers = {i: _borrowed(plain, i, rng) for i in ids.tolist()}
+    scale = _scale(plain, ids, answers)
+    for size in (0.0, 0.1, 0.5, 1.0, 2.0, 10.0):  # where scores and losses are alike, mistakes show
+        w = size * scale * rng.normal(size=n)
+        before = w.copy()
+        worst = plain.rivals(ids, w)
+        assert np.array_equal(w, before), "most_violated changed the weights it was given."
+        found = violations(worst, w)
+        for p, i in enumerate(ids.tolist()):
+            best = model.predict(X[i], w)
+            answers[i] += [worst.labels[p], best]
+            assert found[p] >= -_slip(found[p]), (
+                f"most_violated on example {i} is beaten by the true answer, by {-found[p]:.6g}. It must maximise "
+                "loss(y, ŷ) + w·features(x, ŷ), and the truth is a candidate with loss 0."
+            )
+            if exact:
+                _check_beaten(plain, i, answers[i], found[p], w)
+                _check_prediction(model, X[i], i, best, [Y[i], *answers[i]], w)
+    _check_fast_path(model, plain, X, Y, ids, rng)
+
+
+def _borrowed(plain: PlainOracle, i: int, rng: Any) -> list[Any]:
+    """True answers of other examples, as far as they could be answers to this one too."""
+    borrowed = []
+    for j in rng.permutation(len(plain.Y))[:10].tolist():
+        with contextlib.suppress(Exception):
+            plain.planes(np.array([i]), [plain.Y[j]])
+            borrowed.append(plain.Y[j])
+    return borrowed
+
+
+def _scale(plain: PlainOracle, ids: np.ndarray, answers: dict[int, list[Any]]) -> float:
+    """The size of weights at which differences of scores are about 1."""
+    sizes = [1e-12]
+    for i in ids.tolist():
+        for answer in answers[i]:
+            sizes.append(float(np.linalg.norm(plain.planes(np.array([i]), [answer]).rows.data)))
+    return 1.0 / max(sizes) if max(sizes) > 1e-12 else 1.0
+
+
+def _slip(value: float) -> float:
+    return 1e-6 * (1.0 + abs(value))
+
+
+def _check_truth(model: Model, plain: PlainOracle, ids: np.ndarray, Y: Any) -> None:
+    truth = plain.planes(ids, [Y[i] for i in ids.tolist()])
+    for i in ids.tolist():
+        loss = float(model.loss(Y[i], Y[i]))
+        assert loss == 0.0, f"The loss of the true answer itself must be 0, on example {i} it is {loss}."
+    assert np.abs(truth.rows.data).max(initial=0.0) == 0.0, "features gave two vectors for one and the same (x, y)."
+
+
+def _check_beaten(plain: PlainOracle, i: int, answers: list[Any], found: float, w: np.ndarray) -> None:
+    """No known answer may violate the margin more than the one that the model calls most violated."""
+    others = plain.planes(np.full(len(answers), i), answers)
+    highest = float(violations(others, w).max())
+    assert highest <= found + _slip(highest), (
+        f"most_violated on example {i} is not the worst offender: its answer misses the margin by {found:.6g}, another "
+        f"answer of the model by {highest:.6g}. Check the loss inside the search, its sign and its scale; or say "
+        "exact = False if the search is approximate."
+    )
+
+
+def _check_prediction(model: Model, x: Any, i: int, best: Any, answers: list[Any], w: np.ndarray) -> None:
+    def score(y: Any) -> float:
+        features = model.features(x, y)
+        return float((features @ w)[0]) if hasattr(features, "tocsr") else float(np.ravel(features) @ w)
+
+    reached, highest = score(best), max(score(y) for y in answers)
+    assert highest <= reached + _slip(highest), (
+        f"predict on example {i} is not the best answer: its score is {reached:.6g}, another answer of the model has "
+        f"{highest:.6g}. predict must maximise w·features(x, y)."
+    )
+
+
+def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.ndarray, rng: Any) -> None:
+    """A compiled search must be worth as much as the plain methods."""
+    fast = oracle_for(model, X, Y)
+    for _ in range(3):
+        w = rng.normal(size=int(model.n_weights))
+        ours, theirs = fast.rivals(ids, w), plain.rivals(ids, w)
+        for i, a, b in zip(ids.tolist(), violations(ours, w), violations(theirs, w), strict=True):
+            assert abs(a - b) <= 1e-4 * (1.0 + abs(b)) or ours.excess is not None, (
+                f"oracle(X, Y).rivals and most_violated disagree on example {i}: {a:.6g} against {b:.6g}."
+            )
+        again = plain.planes(ids, ours.labels)
+        assert np.allclose(violations(ours, w), violations(again, w), rtol=1e-4, atol=1e-4), (
+            "The rows of oracle(X, Y).rivals are not features(x, y) − features(x, ŷ)."
         )
 
 

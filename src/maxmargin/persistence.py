@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import regularizers
-from .problem import Certificate, Record
+from . import models, regularizers
+from .problem import Certificate, Planes, Record
 
 FORMAT = "maxmargin"
 VERSION = 1
@@ -27,9 +27,21 @@ _REGULARIZERS: dict[str, dict[str, str]] = {
     "GroupNorm": {"groups": "groups", "weights": "strength", "l2": "l2", "centre": "centre"},
 }
 
+# The same for models. A model of any other class is the user's: the file says so, and ``load`` must be given it.
+_MODELS: dict[str, dict[str, str]] = {
+    "Multiclass": {"n_classes": "n_classes", "n_features": "n_features", "cost": "cost", "rescaling": "rescaling"},
+    "Chain": {
+        "n_labels": "n_labels", "n_features": "n_features", "loss": "cost", "bias": "bias", "start": "start",
+        "end": "end", "transitions": "transitions", "forbidden": "forbidden", "rescaling": "rescaling",
+    },
+}  # fmt: skip
+
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.
 _KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
-_ALWAYS = ("n_features_in_", "n_passes_")
+_ALWAYS = ("n_passes_",)
+_IF_PRESENT = ("n_features_in_", "feature_names_in_")
+
+_THEIRS = "a model of the user's"
 
 T = TypeVar("T", bound=type)
 
@@ -59,8 +71,7 @@ def save(estimator: Any, path: str | Path) -> None:
     if not isinstance(params["solver"], str):
         params["solver"] = "auto"  # likewise a solver object: it is needed for fitting only
     fitted = {k: getattr(estimator, k) for k in (*_KNOWN[name][1], *_ALWAYS)}
-    if hasattr(estimator, "feature_names_in_"):
-        fitted["feature_names_in_"] = estimator.feature_names_in_
+    fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
     certificate = estimator.certificate_
     header = {
         "params": _encode(params, "params", arrays),
@@ -75,10 +86,12 @@ def save(estimator: Any, path: str | Path) -> None:
         raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, *, model: Any = None) -> Any:
     """Read an estimator that ``save`` wrote.
 
-    Nothing in the file is executed: it holds numbers and text, and names only what this version knows.
+    Nothing in the file is executed: it holds numbers and text, and names only what this version knows. A model of
+    your own is code and is therefore not in the file: hand it over as ``model`` (with its sizes set, where it
+    has any).
     """
     metadata, arrays = _read(path)
     name = metadata.get("estimator", "")
@@ -96,14 +109,33 @@ def load(path: str | Path) -> Any:
     if needed - set(fitted):
         raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
     known = cls._get_param_names()  # type: ignore[attr-defined]
-    unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - {"feature_names_in_"}))
+    unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - set(_IF_PRESENT)))
     if unknown:
         raise ValueError(f"{path} has entries that this release's {name} does not know: {unknown}.")
     estimator = cls(**params)
     for key, value in fitted.items():
         setattr(estimator, key, value)
+    if "model_" in attributes:
+        _hand_over(estimator, model, path)
+    elif model is not None:
+        raise ValueError(f"{path} holds a {name}, which takes no model.")
     estimator.certificate_, estimator.history_ = certificate, history
     return estimator
+
+
+def _hand_over(estimator: Any, model: Any, path: str | Path) -> None:
+    """The user's model in the place that the file left open for it."""
+    if estimator.model_ != _THEIRS:
+        if model is not None:
+            raise ValueError(f"{path} brings its own model, a {type(estimator.model_).__name__}; give none.")
+        return
+    if model is None:
+        raise ValueError(f"{path} was trained with a model of your own: load it with mm.load(path, model=...).")
+    if int(model.n_weights) != estimator.coef_.size:
+        raise ValueError(f"{path} has {estimator.coef_.size} weights, the model given has {model.n_weights}.")
+    estimator.model_ = model
+    if estimator.model == _THEIRS:
+        estimator.model = model
 
 
 def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -142,10 +174,15 @@ def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
         return [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
     if isinstance(value, dict):
         return {"pairs": [[_encode(k, where, arrays), _encode(v, f"{where}.{k}", arrays)] for k, v in value.items()]}
+    if isinstance(value, Planes):
+        return _encode_planes(value, where, arrays)
     kind = type(value).__name__
-    if kind in _REGULARIZERS and type(value) is getattr(regularizers, kind):
-        parts = {k: _encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in _REGULARIZERS[kind].items()}
-        return {"regularizer": kind, "arguments": parts}
+    for entry, module, known in _OBJECTS:
+        if kind in known and type(value) is getattr(module, kind):
+            parts = {k: _encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
+            return {entry: kind, "arguments": parts}
+    if hasattr(value, "most_violated"):
+        return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")
 
 
@@ -163,9 +200,41 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return np.array(value["text"], dtype=dtype)
     if "pairs" in value:
         return {_decode(k, arrays): _decode(v, arrays) for k, v in value["pairs"]}
-    kind = value.get("regularizer")
-    if kind not in _REGULARIZERS:
-        raise TypeError(f"unknown entry {kind!r}")
-    if set(value["arguments"]) != set(_REGULARIZERS[kind]):
-        raise TypeError(f"unknown arguments of {kind}")
-    return getattr(regularizers, kind)(**{k: _decode(v, arrays) for k, v in value["arguments"].items()})
+    if "planes" in value:
+        return _decode_planes(_decode(value["planes"], arrays))
+    for entry, module, known in _OBJECTS:
+        if value.get(entry) in known:
+            kind = value[entry]
+            if set(value["arguments"]) != set(known[kind]):
+                raise TypeError(f"unknown arguments of {kind}")
+            return getattr(module, kind)(**{k: _decode(v, arrays) for k, v in value["arguments"].items()})
+    raise TypeError(f"unknown entry {value.get('regularizer', value.get('model'))!r}")
+
+
+_OBJECTS: tuple[tuple[str, Any, dict[str, dict[str, str]]], ...] = (
+    ("regularizer", regularizers, _REGULARIZERS),
+    ("model", models, _MODELS),
+)
+
+
+def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
+    """Answers that are whole numbers, or arrays of them, are kept; others are the user's own objects and are not.
+
+    Without its answers an estimator still predicts and still has its certificate, but cannot prove it again.
+    """
+    labels = [np.atleast_1d(np.asarray(label)) for label in planes.labels]
+    whole = all(label.ndim == 1 and label.dtype.kind in "iub" for label in labels)
+    parts = {
+        "example": planes.example if whole else planes.example[:0],
+        "alpha": planes.alpha if whole else planes.alpha[:0],
+        "labels": np.concatenate([*labels, np.empty(0, np.int32)]) if whole else np.empty(0, np.int32),
+        "length": np.array([label.size for label in labels] if whole else [], np.int64),
+        "scalar": whole and all(np.ndim(label) == 0 for label in planes.labels),
+    }
+    return {"planes": _encode(parts, where, arrays)}
+
+
+def _decode_planes(parts: dict[str, Any]) -> Planes:
+    if parts["scalar"]:
+        return Planes(parts["example"], parts["labels"].tolist(), parts["alpha"])
+    return Planes(parts["example"], np.split(parts["labels"], np.cumsum(parts["length"])[:-1]), parts["alpha"])

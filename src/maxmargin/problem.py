@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from .protocols import Constraints, Regularizer
+    from .protocols import ClosedConstraints, Constraints, OpenConstraints, Regularizer
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,26 @@ class Problem:
     @property
     def n_weights(self) -> int:
         return self.constraints.n_weights
+
+    @property
+    def closed(self) -> ClosedConstraints:
+        """The constraints, for solvers that need all of them at hand."""
+        if not self.constraints.closed:
+            raise ValueError(
+                "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "
+                "CuttingPlane."
+            )
+        return cast("ClosedConstraints", self.constraints)
+
+    @property
+    def open(self) -> OpenConstraints:
+        """The constraints, for solvers that search for them."""
+        if self.constraints.closed:
+            raise ValueError(
+                "This solver searches for constraints, but all of them are at hand here. Use DualCoordinate, or "
+                "InteriorPoint."
+            )
+        return cast("OpenConstraints", self.constraints)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ class Source(Protocol):
 class Model(Protocol):
     """All that a user writes for a new kind of output."""
 
-    n_weights: int
+    @property
+    def n_weights(self) -> int: ...
 
     def features(self, x: Any, y: Any) -> Any:
         """The joint feature vector φ(x, y), dense or sparse."""
@@ -97,23 +98,63 @@ class OracleError(Exception):
 
 
 class Constraints(Protocol):
-    """A *closed* problem: every constraint known at once, with compiled steps over its dual variables.
+    """What a problem asks of the weights, and what certificates need to know of it.
 
-    Dual variables are an array of ``dual_shape``; what its entries mean is known to the constraints alone.
+    What dual variables are (an array, ``Planes``) is known to the constraints alone.
     """
 
-    rows: Rows
     n_examples: int
     n_weights: int
-    n_constraints: int
-    dual_shape: tuple[int, ...]
+    closed: bool
+    """Whether every constraint is known at once (``ClosedConstraints``) or searched for (``OpenConstraints``)."""
+
+    def no_shares(self) -> Any:
+        """Dual variables that are all zero."""
+        ...
+
+    def feasible(self, alpha: Any) -> Any:
+        """The nearest feasible point, always a new object."""
+        ...
+
+    def combine(self, alpha: Any) -> np.ndarray:
+        """v = Σ α (truth − rival), from nothing."""
+        ...
+
+    def linear(self, alpha: Any) -> float:
+        """The part of the dual objective that does not depend on the regularizer."""
+        ...
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        """Σ_i C_i·(loss of example i), every example at this one w."""
+        ...
+
+
+class OpenConstraints(Constraints, Protocol):
+    """Constraints that an oracle searches for. Dual variables are ``Planes``."""
+
+    oracle: Oracle
+    budget: np.ndarray
+
+    def weighted(self, ids: np.ndarray, missing: np.ndarray, excess: np.ndarray | None) -> Loss:
+        """C_i·max(0, what is missing of the margin), summed over some examples."""
+        ...
+
+
+class ClosedConstraints(Constraints, Protocol):
+    """All constraints, with compiled steps over their dual variables: an array of ``dual_shape``."""
+
+    budget: np.ndarray
     by_example: bool
     """Whether the first axis of the dual variables counts examples."""
-    closed: bool
 
-    def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        """The nearest feasible point, always a new array."""
-        ...
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def n_constraints(self) -> int: ...
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]: ...
 
     def supports(self, kind: type) -> bool:
         """Whether ``sweep`` can work under this type of weight map (see ``kernels.maps``)."""
@@ -150,22 +191,6 @@ class Constraints(Protocol):
         The caller has extrapolated v already; what is held back (by the projection, and all of
         ``order[active:visited]``) is corrected in it. Returns the change of linear.
         """
-        ...
-
-    def no_shares(self) -> np.ndarray:
-        """Dual variables that are all zero."""
-        ...
-
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        """v = Σ α (truth − rival), from nothing."""
-        ...
-
-    def linear(self, alpha: np.ndarray) -> float:
-        """The part of the dual objective that does not depend on the regularizer."""
-        ...
-
-    def evaluate(self, w: np.ndarray) -> Loss:
-        """Σ_i C_i·(loss of example i), every example at this one w."""
         ...
 
 
@@ -223,6 +248,6 @@ class State(Protocol):
 class Solver(Protocol):
     """Settings only: data is in the problem, progress in the state."""
 
-    def start(self, problem: Problem, warm: np.ndarray | None = None) -> Any: ...
+    def start(self, problem: Problem, warm: Any = None) -> Any: ...
 
     def step(self, problem: Problem, state: Any) -> Any: ...

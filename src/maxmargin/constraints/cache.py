@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..kernels import planes as kernels
 from ..kernels.maps import WeightMap
-from ..problem import Planes, Rivals, Rows
+from ..problem import Loss, Planes, Rivals, Rows
 
 
 class Stored(NamedTuple):
@@ -28,7 +28,7 @@ class Slots(NamedTuple):
     shift: np.ndarray
     loss: np.ndarray
     first: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]
     gram_first: np.ndarray
     gram: np.ndarray
 
@@ -158,6 +158,9 @@ class Cache:
         alpha = np.where(self.used(), alpha, 0.0)
         kernels.project_slots(self.slots, self.budget, alpha)
         return alpha
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        return Loss(float((self.budget * self.worst(np.arange(self.n_examples), w)).sum()))
 
     # What the solver for open problems does with it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, repeat
@@ -104,7 +105,7 @@ def _pairs(token: Any) -> Iterator[tuple[Any, float]]:
         elif value is True:
             yield name, 1.0
         elif isinstance(value, Real):
-            if not np.isfinite(value):
+            if not math.isfinite(value):
                 raise ValueError(f"Feature {name!r} has the value {value}; values must be finite.")
             yield name, float(value)
         elif isinstance(value, list | tuple | set | frozenset):
@@ -112,7 +113,7 @@ def _pairs(token: Any) -> Iterator[tuple[Any, float]]:
                 yield f"{name}={item}", 1.0
         else:
             raise ValueError(
-                f"Feature {name!r} has a value of type {type(value).__name__}; use a number, text, True/False or a list."
+                f"Feature {name!r} has a value of type {type(value).__name__}; use a number, text, a bool or a list."
             )
 
 

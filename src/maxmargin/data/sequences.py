@@ -48,7 +48,7 @@ class Sequences:
                 "Expected a list of sequences, each a matrix of tokens by features; got one matrix of shape "
                 f"{tuple(X.shape)}. Put a single sequence into a list: [x]."
             )
-        parts = []
+        parts: list[Any] = []
         for i, x in enumerate(X):
             table = x if sp.issparse(x) else np.asarray(x)
             if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):

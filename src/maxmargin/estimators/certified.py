@@ -55,7 +55,7 @@ class CertifiedEstimator(BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
+    def _keep(self, solutions: list[Solution], alpha: Any, stacklevel: int = 3) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
         if not all(s.converged for s in solutions):
@@ -67,7 +67,7 @@ class CertifiedEstimator(BaseEstimator):
                 f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
                 "raise max_passes, or scale the features to a similar range.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def save(self, path: Any) -> None:

@@ -194,7 +194,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return by_class[label] if weights is None else by_class[label] * weights
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:
-        shape = problems[0].constraints.dual_shape
+        shape = problems[0].closed.dual_shape
         return shape if len(problems) == 1 else (len(problems), *shape)
 
     def _solve_one_vs_rest(
@@ -209,7 +209,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _solve_one(self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...]) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
-        constraints = problem.constraints
+        constraints = problem.closed
         if not constraints.supports(_kind(problem)):
             return _solve_written_out(self._solve, problem, constraints, warm, callbacks)
         return self._solve(problem, warm, callbacks)

@@ -97,7 +97,7 @@ class LinearEstimator(CertifiedEstimator):
 
     def _certify(self, problem: Problem, w: np.ndarray, alpha: np.ndarray | None) -> Certificate:
         """Bounds from nothing; dual variables that do not fit the data are left out (a lower bound at zero)."""
-        if alpha is not None and alpha.shape != problem.constraints.dual_shape:
+        if alpha is not None and alpha.shape != problem.closed.dual_shape:
             alpha = None
         return certify(problem, w, alpha)
 

@@ -82,9 +82,9 @@ class RankingSVM(LinearEstimator):
         X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
         problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
         with self._progress() as callbacks:
-            solution = self._solve(problem, self._warm(problem.constraints.dual_shape), callbacks)
+            solution = self._solve(problem, self._warm(problem.closed.dual_shape), callbacks)
         self.coef_ = solution.weights
-        rows = problem.constraints.rows
+        rows = problem.closed.rows
         self._example_coef = np.bincount(rows.first, solution.alpha, minlength=X.shape[0]) - np.bincount(
             rows.second, solution.alpha, minlength=X.shape[0]
         )

@@ -79,7 +79,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
         problem = self._problem(X, y, sample_weight)
         with self._progress() as callbacks:
-            solution = self._solve(problem, self._warm(problem.constraints.dual_shape), callbacks)
+            solution = self._solve(problem, self._warm(problem.closed.dual_shape), callbacks)
         coef, intercept = self._split_weights(solution.weights, 1)
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
         self._keep([solution], solution.alpha)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,11 @@ class SequenceSVM(StructuredEstimator):
     [['DET', 'NOUN', 'VERB']]
     """
 
+    model_: Chain
+    classes_: np.ndarray
+    _names: list[Any] | None
+    _attributes: Attributes | None
+
     def __init__(
         self,
         C: float = 1.0,
@@ -117,7 +122,7 @@ class SequenceSVM(StructuredEstimator):
         self.classes_ = _classes(Y)
         labels = self._encode(Y)
         self._names = None if attributes is None else list(attributes.names)
-        self._attributes = attributes
+        self._attributes = attributes  # kept beside the names because a dict of them takes time to build
         model = Chain(
             len(self.classes_),
             encoded.n_features,
@@ -166,7 +171,7 @@ class SequenceSVM(StructuredEstimator):
                 ) from None
         return encoded
 
-    def prepare(self, X: Sequence[Any]) -> Sequences:
+    def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
 
         Features that the training data did not have carry no weight and are left out.
@@ -184,11 +189,11 @@ class SequenceSVM(StructuredEstimator):
             return Sequences.of(X, self.model_.n_features)
         if _is_numeric(X):
             raise ValueError("The model was trained on named features (dicts or lists), X holds matrices.")
-        if getattr(self, "_attributes", None) is None:
-            self._attributes = Attributes(self._names)
-        return self._attributes.encode(X)
+        attributes = getattr(self, "_attributes", None) or Attributes(self._names)
+        self._attributes = attributes
+        return attributes.encode(X)
 
-    def predict(self, X: Sequence[Any]) -> list[list[Any]]:
+    def predict(self, X: Sequence[Any] | Sequences) -> list[list[Any]]:
         """The best labels of every sequence."""
         classes = self._class_list()
         paths = self.model_.predict_all(self.prepare(X), self.coef_)
@@ -243,14 +248,14 @@ class SequenceSVM(StructuredEstimator):
     def feature_names_(self) -> list[Any]:
         """Names of the features in the order of their weights; numbers if the training data had matrices."""
         check_is_fitted(self)
-        return list(range(self.model_.n_features)) if self._names is None else self._names
+        return list(range(self._n_features())) if self._names is None else self._names
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
         """The n features that speak most for a label (for negative n: against it), with their weights."""
         number, K = self._numbers(), len(self._class_list())
         if not _known(label, number):
             raise ValueError(f"{label!r} is not among the labels {self.classes_.tolist()}.")
-        weights = self.coef_[: K * self.model_.n_features].reshape(-1, K)[:, number[label]]
+        weights = self.coef_[: K * self._n_features()].reshape(-1, K)[:, number[label]]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         names = self.feature_names_
         return [(names[f], float(weights[f])) for f in order]
@@ -260,6 +265,9 @@ class SequenceSVM(StructuredEstimator):
         table, classes = self.transitions_, self._class_list()
         order = np.argsort(-table if n > 0 else table, axis=None, kind="stable")[: abs(n)]
         return [(classes[j], classes[k], float(table[j, k])) for j, k in zip(*divmod(order, len(classes)), strict=True)]
+
+    def _n_features(self) -> int:
+        return int(self.model_.n_features or 0)
 
     def _class_list(self) -> list[Any]:
         check_is_fitted(self)
@@ -275,9 +283,9 @@ def _is_numeric(X: Any) -> bool:
     first = X[0]
     if sp.issparse(first) or hasattr(first, "dtype"):
         return True
-    if not isinstance(first, Iterable) or isinstance(first, str | dict) or not len(first):
+    if not isinstance(first, list | tuple) or not first:
         return False
-    token = first[0] if isinstance(first, list | tuple) else next(iter(first))
+    token = first[0]
     if hasattr(token, "dtype"):
         return True
     return isinstance(token, list | tuple) and len(token) > 0 and not any(isinstance(v, str) for v in token)

@@ -46,7 +46,7 @@ class StructuredEstimator(CertifiedEstimator):
                     self._store([error.solution], error.solution.alpha)
                 raise
         self.coef_ = solution.weights
-        self._keep([solution], solution.alpha)
+        self._keep([solution], solution.alpha, stacklevel=4)
 
     def _problem(self, model: Model, X: Any, Y: Any, sample_weight: Any = None) -> Problem:
         oracle = oracle_for(model, X, Y)

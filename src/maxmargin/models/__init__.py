@@ -5,8 +5,10 @@
 
 from .binary import binary
 from .chain import Chain
+from .classes import Multiclass
 from .multiclass import multiclass
+from .pystruct import from_pystruct
 from .ranking import ranking
 from .regression import regression
 
-__all__ = ["Chain", "binary", "multiclass", "ranking", "regression"]
+__all__ = ["Chain", "Multiclass", "binary", "from_pystruct", "multiclass", "ranking", "regression"]

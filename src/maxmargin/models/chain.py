@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Chain:
     >>> chain = Chain(n_labels=2, n_features=1)
     >>> w = np.array([-1.0, 1.0, 0.0, 0.0, 0.0, -9.0])  # label 1 where x > 0, but never twice in a row
     >>> chain.predict(np.array([[1.0], [0.4], [2.0]]), w)
-    array([1, 0, 1])
+    array([1, 0, 1], dtype=int32)
     """
 
     exact = True
@@ -204,8 +205,8 @@ class ChainOracle:
             at = int(np.argmax(bad))
             i = int(np.searchsorted(self.X.offsets, at, side="right")) - 1
             raise ValueError(
-                f"Example {i} has labels {self._y[at]}, {self._y[at + 1]} at positions {at - self.X.offsets[i]} and the "
-                "next, a pair that is forbidden. Allow it, or mend the labels."
+                f"Example {i} has the labels {self._y[at]}, {self._y[at + 1]} at position {at - self.X.offsets[i]} and "
+                "the next, a pair that is forbidden. Allow it, or mend the labels."
             )
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
@@ -245,5 +246,4 @@ def _as_weights(w: np.ndarray) -> np.ndarray:
 
 
 def _split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
-    at = first.tolist()
-    return [flat[a:b] for a, b in zip(at[:-1], at[1:], strict=True)]
+    return [flat[a:b] for a, b in pairwise(first.tolist())]

@@ -27,10 +27,10 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     steps: passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and
     squared losses, which leave no variable at a bound, need three times as many.
     """
-    rows, d = problem.constraints.rows, problem.n_weights
+    rows, d = problem.closed.rows, problem.n_weights
     if d > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
-    constraints: Any = problem.constraints
+    constraints: Any = problem.closed
     n, squared, dense = constraints.n_examples, constraints.squared, rows.indices.size == 0
     stored = rows.n_stored / rows.n_rows
     matrix = d * d / 40e9 if dense else stored * stored / 2e9
@@ -46,7 +46,7 @@ def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, t
     if not solver.handles(problem):
         raise ValueError(
             "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {type(problem.constraints).__name__} "
+            f"weights with an l2 or Gaussian regularizer; this one has {type(problem.closed).__name__} "
             f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
             "Use solver='dual_coordinate' or 'auto'."
         )
@@ -94,8 +94,8 @@ def choose(
         name = "dual_coordinate"  # the interior point makes no use of dual variables to start from
     momentum = True
     if memory is not None:
-        duals = math.prod(problem.constraints.dual_shape)
-        least = _BYTES_PER_DUAL * duals + _BYTES_PER_ROW * len(problem.constraints.rows)
+        duals = math.prod(problem.closed.dual_shape)
+        least = _BYTES_PER_DUAL * duals + _BYTES_PER_ROW * len(problem.closed.rows)
         if memory < least:
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals

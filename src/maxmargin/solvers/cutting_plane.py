@@ -67,7 +67,7 @@ class CuttingPlane:
             cache=Cache(1, n_weights, np.ones(1)),
             map=shape.bind(np.zeros(n_weights)),
             shares=np.zeros(1),
-            budget=np.broadcast_to(problem.constraints.budget, problem.constraints.n_examples),  # type: ignore[attr-defined]
+            budget=np.broadcast_to(problem.open.budget, problem.open.n_examples),
             rng=np.random.default_rng(self.random_state),
             lower=-problem.regularizer.conjugate(np.zeros(n_weights)),
         )
@@ -75,7 +75,7 @@ class CuttingPlane:
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         """Search, add one plane, optimize over the planes at hand."""
         w = weights_of(state.map).copy()
-        n = problem.constraints.n_examples
+        n = problem.open.n_examples
         everybody = self.fraction == 1.0 or state.full_next or not state.answers
         ids = (
             np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
@@ -100,7 +100,7 @@ class CuttingPlane:
         self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray
     ) -> tuple[np.ndarray, float]:
         """New answers for some examples go into the plane that is under construction, old ones leave it."""
-        oracle: Any = problem.constraints.oracle  # type: ignore[attr-defined]
+        oracle = problem.open.oracle
         missing = np.empty(ids.size)
         excess = 0.0
         with searchers(oracle, self.n_jobs) as search:

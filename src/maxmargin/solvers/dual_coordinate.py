@@ -20,7 +20,7 @@ import numpy as np
 from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import Constraints
+from ..protocols import ClosedConstraints
 from ..regularizers.shape import Shape, refresh, weights_of
 from . import parallel
 
@@ -57,7 +57,7 @@ class DualCoordinate:
     momentum_after: int = 8
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> DualState:
-        constraints = problem.constraints
+        constraints = problem.closed
         shape = problem.regularizer.shape(problem.n_weights)
         if not constraints.supports(shape.kind):
             raise ValueError(
@@ -84,7 +84,7 @@ class DualCoordinate:
 
     def step(self, problem: Problem, state: DualState) -> DualState:
         """One pass, over everything or over the active set, and one extrapolation."""
-        constraints = problem.constraints
+        constraints = problem.closed
         full = (
             state.passes < 2
             or state.outer == np.inf
@@ -117,18 +117,18 @@ class DualCoordinate:
 
     def _sweep(self, problem: Problem, state: DualState) -> None:
         """Coordinate steps over the active examples, on as many threads as pay."""
-        block = self.block or (8 if problem.constraints.rows.indices.size else 1)
+        block = self.block or (8 if problem.closed.rows.indices.size else 1)
         n_rounds = parallel.rounds(problem, state, self.n_threads)
         if n_rounds:
             parallel.sweep(problem, state.shape, state, block, self.n_threads, n_rounds)
             return
         seed = int(state.rng.integers(1, 2**63))
-        state.active, state.seen, change = problem.constraints.sweep(
+        state.active, state.seen, change = problem.closed.sweep(
             state.alpha, state.map, state.norms, state.order, state.active, block, seed
         )
         state.linear += change
 
-    def _extrapolate(self, constraints: Constraints, state: DualState) -> None:
+    def _extrapolate(self, constraints: ClosedConstraints, state: DualState) -> None:
         """Move α and v on along their last change. v is linear in α, so it goes as a whole vector.
 
         That needs the last α to the bit: in float32 the two would drift apart by 1e-6 of the objective a pass.

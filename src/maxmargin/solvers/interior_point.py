@@ -46,7 +46,7 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the problem has one dual variable per example, a quadratic regularizer and not too many weights."""
-        if not hasattr(problem.constraints, "squared") or getattr(problem.regularizer, "pure", False):
+        if not hasattr(problem.closed, "squared") or getattr(problem.regularizer, "pure", False):
             return False
         if problem.n_weights > _MOST_WEIGHTS:
             return False
@@ -67,7 +67,7 @@ class InteriorPoint:
         )
         state = InteriorState(data, point, np.zeros(problem.n_weights))
         w = data.weights(state.omega)
-        if problem.constraints.total_loss(w) == 0.0:
+        if problem.closed.evaluate(w).total == 0.0:
             # Nothing is lost at α = 0, a corner of the box that no interior point reaches.
             state.solved, state.estimate, state.lower = True, 0.0, -problem.regularizer.conjugate(np.zeros(w.size))
             return state
@@ -249,7 +249,7 @@ class _Data:
 
     @staticmethod
     def of(problem: Problem) -> _Data:
-        c = problem.constraints
+        c = problem.closed
         rows: RowArrays = c._arrays  # type: ignore[attr-defined]
         target, side, budget, epsilon, squared = c._terms  # type: ignore[attr-defined]
         shape = problem.regularizer.shape(problem.n_weights)

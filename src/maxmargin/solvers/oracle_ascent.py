@@ -25,6 +25,7 @@ from ..constraints.searched import violations
 from ..problem import Loss, Planes, Problem, Rivals
 from ..protocols import OracleError
 from ..regularizers.shape import refresh, weights_of
+from ..regularizers.vectors import dot
 from .dual_coordinate import DualCoordinate, DualState
 from .searchers import searchers
 
@@ -63,25 +64,25 @@ class OracleAscent:
     n_jobs: int = 1
 
     def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
-        constraints: Any = problem.constraints
+        constraints = problem.open
         if getattr(problem.regularizer, "pure", False):
             raise ValueError(
                 f"{problem.regularizer!r} is not strongly convex, which searching for constraints relies on. "
                 "Give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
             )
         cache = Cache(constraints.n_examples, constraints.n_weights, constraints.budget)
-        closed = Problem(cache, problem.regularizer)
+        cached = Problem(cache, problem.regularizer)
         coordinate = DualCoordinate(random_state=self.random_state, block=8)
         map_ = problem.regularizer.shape(problem.n_weights).bind(np.zeros(problem.n_weights))
         alpha = cache.fill(constraints.feasible(warm), map_) if warm is not None else None
-        inner = coordinate.start(closed, alpha)
-        return AscentState(cache, closed, coordinate, inner, lower=inner.lower)
+        inner = coordinate.start(cached, alpha)
+        return AscentState(cache, cached, coordinate, inner, lower=inner.lower)
 
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
         self._tidy(state)
         chunks = self._chunks(problem, state)
-        with searchers(problem.constraints.oracle, self.n_jobs) as search:  # type: ignore[attr-defined]
+        with searchers(problem.open.oracle, self.n_jobs) as search:
             if state.estimate <= max(self.together, 3.0 * state.goal):
                 gap = self._explore_together(problem, state, search, chunks)
             else:
@@ -117,7 +118,7 @@ class OracleAscent:
 
     def _explore_together(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
         """All chunks at the same weights, which are thereby evaluated. Returns their gap."""
-        constraints: Any = problem.constraints
+        constraints = problem.open
         w = weights_of(state.inner.map).copy()
         total = excess = 0.0
         for ids in _larger(chunks):
@@ -138,7 +139,7 @@ class OracleAscent:
             _check_search(ids, rivals, found, known, w)
         self._make_room(state, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
-        return np.maximum(found, known)
+        return found if rivals.excess is None else np.maximum(found, known)
 
     def _tidy(self, state: AscentState) -> None:
         """Drop planes that have long been idle, and give every example a spare slot."""
@@ -168,7 +169,7 @@ class OracleAscent:
         wanted = self.inner_fraction * gap
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
         for _ in range(self.max_inner):
-            inner = state.coordinate.step(state.closed, inner)
+            inner = state.coordinate.step(state.cached, inner)
             state.passes += 1
             if inner.inner == 0 and inner.seen <= wanted:
                 break
@@ -186,13 +187,13 @@ def _check_search(ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.
     squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
     ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr
     # Cached rows are float32: what they make of a score may be off by that much.
-    scale = np.sqrt((squares[ends[1:]] - squares[ends[:-1]]) * float(w @ w))
+    scale = np.sqrt((squares[ends[1:]] - squares[ends[:-1]]) * dot(w, w))
     wrong = np.flatnonzero(np.maximum(found, 0.0) < known - 1e-5 * (1.0 + np.abs(known) + scale))
     if wrong.size:
         p = int(wrong[0])
         raise OracleError(
-            f"The search contradicts itself on example {ids[p]}: its answer misses the margin by {found[p]:.6g}, but an "
-            f"answer found earlier misses it by {known[p]:.6g} at the same weights. Either features, loss and "
+            f"The search contradicts itself on example {ids[p]}: its answer misses the margin by {found[p]:.6g}, an "
+            f"answer found earlier by {known[p]:.6g} at the same weights. Either features, loss and "
             "most_violated do not belong together (maxmargin.checks.check_model says where), or the search is "
             "approximate (then the model must say exact = False).",
             int(ids[p]),
@@ -204,7 +205,7 @@ class AscentState:
     """The cache, and where the ascent over it stands."""
 
     cache: Cache
-    closed: Problem
+    cached: Problem
     coordinate: DualCoordinate
     inner: DualState
     lower: float

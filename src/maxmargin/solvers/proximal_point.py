@@ -62,7 +62,7 @@ class ProximalPoint:
     def _lower(self, problem: Problem, inner: DualState) -> float:
         v = inner.map.v
         scale = problem.regularizer.dual_scale(v)
-        return problem.constraints.linear(scale * inner.alpha) - problem.regularizer.conjugate(scale * v)
+        return problem.closed.linear(scale * inner.alpha) - problem.regularizer.conjugate(scale * v)
 
     def _recentre(self, problem: Problem, state: ProximalState, w: np.ndarray) -> None:
         if state.since <= 10:

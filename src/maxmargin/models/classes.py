@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.arrays import as_rows
+from ..problem import Rivals
+from . import labelling
+
+
+class Multiclass:
+    """One of several classes, with a cost for every confusion: the smallest structured model.
+
+        w·φ(x, y) = w_y·x
+
+    x is a vector (X a matrix, dense or sparse), y a class 0 … n_classes−1. ``LinearSVC`` solves the same problem with
+    all constraints at hand and is faster; this model is for classes among other structure, and for slack rescaling.
+
+    Parameters
+    ----------
+    n_classes, n_features : int or None
+        Taken from the data by default.
+    cost : array (n_classes, n_classes) or None
+        Loss of answering the column where the row is true; 1 for every confusion by default.
+    rescaling : {"margin", "slack"}
+        Whether a cost asks for a margin of its size, or multiplies what is missing of a margin of one.
+
+    Examples
+    --------
+    >>> Multiclass(n_classes=3, n_features=1).predict(np.array([2.0]), np.array([0.0, 1.0, -1.0]))
+    1
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        n_features: int | None = None,
+        *,
+        cost: Any = None,
+        rescaling: str = "margin",
+    ) -> None:
+        if rescaling not in ("margin", "slack"):
+            raise ValueError(f"rescaling must be 'margin' or 'slack', got {rescaling!r}.")
+        self.n_classes = n_classes
+        self.n_features = n_features
+        self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
+        self.rescaling = rescaling
+        if self.cost is not None:
+            labelling.check_loss(self.cost, n_classes)
+
+    def sized(self, X: Any, Y: Any) -> Multiclass:
+        """A copy that knows its sizes: from the data, where they were not given."""
+        sized = copy.copy(self)
+        if self.n_features is None:
+            sized.n_features = _matrix(X).shape[1]
+        if self.n_classes is None:
+            sized.n_classes = 1 + int(np.max(Y)) if self.cost is None else len(self.cost)
+        return sized
+
+    @property
+    def n_weights(self) -> int:
+        K, d = self._sizes()
+        return K * d
+
+    def _sizes(self) -> tuple[int, int]:
+        if self.n_classes is None or self.n_features is None:
+            raise ValueError("This model does not know its sizes: give n_classes and n_features, or use sized(X, Y).")
+        return self.n_classes, self.n_features
+
+    def _costs(self) -> np.ndarray:
+        return 1.0 - np.eye(self._sizes()[0]) if self.cost is None else self.cost
+
+    def features(self, x: Any, y: int) -> sp.csr_matrix:
+        K, d = self._sizes()
+        x = sp.csr_matrix(_matrix(x, d))
+        return sp.csr_matrix((x.data, x.indices + int(y) * d, x.indptr), shape=(1, K * d))
+
+    def loss(self, y: int, y_hat: int) -> float:
+        return float(self._costs()[int(y), int(y_hat)])
+
+    def predict(self, x: Any, w: np.ndarray) -> int:
+        return self.predict_all(_matrix(x), w)[0]
+
+    def predict_all(self, X: Any, w: np.ndarray) -> list[int]:
+        """The best class of every row."""
+        return np.argmax(self._scores(X, w), axis=1).tolist()
+
+    def _scores(self, X: Any, w: np.ndarray) -> np.ndarray:
+        K, d = self._sizes()
+        return np.asarray(_matrix(X, d) @ np.reshape(w, (K, d)).T)
+
+    def most_violated(self, x: Any, y: int, w: np.ndarray) -> int:
+        return int(self.oracle(_matrix(x), [y]).rivals(np.zeros(1, np.int64), w).labels[0])
+
+    def oracle(self, X: Any, Y: Any) -> MulticlassOracle:
+        return MulticlassOracle(self, X, Y)
+
+
+class MulticlassOracle:
+    """The model bound to data: scores of whole batches are one matrix product."""
+
+    releases_gil = True
+
+    def __init__(self, model: Multiclass, X: Any, Y: Any) -> None:
+        self.model = model
+        K, d = model._sizes()
+        self.X = _matrix(X, d)
+        self.y = labelling.check_labels(Y, K, "Y")
+        if self.y.size != self.X.shape[0]:
+            raise ValueError(f"X has {self.X.shape[0]} examples, Y has {self.y.size}.")
+        self.n_examples = self.X.shape[0]
+        self.n_weights = model.n_weights
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        scores, cost = self.model._scores(self.X[ids], w), self.model._costs()[self.y[ids]]
+        if self.model.rescaling == "slack":
+            behind = scores - scores[np.arange(ids.size), self.y[ids]][:, None]
+            return self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))
+        return self.planes(ids, np.argmax(scores + cost, axis=1))
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        K, d = self.model._sizes()
+        y, z = self.y[ids], np.asarray(labels, dtype=np.int64)
+        losses = self.model._costs()[y, z]
+        x = sp.csr_matrix(self.X[ids], dtype=np.float64)
+        size = np.diff(x.indptr)
+        row = np.repeat(np.arange(ids.size), size)
+        factor = losses if self.model.rescaling == "slack" else np.where(y == z, 0.0, 1.0)
+        data = x.data * factor[row]
+        table = sp.csr_matrix((data, (row, x.indices + y[row] * d)), shape=(ids.size, K * d)) - sp.csr_matrix(
+            (data, (row, x.indices + z[row] * d)), shape=(ids.size, K * d)
+        )
+        table.eliminate_zeros()
+        return Rivals(z.tolist(), as_rows(table), losses)
+
+
+def _matrix(X: Any, width: int | None = None) -> Any:
+    """Rows of numbers, dense or sparse; a single vector is one row."""
+    table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
+        raise ValueError(
+            f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
+        )
+    if width is not None and table.shape[1] != width:
+        raise ValueError(f"X has {table.shape[1]} features, the model {width}.")
+    if not np.isfinite(table.data if sp.issparse(table) else table).all():
+        raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")
+    return table
