@@ -135,6 +135,11 @@ class OpenConstraints(Constraints, Protocol):
     oracle: Oracle
     budget: np.ndarray
 
+    @property
+    def live(self) -> np.ndarray:
+        """The examples that can be searched: all, unless this is a window on a stream."""
+        ...
+
     def weighted(self, ids: np.ndarray, missing: np.ndarray, excess: np.ndarray | None) -> Loss:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         ...

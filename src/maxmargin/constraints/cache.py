@@ -250,6 +250,34 @@ class Cache:
         source = self.tidy(self.used())
         return np.where(source >= 0, merged[source], 0.0)
 
+    def grow(self, n_examples: int, budget: np.ndarray) -> np.ndarray:
+        """There are more examples now, without planes so far; returns for each new slot the old one (−1: spare)."""
+        added = n_examples - self.n_examples
+        old = self.slots
+        shift = np.concatenate([old.shift, np.full(added, -1)])
+        sizes = np.concatenate([np.diff(old.first), np.ones(added, np.int64)])
+        new = Slots.of_sizes(sizes, shift)
+        for name in ("row", "loss", "count", "gram"):
+            source = getattr(old, name)
+            getattr(new, name)[: source.size] = source
+        self.slots, self.n_examples, self.budget = new, n_examples, budget
+        self.labels.extend([None] * added)
+        self.idle = np.concatenate([self.idle, np.zeros(added, np.int32)])
+        return np.concatenate([np.arange(old.row.size), np.full(added, -1)])
+
+    def rename(self, place: np.ndarray, n_weights: int) -> None:
+        """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
+        if self._dense:
+            old = self._stored.data[: self.n_rows * self.n_weights].reshape(self.n_rows, -1)
+            data = np.zeros((self.n_rows, n_weights), np.float32)
+            data[:, place] = old
+            self._stored = self._stored._replace(data=data.ravel(), width=n_weights)
+        else:
+            end = self._end()
+            self._stored.indices[:end] = place[self._stored.indices[:end]]
+            self._stored = self._stored._replace(width=n_weights)
+        self.n_weights = n_weights
+
     def relabel(self, ids: np.ndarray, rows: Rows, weights: WeightMap) -> None:
         """The truth of some examples is another one now: ``rows`` are (truth when the planes were found − new truth).
 

@@ -71,6 +71,31 @@ class PlainOracle:
         return None if self.exact else np.full(n, np.inf)
 
 
+class Window:
+    """The latest examples of a stream: example ``first + i`` of the stream is example i of the oracle at hand.
+
+    Those before are gone. What was found of them stays in the cache of whoever searched.
+    """
+
+    def __init__(self, oracle: Oracle, first: int) -> None:
+        self.oracle = oracle
+        self.first = first
+        self.n_examples = first + oracle.n_examples
+        self.n_weights = oracle.n_weights
+        self.releases_gil = oracle.releases_gil
+
+    @property
+    def live(self) -> np.ndarray:
+        """The examples that can be searched."""
+        return np.arange(self.first, self.n_examples)
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        return self.oracle.rivals(ids - self.first, w)
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        return self.oracle.planes(ids - self.first, labels)
+
+
 def stack(vectors: list[Any], width: int) -> Rows:
     """Rows from vectors of which some may be sparse: stored sparse unless most entries count."""
     if not vectors:

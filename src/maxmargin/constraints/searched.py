@@ -36,6 +36,11 @@ class Searched:
         if not (np.isfinite(self.budget).all() and (self.budget >= 0).all()):
             raise ValueError("Searched: budgets must be finite and not negative.")
 
+    @property
+    def live(self) -> np.ndarray:
+        """The examples that can be searched: all, unless this is a window on a stream."""
+        return getattr(self.oracle, "live", np.arange(self.n_examples))
+
     def no_shares(self) -> Planes:
         return Planes(np.empty(0, np.int64), [], np.empty(0))
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -123,9 +123,44 @@ class SequenceSVM(StructuredEstimator):
         labels = self._encode(Y)
         self._names = None if attributes is None else list(attributes.names)
         self._attributes = attributes  # kept beside the names because a dict of them takes time to build
-        model = Chain(
+        self._fit(self._model(encoded, labels), encoded, labels, sample_weight)
+        return self
+
+    def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
+        """Learn from one more chunk of a stream, of which nothing but constraints is kept.
+
+        Parameters
+        ----------
+        X, Y : as for ``fit``
+            New named features are learned as they come; matrices must keep their width.
+        classes : iterable of labels or None
+            All labels that may ever come. Needed with the first chunk unless it shows all of them.
+        """
+        self._check_stream()
+        X, Y = check_pairs(X, Y)
+        begun = hasattr(self, "model_")
+        attributes = self._attributes if begun else None if _is_numeric(X) else Attributes()
+        if (attributes is None) != _is_numeric(X):
+            raise ValueError("The stream began with the other kind of features: named ones, or matrices.")
+        if attributes is not None:
+            encoded = attributes.learn(X)
+        else:
+            encoded = Sequences.of(X, self.model_.n_features if begun else None)
+        _check_lengths(encoded, Y)
+        if not begun:
+            self.classes_ = _classes([*Y, list(classes)] if classes is not None else Y)
+        self._attributes = attributes
+        self._names = None if attributes is None else list(attributes.names)
+        labels = self._encode(Y)
+        model = self._model(encoded, labels)
+        place = self.model_.places_in(model) if begun else None
+        self._absorb(model, encoded, labels, place)
+        return self
+
+    def _model(self, X: Sequences, labels: list[np.ndarray]) -> Chain:
+        return Chain(
             len(self.classes_),
-            encoded.n_features,
+            X.n_features,
             loss=self.loss,
             bias=self.bias,
             start=self.start,
@@ -133,8 +168,6 @@ class SequenceSVM(StructuredEstimator):
             forbidden=self._forbidden(labels),
             rescaling=self.rescaling,
         )
-        self._fit(model, encoded, labels, sample_weight)
-        return self
 
     def _forbidden(self, labels: list[np.ndarray]) -> np.ndarray | None:
         """The pairs of labels that ``allowed_transitions`` rules out."""
@@ -189,9 +222,9 @@ class SequenceSVM(StructuredEstimator):
             return Sequences.of(X, self.model_.n_features)
         if _is_numeric(X):
             raise ValueError("The model was trained on named features (dicts or lists), X holds matrices.")
-        attributes = getattr(self, "_attributes", None) or Attributes(self._names)
-        self._attributes = attributes
-        return attributes.encode(X)
+        if getattr(self, "_attributes", None) is None:
+            self._attributes = Attributes(self._names)
+        return cast(Attributes, self._attributes).encode(X)
 
     def predict(self, X: Sequence[Any] | Sequences) -> list[list[Any]]:
         """The best labels of every sequence."""

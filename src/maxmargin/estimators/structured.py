@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
-from ..constraints.oracle import oracle_for
+from ..constraints.oracle import Window, oracle_for
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError
-from ..solvers import best_start, certify, choose_open, solve
+from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from . import inputs
 from .certified import CertifiedEstimator
 
@@ -34,6 +34,7 @@ class StructuredEstimator(CertifiedEstimator):
         )
         warm = self._warm(problem)
         self.model_ = model
+        self.__dict__.pop("_stream", None)
         with self._progress() as callbacks:
             try:
                 solution = solve(
@@ -47,6 +48,42 @@ class StructuredEstimator(CertifiedEstimator):
                 raise
         self.coef_ = solution.weights
         self._keep([solution], solution.alpha, stacklevel=4)
+
+    def _absorb(self, model: Model, X: Any, Y: Any, place: np.ndarray | None = None) -> None:
+        """One more chunk of a stream. ``place`` tells where old weights have moved if the model has grown."""
+        oracle = oracle_for(model, X, Y)
+        budget = np.array([inputs.check_positive("C", self.C)])
+        regularizer = self._own_regularizer()
+        state = getattr(self, "_stream", None)
+        window = Window(oracle, 0 if state is None else state.cache.n_examples)
+        problem = Problem(Searched(window, budget), regularizer)
+        solver = choose_stream(
+            self.solver,
+            seed=self.random_state,
+            n_jobs=inputs.check_threads(self.n_jobs),
+            memory=inputs.check_memory(self.memory),
+        )
+        if state is None:
+            state = solver.start(problem)
+        else:
+            if place is not None:
+                state.rename(place, regularizer, model.n_weights)
+            state.grow(window.n_examples, budget)
+        self.model_ = model
+        self._stream = solver.absorb(problem, state, self.tol)
+        self.coef_ = state.weights().copy()
+        self._alpha, self._fitted_C = state.alpha, float(self.C)
+        self.certificate_ = Certificate(state.lower, np.inf)
+        self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
+
+    def _check_stream(self) -> None:
+        """A stream goes on only where its constraints are still at hand."""
+        self._check_settings()
+        if hasattr(self, "coef_") and not hasattr(self, "_stream"):
+            raise ValueError(
+                f"This {type(self).__name__} was trained by fit, or loaded from a file: the constraints that "
+                "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
+            )
 
     def _problem(self, model: Model, X: Any, Y: Any, sample_weight: Any = None) -> Problem:
         oracle = oracle_for(model, X, Y)
@@ -175,6 +212,17 @@ class StructuralSVM(StructuredEstimator):
         self._check_settings()
         X, Y = check_pairs(X, Y)
         self._fit(self._sized(X, Y), X, Y, sample_weight)
+        return self
+
+    def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
+        """Learn from one more chunk of a stream, of which nothing but constraints is kept.
+
+        Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
+        ``certificate_`` has a lower bound for all examples so far; ``certify`` on all of them adds the upper one.
+        """
+        self._check_stream()
+        X, Y = check_pairs(X, Y)
+        self._absorb(self.model_ if hasattr(self, "model_") else self._sized(X, Y), X, Y)
         return self
 
     def _sized(self, X: Any, Y: Any) -> Model:

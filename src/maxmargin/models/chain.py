@@ -112,6 +112,13 @@ class Chain:
             raise ValueError("This chain does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
         return self.n_labels, self.n_features
 
+    def places_in(self, wider: Chain) -> np.ndarray | None:
+        """Where the weights of this chain stand in one with more features (``None``: where they are)."""
+        (K, d), (_, more) = self._sizes(), wider._sizes()
+        place = np.arange(self.n_weights)
+        place[K * d :] += K * (more - d)
+        return place if more != d else None
+
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         K, d = self._sizes()
         y = labelling.check_labels(y, K)

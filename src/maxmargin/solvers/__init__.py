@@ -1,7 +1,7 @@
 """Solvers, and ``solve``: the one loop that runs them until the duality gap is small enough."""
 
 from .certificate import best_start, certify
-from .choose import choose, choose_open
+from .choose import choose, choose_open, choose_stream
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
@@ -19,5 +19,6 @@ __all__ = [
     "certify",
     "choose",
     "choose_open",
+    "choose_stream",
     "solve",
 ]

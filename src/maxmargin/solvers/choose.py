@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ..problem import Problem
 from ..protocols import Solver
@@ -100,6 +100,14 @@ def choose(
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals
     return SOLVERS[name](problem, seed, threads, momentum, tol)
+
+
+def choose_stream(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> OracleAscent:
+    """The solver of that name, if it can learn from a stream."""
+    solver = choose_open(name, seed=seed, n_jobs=n_jobs, memory=memory)
+    if not hasattr(solver, "absorb"):
+        raise ValueError(f"partial_fit needs solver='auto' or 'oracle_ascent', got {name!r}.")
+    return cast(OracleAscent, solver)
 
 
 def choose_open(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> Solver:

@@ -23,7 +23,7 @@ import numpy as np
 from ..constraints.cache import Cache
 from ..constraints.searched import violations
 from ..problem import Loss, Planes, Problem, Rivals
-from ..protocols import OracleError
+from ..protocols import OracleError, Regularizer
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.vectors import dot
 from .dual_coordinate import DualCoordinate, DualState
@@ -78,26 +78,38 @@ class OracleAscent:
         inner = coordinate.start(cached, alpha)
         return AscentState(cache, cached, coordinate, inner, lower=inner.lower)
 
+    def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
+        """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
+
+        Examples that are gone keep their planes and take part in the optimization. The lower bound is one for all
+        examples seen so far; an upper bound would have to see them again.
+        """
+        for _ in range(max_epochs):
+            state = self.step(problem, state)
+            if state.estimate <= tol:
+                break
+        return state
+
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
         self._tidy(state)
         chunks = self._chunks(problem, state)
         with searchers(problem.open.oracle, self.n_jobs) as search:
-            if state.estimate <= max(self.together, 3.0 * state.goal):
+            everybody = problem.open.live.size == problem.open.n_examples
+            if everybody and state.estimate <= max(self.together, 3.0 * state.goal):
                 gap = self._explore_together(problem, state, search, chunks)
             else:
                 gap = self._explore_in_turn(problem, state, search, chunks)
-        state.visited = problem.constraints.n_examples
+        state.visited = problem.open.live.size
         self._optimize(problem, state, gap)
         state.lower = state.inner.lower
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
     def _chunks(self, problem: Problem, state: AscentState) -> list[np.ndarray]:
-        n = problem.constraints.n_examples
-        size = self.chunk or min(max(n // 400, 8), 64)
-        order = state.inner.rng.permutation(n)
-        return [order[start : start + size] for start in range(0, n, size)]
+        order = state.inner.rng.permutation(problem.open.live)
+        size = self.chunk or min(max(order.size // 400, 8), 64)
+        return [order[start : start + size] for start in range(0, order.size, size)]
 
     def _explore_in_turn(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
         """Each chunk at the weights that the chunks before it left behind. Returns the gap as seen on the way."""
@@ -235,6 +247,21 @@ class AscentState:
 
     def weights(self) -> np.ndarray:
         return weights_of(self.inner.map)
+
+    def grow(self, n_examples: int, budget: np.ndarray) -> None:
+        """Room for more examples."""
+        self.rearrange(self.cache.grow(n_examples, budget))
+        self.inner.order = np.arange(n_examples, dtype=np.int32)
+        self.inner.wake()
+
+    def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
+        """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
+        v = np.zeros(n_weights)
+        v[place] = self.inner.map.v
+        self.cache.rename(place, n_weights)
+        self.inner.shape = regularizer.shape(n_weights)
+        self.inner.map = self.inner.shape.bind(v)
+        self.inner.wake()
 
     def rearrange(self, source: np.ndarray) -> None:
         """Shares follow their planes to new slots."""
