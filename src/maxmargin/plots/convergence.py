@@ -11,11 +11,11 @@ from ..problem import Record
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"
 
 
-def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
+def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "seconds") -> Any:
     """Draw how the two bounds closed in on the optimum, and the relative gap between them.
 
-    Seconds run along the bottom of both panels, passes along the top. One-vs-rest problems are drawn as the one
-    problem they add up to.
+    Seconds (or oracle calls) run along the bottom of both panels, passes along the top. One-vs-rest problems are
+    drawn as the one problem they add up to.
 
     Parameters
     ----------
@@ -23,6 +23,9 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
         Something with ``history_``, or such a history itself.
     ax : pair of matplotlib Axes or None
         Where to draw the bounds and the gap; a new figure by default.
+    against : {"seconds", "oracle_calls"}
+        What runs along the bottom. Oracle calls count how often an example was searched or visited: they are the
+        same on every machine.
 
     Returns
     -------
@@ -39,33 +42,35 @@ def convergence(estimator_or_history: Any, ax: Any = None) -> Any:
     >>> gap.get_yscale()
     'log'
     """
+    if against not in ("seconds", "oracle_calls"):
+        raise ValueError(f"against must be 'seconds' or 'oracle_calls', got {against!r}.")
     runs = _runs(getattr(estimator_or_history, "history_", estimator_or_history))
-    seconds, lower, upper = (_total(runs, name) for name in ("seconds", "lower", "upper"))
+    place, lower, upper = (_total(runs, name) for name in (against, "lower", "upper"))
     # A lower bound stays true for ever: the best so far is what is known.
     lower = np.maximum.accumulate(lower)
     known = np.isfinite(upper)
     bounds, gap = _panels(ax)
 
-    bounds.step(seconds[known], upper[known], where="post", color=_UPPER, label="upper bound (these weights reach it)")
-    bounds.step(seconds, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
-    bounds.plot(seconds[-1:], upper[-1:], "o", color=_UPPER, markersize=4)
-    bounds.fill_between(seconds[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
+    bounds.step(place[known], upper[known], where="post", color=_UPPER, label="upper bound (these weights reach it)")
+    bounds.step(place, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
+    bounds.plot(place[-1:], upper[-1:], "o", color=_UPPER, markersize=4)
+    bounds.fill_between(place[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
     bounds.set_ylabel("objective")
     bounds.legend(frameon=False, loc="best")
 
     relative = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
     drawn = relative > 0.0
-    gap.step(seconds[known][drawn], relative[drawn], where="post", color="0.2")
-    gap.plot(seconds[known][drawn][-1:], relative[drawn][-1:], "o", color="0.2", markersize=4)
+    gap.step(place[known][drawn], relative[drawn], where="post", color="0.2")
+    gap.plot(place[known][drawn][-1:], relative[drawn][-1:], "o", color="0.2", markersize=4)
     gap.set_yscale("log")
     gap.set_ylabel("relative gap")
     gap.grid(axis="y", color="0.92")
     for panel in (bounds, gap):
-        panel.set_xlim(0.0, 1.03 * seconds[-1])
+        panel.set_xlim(0.0, 1.03 * place[-1])
         panel.locator_params(axis="x", nbins=5)
-        panel.set_xlabel("seconds")
+        panel.set_xlabel(against.replace("_", " "))
         panel.spines["right"].set_visible(False)
-        _passes_on_top(panel, seconds)
+        _passes_on_top(panel, place)
     return bounds, gap
 
 
@@ -95,15 +100,15 @@ def _panels(ax: Any) -> tuple[Any, Any]:
     return panels
 
 
-def _passes_on_top(panel: Any, seconds: np.ndarray) -> None:
+def _passes_on_top(panel: Any, place: np.ndarray) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    passes = np.arange(1, seconds.size + 1)
-    ticks = np.maximum(MaxNLocator(5, integer=True).tick_values(0, seconds.size), 1).astype(int)
-    ticks = ticks[ticks <= seconds.size]
-    places = np.interp(ticks, passes, seconds)
+    passes = np.arange(1, place.size + 1)
+    ticks = np.maximum(MaxNLocator(5, integer=True).tick_values(0, place.size), 1).astype(int)
+    ticks = ticks[ticks <= place.size]
+    places = np.interp(ticks, passes, place)
     # Passes are not evenly long: where they crowd, one label stands for several.
-    cells = np.floor(places / (0.08 * seconds[-1]))
+    cells = np.floor(places / (0.08 * place[-1]))
     apart = np.append(True, np.diff(cells) > 0)
     top = panel.twiny()
     top.set_xlim(panel.get_xlim())
