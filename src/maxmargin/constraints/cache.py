@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..kernels import planes as kernels
-from ..kernels.maps import WeightMap
+from ..kernels.maps import Dense, WeightMap
 from ..problem import Loss, Planes, Rivals, Rows
 
 
@@ -31,6 +31,7 @@ class Slots(NamedTuple):
     count: np.ndarray  # type: ignore[assignment]
     gram_first: np.ndarray
     gram: np.ndarray
+    hot: np.ndarray
 
     @classmethod
     def of_sizes(cls, size: np.ndarray, shift: np.ndarray) -> Slots:
@@ -45,6 +46,7 @@ class Slots(NamedTuple):
             count=np.zeros(size.size, np.int32),
             gram_first=gram_first,
             gram=np.empty(gram_first[-1]),
+            hot=np.zeros(first[-1], bool),
         )
 
 
@@ -92,6 +94,7 @@ class Cache:
         self.n_weights = n_weights
         self.budget = budget
         self.n_rows = 0
+        self._zeros = np.empty(0)
         self._dense = False
         self._stored = self._room(0, 0)
         self.slots = Slots.of_sizes(np.ones(n_examples, np.int64), np.full(n_examples, -1, np.int64))
@@ -126,7 +129,8 @@ class Cache:
         block: int,
         seed: int,
     ) -> tuple[int, float, float]:
-        return kernels.sweep(self._stored, self.slots, self.budget, alpha, weights, order, active, block, seed)
+        full = active == self.n_examples
+        return kernels.sweep(self._stored, self.slots, self.budget, alpha, weights, order, active, block, seed, full)
 
     def extrapolate(
         self,
@@ -181,7 +185,7 @@ class Cache:
         self.idle[taken] = 0
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
             self.labels[slot] = rivals.labels[p]
-        kernels.fill_gram(self._stored, slots, ids[chosen], weights)
+        kernels.fill_gram(self._stored, slots, ids[chosen], weights, *self._scratch(weights))
 
     def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
         """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
@@ -257,7 +261,7 @@ class Cache:
         shift = np.concatenate([old.shift, np.full(added, -1)])
         sizes = np.concatenate([np.diff(old.first), np.ones(added, np.int64)])
         new = Slots.of_sizes(sizes, shift)
-        for name in ("row", "loss", "count", "gram"):
+        for name in ("row", "loss", "count", "gram", "hot"):
             source = getattr(old, name)
             getattr(new, name)[: source.size] = source
         self.slots, self.n_examples, self.budget = new, n_examples, budget
@@ -285,7 +289,7 @@ class Cache:
         """
         at = self._store(rows, np.arange(ids.size))
         self.slots.shift[ids] = np.arange(at, at + ids.size)
-        kernels.refill_gram(self._stored, self.slots, ids, weights)
+        kernels.refill_gram(self._stored, self.slots, ids, weights, *self._scratch(weights))
 
     def used(self) -> np.ndarray:
         """Which slots hold a plane."""
@@ -321,6 +325,12 @@ class Cache:
         return others + growth + 12 * self.n_rows <= memory
 
     # Storage.
+
+    def _scratch(self, weights: WeightMap) -> tuple[bool, np.ndarray]:
+        """Zeros to write one plane into, and whether the regularizer spreads a plane over all of them."""
+        if self._zeros.size != self.n_weights:
+            self._zeros = np.zeros(self.n_weights)
+        return isinstance(weights, Dense), self._zeros
 
     def _spare(self, ids: np.ndarray) -> np.ndarray:
         return self.slots.first[ids] + self.slots.count[ids]

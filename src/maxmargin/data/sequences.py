@@ -34,6 +34,18 @@ class Sequences:
         shape = (b - a, self.n_features)
         return sp.csr_matrix((self.values[p:q], self.indices[p:q], self.indptr[a : b + 1] - p), shape=shape)
 
+    def sorted(self) -> Sequences:
+        """The same with the features of every token in ascending order, each at most once."""
+        shape = (self.n_tokens, self.n_features)
+        table = sp.csr_matrix((self.values, self.indices, self.indptr), shape=shape)
+        if table.has_canonical_format:
+            return self
+        table = table.copy()
+        table.sum_duplicates()
+        return Sequences(
+            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, self.offsets, self.n_features
+        )
+
     @property
     def n_tokens(self) -> int:
         return int(self.offsets[-1])

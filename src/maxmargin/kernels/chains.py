@@ -41,8 +41,56 @@ def _count(indptr, t0, t1, y, z, z0, bias):
 
 
 @compiled
+def _merge(keys, values, a, b, c, to_keys, to_values, at):
+    """Merge two runs of ascending keys, a … b−1 and b … c−1; equal keys are added up. Returns where the result ends."""
+    i = a
+    j = b
+    while i < b and j < c:
+        p = keys[i]
+        q = keys[j]
+        if p == q:
+            to_keys[at] = p
+            to_values[at] = values[i] + values[j]
+            i += 1
+            j += 1
+        elif p < q:
+            to_keys[at] = p
+            to_values[at] = values[i]
+            i += 1
+        else:
+            to_keys[at] = q
+            to_values[at] = values[j]
+            j += 1
+        at += 1
+    while i < b:
+        to_keys[at] = keys[i]
+        to_values[at] = values[i]
+        i += 1
+        at += 1
+    while j < c:
+        to_keys[at] = keys[j]
+        to_values[at] = values[j]
+        j += 1
+        at += 1
+    return at
+
+
+@inlined
+def _pair(keys, values, n, at, a, b, value):
+    """Two entries, +value for label a and −value for label b, in ascending order."""
+    keys[n] = at + min(a, b)
+    values[n] = value if a < b else -value
+    keys[n + 1] = at + max(a, b)
+    values[n + 1] = -value if a < b else value
+
+
+@compiled
 def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z_first, out_indptr):
-    """Rows φ(x, y) − φ(x, z) for some examples, as (indices, data); ``z[z_first[p]:]`` labels example ids[p]."""
+    """Rows φ(x, y) − φ(x, z) for some examples, as (indices, data); ``z[z_first[p]:]`` labels example ids[p].
+
+    The features of a token ascend, so every token that differs gives a run of ascending entries, and so does every
+    other difference. Runs are merged in pairs until one is left.
+    """
     bias, transition, start, end = layout
     room = 0
     longest = 0
@@ -51,14 +99,12 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
         room += n
         longest = max(longest, n)
     keys = np.empty(longest, np.int64)
-    vals = np.empty(longest, np.float64)
-    # Sorted together: where a weight stands, and behind it which entry it came from.
-    packed = np.empty(longest, np.int64)
+    vals = np.empty(longest)
+    spare_keys = np.empty(longest, np.int64)
+    spare_vals = np.empty(longest)
+    run = np.empty(longest + 1, np.int64)
     out_indices = np.empty(room + 1, np.int32)
     out_data = np.empty(room + 1, np.float32)
-    shift = np.int64(1)
-    while shift < longest:
-        shift *= 2
     filled = 0
     out_indptr[0] = 0
     for p in range(ids.size):
@@ -66,56 +112,56 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
         t1 = offsets[ids[p] + 1]
         zp = z_first[p] - t0
         n = 0
+        runs = 0
         for t in range(t0, t1):
             a = np.int64(y[t])
             b = np.int64(z[zp + t])
             if a != b:
+                run[runs] = n
+                runs += 1
                 for q in range(indptr[t], indptr[t + 1]):
-                    keys[n] = np.int64(indices[q]) * n_labels + a
-                    vals[n] = values[q]
-                    keys[n + 1] = np.int64(indices[q]) * n_labels + b
-                    vals[n + 1] = -values[q]
+                    _pair(keys, vals, n, np.int64(indices[q]) * n_labels, a, b, np.float64(values[q]))
                     n += 2
                 if bias >= 0:
-                    keys[n] = bias + a
-                    vals[n] = 1.0
-                    keys[n + 1] = bias + b
-                    vals[n + 1] = -1.0
+                    _pair(keys, vals, n, bias, a, b, 1.0)
                     n += 2
             if transition >= 0 and t > t0:
                 before_a = np.int64(y[t - 1])
                 before_b = np.int64(z[zp + t - 1])
                 if a != b or before_a != before_b:
-                    keys[n] = transition + before_a * n_labels + a
-                    vals[n] = 1.0
-                    keys[n + 1] = transition + before_b * n_labels + b
-                    vals[n + 1] = -1.0
+                    run[runs] = n
+                    runs += 1
+                    _pair(keys, vals, n, transition, before_a * n_labels + a, before_b * n_labels + b, 1.0)
                     n += 2
         if start >= 0 and y[t0] != z[zp + t0]:
-            keys[n] = start + y[t0]
-            vals[n] = 1.0
-            keys[n + 1] = start + z[zp + t0]
-            vals[n + 1] = -1.0
+            run[runs] = n
+            runs += 1
+            _pair(keys, vals, n, start, np.int64(y[t0]), np.int64(z[zp + t0]), 1.0)
             n += 2
         if end >= 0 and y[t1 - 1] != z[zp + t1 - 1]:
-            keys[n] = end + y[t1 - 1]
-            vals[n] = 1.0
-            keys[n + 1] = end + z[zp + t1 - 1]
-            vals[n + 1] = -1.0
+            run[runs] = n
+            runs += 1
+            _pair(keys, vals, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]), 1.0)
             n += 2
-        for q in range(n):
-            packed[q] = keys[q] * shift + q
-        packed[:n].sort()
-        q = 0
-        while q < n:
-            key = packed[q] // shift
-            total = 0.0
-            while q < n and packed[q] // shift == key:
-                total += vals[packed[q] % shift]
-                q += 1
-            if total != 0.0:
-                out_indices[filled] = key
-                out_data[filled] = total
+        run[runs] = n
+        while runs > 1:
+            at = 0
+            merged = 0
+            for r in range(0, runs, 2):
+                first = run[r]
+                middle = run[min(r + 1, runs)]
+                last = run[min(r + 2, runs)]
+                run[merged] = at
+                merged += 1
+                at = _merge(keys, vals, first, middle, last, spare_keys, spare_vals, at)
+            run[merged] = at
+            runs = merged
+            keys, spare_keys = spare_keys, keys
+            vals, spare_vals = spare_vals, vals
+        for q in range(run[runs]):
+            if vals[q] != 0.0:
+                out_indices[filled] = keys[q]
+                out_data[filled] = vals[q]
                 filled += 1
         out_indptr[p + 1] = filled
     return out_indices[: max(filled, 1)], out_data[: max(filled, 1)]

@@ -225,7 +225,32 @@ def _difference_dense(indptr, indices, data, width, bias, a, b, m):
     return max(total - 2.0 * _dense_inner(indptr, indices, data, width, bias, a, b, m.covariance), 0.0)
 
 
+def _spread_plain(indptr, indices, data, width, bias, r, c, m, out):
+    add(indptr, indices, data, width, bias, r, c, out)
+
+
+def _spread_scaled(indptr, indices, data, width, bias, r, c, m, out):
+    start, stop = bounds(indptr, indices, width, r)
+    for k in range(start, stop):
+        j = column(indices, k, start)
+        out[j] += c * data[k] * m.scale[j]
+    if bias != 0.0:
+        out[width] += c * bias * m.scale[width]
+
+
+def _spread_dense(indptr, indices, data, width, bias, r, c, m, out):
+    start, stop = bounds(indptr, indices, width, r)
+    for k in range(start, stop):
+        j = column(indices, k, start)
+        for i in range(out.size):
+            out[i] += c * data[k] * m.covariance[j, i]
+    if bias != 0.0:
+        for i in range(out.size):
+            out[i] += c * bias * m.covariance[width, i]
+
+
 _ONES = np.empty(0)
+_SPREAD = {Plain: _spread_plain, Clipped: _spread_scaled, Grouped: _spread_scaled, Dense: _spread_dense}
 _SCORE = {Plain: _score_plain, Clipped: _score_weights, Grouped: _score_grouped, Dense: _score_weights}
 _MOVE = {Plain: _move_plain, Clipped: _move_clipped, Grouped: _move_grouped, Dense: _move_dense}
 _INNER = {Plain: _inner_plain, Clipped: _inner_scaled, Grouped: _inner_scaled, Dense: _inner_dense}
@@ -257,6 +282,11 @@ def stored_difference(indptr, indices, data, width, bias, a, b, m):
     return _DIFFERENCE[type(m)](indptr, indices, data, width, bias, a, b, m)
 
 
+def spread(indptr, indices, data, width, bias, r, c, m, out):
+    """out += c · S (stored row r), with S the curvature of Ω* (an upper bound of it where the map is not linear)."""
+    _SPREAD[type(m)](indptr, indices, data, width, bias, r, c, m, out)
+
+
 _NUMPY = {"error_model": "numpy", "forceinline": True}
 
 
@@ -273,6 +303,11 @@ def _(indptr, indices, data, width, bias, r, c, m):
 @overload(stored_inner, jit_options=_NUMPY)
 def _(indptr, indices, data, width, bias, a, b, m):
     return _INNER[m.instance_class]
+
+
+@overload(spread, jit_options=_NUMPY)
+def _(indptr, indices, data, width, bias, r, c, m, out):
+    return _SPREAD[m.instance_class]
 
 
 @overload(stored_difference, jit_options=_NUMPY)

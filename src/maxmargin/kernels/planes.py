@@ -18,7 +18,7 @@ import numpy as np
 from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
-from .rows import dot
+from .rows import bounds, column, dot
 from .shared import project
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
@@ -42,10 +42,10 @@ def longest_of(count):
 
 
 @compiled
-def solve_block(g, a, k, c, gram, at, size):
+def solve_block(g, a, k, c, gram):
     """Move the shares a[:k] of one example to where the block's own gap is a fraction of what it was.
 
-    ``gram[at + j*size + l]`` is the inner product of planes j and l. g follows the moves.
+    ``gram[j*k + l]`` is the inner product of planes j and l. g follows the moves.
     """
     rest = c
     for j in range(k):
@@ -66,7 +66,7 @@ def solve_block(g, a, k, c, gram, at, size):
             wanted = _LEFT * gap
         if gap <= wanted or gap <= 0.0:
             break
-        h_up = gram[at + up * size + up] if up >= 0 else 0.0
+        h_up = gram[up * k + up] if up >= 0 else 0.0
         # The partner with which a step gains most.
         down = up
         gain = 0.0
@@ -80,9 +80,9 @@ def solve_block(g, a, k, c, gram, at, size):
                 continue
             h = h_up
             if j >= 0:
-                h += gram[at + j * size + j]
+                h += gram[j * k + j]
                 if up >= 0:
-                    h -= 2.0 * gram[at + up * size + j]
+                    h -= 2.0 * gram[up * k + j]
             step = room
             if h > 1e-13 * h_up and h > 0.0:
                 step = min(slope / h, room)
@@ -103,20 +103,26 @@ def solve_block(g, a, k, c, gram, at, size):
             rest = max(rest - move, 0.0)
         for j in range(k):
             if up >= 0:
-                g[j] -= move * gram[at + j * size + up]
+                g[j] -= move * gram[j * k + up]
             if down >= 0:
-                g[j] += move * gram[at + j * size + down]
+                g[j] += move * gram[j * k + down]
 
 
 @compiled
-def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed):
-    """One visit to each example of ``order[:n_active]``: (still active, gap as seen, change of Σ l α)."""
+def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed, full):
+    """One visit to each example of ``order[:n_active]``: (still active, gap as seen, change of Σ l α).
+
+    A full sweep looks at every plane; those that it leaves without a share are *cold* and not looked at until the
+    next one. Planes that carry no share are the majority, and reading them is what takes time.
+    """
     indptr, indices, data, width = rows
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
     longest = longest_of(count)
     g = np.empty(longest)
     a = np.empty(longest)
+    chosen = np.empty(longest, np.int64)
+    block_gram = np.empty(longest * longest)
     total = 0.0
     change = 0.0
     for z in range(blocks.size):
@@ -126,25 +132,33 @@ def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed):
         for p in range(block_start, block_stop):
             i = order[p]
             start = first[i]
-            k = np.int64(count[i])
             c = budget_of(budget, i)
             worst = 0.0
             paid = 0.0
-            for j in range(k):
-                s = start + j
-                g[j] = loss[s] - maps.score(indptr, indices, data, width, 0.0, row[s], shift[i], m)
-                a[j] = alpha[s]
-                worst = max(worst, g[j])
-                paid += a[j] * g[j]
+            k = 0
+            for s in range(start, start + count[i]):
+                if full or hot[s]:
+                    chosen[k] = s
+                    g[k] = loss[s] - maps.score(indptr, indices, data, width, 0.0, row[s], shift[i], m)
+                    a[k] = alpha[s]
+                    worst = max(worst, g[k])
+                    paid += a[k] * g[k]
+                    k += 1
             seen = c * worst - paid
             total += seen
             if seen <= 0.0:
                 order[p] = -i - 1
                 continue
-            solve_block(g, a, k, c, gram, gram_first[i], first[i + 1] - start)
+            n_slots = first[i + 1] - start
             for j in range(k):
-                s = start + j
+                for l in range(k):
+                    block_gram[j * k + l] = gram[gram_first[i] + (chosen[j] - start) * n_slots + chosen[l] - start]
+            solve_block(g, a, k, c, block_gram)
+            for j in range(k):
+                s = chosen[j]
                 step = a[j] - alpha[s]
+                if full:
+                    hot[s] = a[j] > 0.0 or step != 0.0
                 if step != 0.0:
                     alpha[s] = a[j]
                     change += step * loss[s]
@@ -159,7 +173,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
     v has been extrapolated by the caller already: only what is held back is corrected in it (see ``kernels.shared``).
     """
     indptr, indices, data, width = rows
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     longest = longest_of(count)
     free = np.empty(longest)
     trial = np.empty(longest)
@@ -188,7 +202,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
 def combine(rows, slots, alpha, v):
     """v += Σ α (plane), small shares first within an example's own order."""
     indptr, indices, data, width = rows
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     m = maps.Plain(v)
     for i in range(count.size):
         for s in range(first[i], first[i] + count[i]):
@@ -197,40 +211,67 @@ def combine(rows, slots, alpha, v):
 
 
 @inlined
-def _gram_column(indptr, indices, data, width, slots, i, last, m):
-    """Inner products of plane ``last`` of example i with those before it and with itself."""
-    row, shift, loss, first, count, gram_first, gram = slots
+def _clear(indptr, indices, width, r, out):
+    """Zero where a row has entries."""
+    start, stop = bounds(indptr, indices, width, r)
+    for k in range(start, stop):
+        out[column(indices, k, start)] = 0.0
+
+
+@inlined
+def _gram_column(indptr, indices, data, width, slots, i, last, m, everywhere, scratch):
+    """Inner products of plane ``last`` of example i with those before it and with itself.
+
+    The plane is written out at full length once, in ``scratch`` (zeros before and after); the others are read
+    against it.
+    """
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     start = first[i]
     size = first[i + 1] - start
     b = shift[i]
+    maps.spread(indptr, indices, data, width, 0.0, row[start + last], 1.0, m, scratch)
+    if b >= 0:
+        maps.spread(indptr, indices, data, width, 0.0, b, -1.0, m, scratch)
     for j in range(last + 1):
-        value = maps.inner(indptr, indices, data, width, 0.0, row[start + j], b, row[start + last], b, m)
+        value = dot(indptr, indices, data, width, 0.0, row[start + j], scratch)
+        if b >= 0:
+            value -= dot(indptr, indices, data, width, 0.0, b, scratch)
         gram[gram_first[i] + j * size + last] = value
         gram[gram_first[i] + last * size + j] = value
+    if everywhere:
+        scratch[:] = 0.0
+    else:
+        _clear(indptr, indices, width, row[start + last], scratch)
+        if b >= 0:
+            _clear(indptr, indices, width, b, scratch)
 
 
 @compiled
-def fill_gram(rows, slots, ids, m):
-    """The Gram blocks of some examples, after each got one plane more."""
+def fill_gram(rows, slots, ids, m, everywhere, scratch):
+    """The Gram blocks of some examples, after each got one plane more.
+
+    ``everywhere``: the metric joins weights that a row does not have, so ``scratch`` fills up.
+    """
     indptr, indices, data, width = rows
     for p in range(ids.size):
-        _gram_column(indptr, indices, data, width, slots, ids[p], np.int64(slots[4][ids[p]]) - 1, m)
+        last = np.int64(slots[4][ids[p]]) - 1
+        _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
 
 
 @compiled
-def refill_gram(rows, slots, ids, m):
+def refill_gram(rows, slots, ids, m, everywhere, scratch):
     """The Gram blocks of some examples, from nothing."""
     indptr, indices, data, width = rows
     for p in range(ids.size):
         for last in range(slots[4][ids[p]]):
-            _gram_column(indptr, indices, data, width, slots, ids[p], last, m)
+            _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
 
 
 @compiled
 def worst_cached(rows, slots, ids, w, out):
     """out_p = max(0, max_j (l_j − w·x_j)) over the cached planes of each example."""
     indptr, indices, data, width = rows
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     for p in range(ids.size):
         i = ids[p]
         worst = 0.0
@@ -245,7 +286,7 @@ def worst_cached(rows, slots, ids, w, out):
 @compiled
 def add_planes(slots, ids, wanted, stored, losses):
     """Give each wanted plane the spare slot of its example; plane p is the next stored row. Returns how many."""
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     n = 0
     for p in range(ids.size):
         if wanted[p]:
@@ -253,6 +294,7 @@ def add_planes(slots, ids, wanted, stored, losses):
             s = first[i] + count[i]
             row[s] = stored + n
             loss[s] = losses[p]
+            hot[s] = True
             count[i] += 1
             n += 1
     return n
@@ -280,7 +322,7 @@ def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices
 @compiled
 def tick(slots, alpha, idle):
     """Count for how many epochs in a row each plane has carried no share."""
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     for i in range(count.size):
         for s in range(first[i], first[i] + count[i]):
             idle[s] = 0 if alpha[s] > 0.0 else idle[s] + 1
@@ -289,8 +331,8 @@ def tick(slots, alpha, idle):
 @compiled
 def relay(slots, keep, new, source):
     """Move kept slots to their new places; ``source`` tells for each new slot which old one it was (−1: spare)."""
-    row, shift, loss, first, count, gram_first, gram = slots
-    new_row, _, new_loss, new_first, new_count, new_gram_first, new_gram = new
+    row, shift, loss, first, count, gram_first, gram, hot = slots
+    new_row, _, new_loss, new_first, new_count, new_gram_first, new_gram, new_hot = new
     kept = np.empty(longest_of(count), np.int64)
     for i in range(count.size):
         n = 0
@@ -306,6 +348,7 @@ def relay(slots, keep, new, source):
             source[t] = s
             new_row[t] = row[s]
             new_loss[t] = loss[s]
+            new_hot[t] = hot[s]
             for b in range(n):
                 value = gram[gram_first[i] + kept[a] * size + kept[b]]
                 new_gram[new_gram_first[i] + a * new_size + b] = value
@@ -315,6 +358,6 @@ def relay(slots, keep, new, source):
 @compiled
 def project_slots(slots, budget, alpha):
     """Make every example's shares feasible, in place."""
-    row, shift, loss, first, count, gram_first, gram = slots
+    row, shift, loss, first, count, gram_first, gram, hot = slots
     for i in range(count.size):
         project(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))

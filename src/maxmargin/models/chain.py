@@ -194,13 +194,14 @@ class ChainOracle:
         self.model = model
         self.n_labels, width = model._sizes()
         self.n_weights = model.n_weights
-        self.X = Sequences.of(X, width)
+        self.X = Sequences.of(X, width).sorted()
         self.n_examples = len(self.X)
         self._tokens = (self.X.indptr, self.X.indices, self.X.values)
         length = np.diff(self.X.offsets)
         self._y = labelling.concatenated(Y, length, self.n_labels)
         self._cost, self._scale = labelling.costs(model.cost, self.n_labels, length)
         self._forbidden = model._forbidden()
+        self._layout = model.layout
         self._check_truth()
 
     def _check_truth(self) -> None:
@@ -221,7 +222,7 @@ class ChainOracle:
         flat = np.empty(first[-1], np.int32)
         search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
         search(
-            self._tokens, self.X.offsets, self.n_labels, _as_weights(w), self.model.layout, self._forbidden,
+            self._tokens, self.X.offsets, self.n_labels, _as_weights(w), self._layout, self._forbidden,
             ids, self._cost, self._scale, self._y, first, flat,
         )  # fmt: skip
         return self._planes(ids, first, flat)
@@ -240,7 +241,7 @@ class ChainOracle:
     def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)
         indices, data = kernels.differences(
-            *self._tokens, self.X.offsets, self._y, self.n_labels, self.model.layout, ids, flat, first, indptr
+            *self._tokens, self.X.offsets, self._y, self.n_labels, self._layout, ids, flat, first, indptr
         )
         losses = kernels.losses(self.X.offsets, self._y, self._cost, self._scale, ids, flat, first)
         if self.model.rescaling == "slack":

@@ -33,7 +33,7 @@ def transitions(estimator: Any, ax: Any = None, *, most: int = 30) -> Any:
     if not hasattr(estimator, "transitions_"):
         raise ValueError(f"transitions draws a fitted SequenceSVM, got {estimator!r}. Call fit first.")
     table, names = np.asarray(estimator.transitions_), list(estimator.classes_)
-    forbidden = getattr(estimator.model_, "forbidden", None)
+    forbidden: Any = getattr(estimator.model_, "forbidden", None)
     strength = np.maximum(np.abs(table).max(axis=0), np.abs(table).max(axis=1))
     shown = np.sort(np.argsort(-strength, kind="stable")[:most])
     drawn = np.ma.masked_array(table, mask=forbidden)[np.ix_(shown, shown)]

@@ -24,7 +24,7 @@ from ..kernels.maps import WeightMap
 from ..kernels.rows import RowArrays
 from ..problem import Loss, Planes, Problem, Rivals
 from ..regularizers.shape import refresh, weights_of
-from .searchers import searchers
+from .searchers import search
 
 _ALONE = np.zeros(1, np.int64)
 
@@ -76,7 +76,7 @@ class CuttingPlane:
         """Search, add one plane, optimize over the planes at hand."""
         w = weights_of(state.map).copy()
         n = problem.open.n_examples
-        everybody = self.fraction == 1.0 or state.full_next or not state.answers
+        everybody = self.fraction == 1.0 or state.full_next or not state.complete
         ids = (
             np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
         )
@@ -103,17 +103,14 @@ class CuttingPlane:
         oracle = problem.open.oracle
         missing = np.empty(ids.size)
         excess = 0.0
-        with searchers(oracle, self.n_jobs) as search:
-            for part, rivals in search(ids, w):
-                at = np.searchsorted(ids, part)
-                missing[at] = violations(rivals, w)
-                if state.answers:
-                    state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
-                state.mix(part, rivals, 1.0)
-                excess += 0.0 if rivals.excess is None else float(state.budget[part] @ rivals.excess)
-                for i, label in zip(part.tolist(), rivals.labels, strict=True):
-                    state.new_answers[i] = label
-        state.answers = dict(state.new_answers)
+        parts = np.array_split(ids, max(self.n_jobs, ids.size // 512))
+        for part, _, rivals in search(oracle, parts, lambda: w, self.n_jobs):
+            missing[np.searchsorted(ids, part)] = violations(rivals, w)
+            if state.complete:
+                state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
+            state.mix(part, rivals, 1.0)
+            excess += 0.0 if rivals.excess is None else float(state.budget[part] @ rivals.excess)
+            state.answers.update(zip(part.tolist(), rivals.labels, strict=True))
         return missing, excess
 
     def _add(self, state: CuttingState, new: bool) -> None:
@@ -165,7 +162,11 @@ class CuttingState:
     def __post_init__(self) -> None:
         self.plane = np.zeros(self.map.v.size)
         self.answers: dict[int, Any] = {}
-        self.new_answers: dict[int, Any] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the plane under construction holds an answer to every example."""
+        return len(self.answers) == self.budget.size
 
     def mix(self, ids: np.ndarray, rivals: Rivals, sign: float) -> None:
         """Put answers to some examples into the plane under construction, or take them out of it."""

@@ -27,7 +27,7 @@ from ..protocols import OracleError, Regularizer
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.vectors import dot
 from .dual_coordinate import DualCoordinate, DualState
-from .searchers import searchers
+from .searchers import search
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,9 @@ class OracleAscent:
         Order of visits.
     chunk : int or None
         Examples asked at the same weights; by default a 400th of them, 8 to 64.
-    inner_fraction : float
-        Optimize until the gap over the cache is this fraction of the gap that exploring has seen.
+    inner_fraction : float or None
+        Optimize until the gap over the cache is this fraction of the gap that exploring has seen. By default 0.4, or
+        0.2 where the search is plain Python: the more a search costs, the more is made of each.
     max_inner : int
         At most so many passes over the cache in one epoch.
     together : float
@@ -56,7 +57,7 @@ class OracleAscent:
 
     random_state: Any = None
     chunk: int | None = None
-    inner_fraction: float = 0.3
+    inner_fraction: float | None = None
     max_inner: int = 300
     together: float = 0.1
     idle_epochs: int = 5
@@ -94,12 +95,11 @@ class OracleAscent:
         """One epoch: every example is searched once, then the cache is optimized."""
         self._tidy(state)
         chunks = self._chunks(problem, state)
-        with searchers(problem.open.oracle, self.n_jobs) as search:
-            everybody = problem.open.live.size == problem.open.n_examples
-            if everybody and state.estimate <= max(self.together, 3.0 * state.goal):
-                gap = self._explore_together(problem, state, search, chunks)
-            else:
-                gap = self._explore_in_turn(problem, state, search, chunks)
+        everybody = problem.open.live.size == problem.open.n_examples
+        if everybody and state.estimate <= max(self.together, 3.0 * state.goal):
+            gap = self._explore_together(problem, state, chunks)
+        else:
+            gap = self._explore_in_turn(problem, state, chunks)
         state.visited = problem.open.live.size
         self._optimize(problem, state, gap)
         state.lower = state.inner.lower
@@ -111,15 +111,13 @@ class OracleAscent:
         size = self.chunk or min(max(order.size // 400, 8), 64)
         return [order[start : start + size] for start in range(0, order.size, size)]
 
-    def _explore_in_turn(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
+    def _explore_in_turn(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
         """Each chunk at the weights that the chunks before it left behind. Returns the gap as seen on the way."""
         inner, cache = state.inner, state.cache
         state.evaluated = None
         gap = 0.0
-        for ids in chunks:
-            w = weights_of(inner.map)
-            for part, rivals in search(ids, w):
-                self._take_in(state, part, rivals, w)
+        for ids, w, rivals in search(problem.open.oracle, chunks, lambda: weights_of(inner.map), self.n_jobs):
+            self._take_in(state, ids, rivals, w)
             seed = int(inner.rng.integers(1, 2**63))
             _, seen, change = cache.sweep(inner.alpha, inner.map, inner.norms, ids.astype(np.int32), ids.size, 1, seed)
             gap += seen
@@ -128,17 +126,15 @@ class OracleAscent:
         inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
         return max(gap, 0.0)
 
-    def _explore_together(self, problem: Problem, state: AscentState, search: Any, chunks: list[np.ndarray]) -> float:
+    def _explore_together(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
         """All chunks at the same weights, which are thereby evaluated. Returns their gap."""
         constraints = problem.open
         w = weights_of(state.inner.map).copy()
         total = excess = 0.0
-        for ids in _larger(chunks):
-            for part, rivals in search(ids, w):
-                worst = self._take_in(state, part, rivals, w)
-                loss = constraints.weighted(part, worst, rivals.excess)
-                total += loss.total
-                excess += loss.excess
+        for ids, _, rivals in search(constraints.oracle, _larger(chunks), lambda: w, self.n_jobs):
+            loss = constraints.weighted(ids, self._take_in(state, ids, rivals, w), rivals.excess)
+            total += loss.total
+            excess += loss.excess
         state.evaluated = (w, Loss(total, excess))
         return max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
 
@@ -178,7 +174,8 @@ class OracleAscent:
         """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
         inner = state.inner
         inner.wake()
-        wanted = self.inner_fraction * gap
+        fraction = self.inner_fraction or (0.4 if problem.open.oracle.releases_gil else 0.2)
+        wanted = fraction * gap
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
         for _ in range(self.max_inner):
             inner = state.coordinate.step(state.cached, inner)
@@ -195,6 +192,8 @@ def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
 
 def _check_search(ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray) -> None:
     """An exact search can never find less than what is known already."""
+    if (np.maximum(found, 0.0) >= known - 1e-5 * (1.0 + known)).all():
+        return
     rows = rivals.rows
     squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
     ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr

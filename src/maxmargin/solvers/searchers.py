@@ -1,38 +1,60 @@
-"""Many searches at once: threads where the search releases the GIL, processes where it is plain Python."""
+"""Searches that run ahead: threads where the search releases the GIL, processes where it is plain Python.
+
+While the solver takes in what was found for one chunk of examples, the next chunks are already being searched, at the
+weights of the moment at which they were handed out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from typing import Any
 
 import numpy as np
 
 from ..problem import Rivals
 from ..protocols import Oracle
-from .threads import run
+from .threads import pool
 
-Search = Callable[[np.ndarray, np.ndarray], list[tuple[np.ndarray, Rivals]]]
+Found = tuple[np.ndarray, np.ndarray, Rivals]
 
 
-@contextmanager
-def searchers(oracle: Oracle, n_jobs: int) -> Iterator[Search]:
-    """A function (ids, w) → [(some of the ids, their rivals), …] that shares the work out."""
+def search(
+    oracle: Oracle, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray], n_jobs: int
+) -> Iterator[Found]:
+    """(ids, the weights they were searched at, their rivals), chunk by chunk in order."""
     if n_jobs == 1:
-        yield lambda ids, w: [(ids, oracle.rivals(ids, w))]
-    elif oracle.releases_gil:
-        yield lambda ids, w: _in_threads(oracle, ids, w, n_jobs)
-    else:
-        yield lambda ids, w: _in_processes(oracle, ids, w, n_jobs)
+        for ids in chunks:
+            w = weights()
+            yield ids, w, oracle.rivals(ids, w)
+        return
+    submit = _threads(oracle, n_jobs) if oracle.releases_gil else _processes(oracle, n_jobs)
+    ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]] = deque()
+    try:
+        for ids in chunks:
+            w = weights().copy()
+            ahead.append((ids, w, submit(ids, w)))
+            if len(ahead) > n_jobs:
+                yield _first(ahead)
+        while ahead:
+            yield _first(ahead)
+    finally:
+        # Nobody is still at work when this ends, in whatever way it ends.
+        for _, _, future in ahead:
+            future.cancel()
+        wait([future for _, _, future in ahead])
 
 
-def _shares(ids: np.ndarray, n: int) -> list[np.ndarray]:
-    return [part for part in np.array_split(ids, n) if part.size]
+def _first(ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]]) -> Found:
+    ids, w, future = ahead[0]
+    found = future.result()
+    ahead.popleft()
+    return ids, w, found
 
 
-def _in_threads(oracle: Oracle, ids: np.ndarray, w: np.ndarray, n_jobs: int) -> list[tuple[np.ndarray, Rivals]]:
-    parts = _shares(ids, n_jobs)
-    return list(zip(parts, run(lambda part: oracle.rivals(part, w), parts), strict=True))
+def _threads(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray], Future[Rivals]]:
+    return lambda ids, w: pool(n_jobs).submit(oracle.rivals, ids, w)
 
 
 _bound: Any = None
@@ -47,11 +69,9 @@ def _search_bound(ids: np.ndarray, w: np.ndarray) -> Rivals:
     return _bound.rivals(ids, w)
 
 
-def _in_processes(oracle: Oracle, ids: np.ndarray, w: np.ndarray, n_jobs: int) -> list[tuple[np.ndarray, Rivals]]:
+def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray], Future[Rivals]]:
     """The data travels to the workers once, when they start; after that only weights and answers do."""
     from loky import get_reusable_executor
 
-    pool = get_reusable_executor(max_workers=n_jobs, initializer=_bind, initargs=(oracle,), timeout=60)
-    parts = _shares(ids, n_jobs)
-    futures = [pool.submit(_search_bound, part, w) for part in parts]
-    return [(part, f.result()) for part, f in zip(parts, futures, strict=True)]
+    workers = get_reusable_executor(max_workers=n_jobs, initializer=_bind, initargs=(oracle,), timeout=60)
+    return lambda ids, w: workers.submit(_search_bound, ids, w)

@@ -14,20 +14,19 @@ from threadpoolctl import ThreadpoolController
 
 
 @functools.cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="maxmargin")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=pool.cache_clear)  # threads do not survive a fork
 
 
 def run(work: Callable[..., Any], *arguments: list) -> list:
     """``work`` for each tuple of arguments, on as many threads. Nobody is still at work when this returns or raises."""
     if len(arguments[0]) == 1:
         return [work(*(a[0] for a in arguments))]
-    pool = _pool(len(arguments[0]))
-    futures = [pool.submit(work, *one) for one in zip(*arguments, strict=True)]
+    futures = [pool(len(arguments[0])).submit(work, *one) for one in zip(*arguments, strict=True)]
     try:
         return [f.result() for f in futures]
     except BaseException:
