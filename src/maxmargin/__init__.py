@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .estimators import (
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
+        MultilabelSVM as MultilabelSVM,
         RankingSVM as RankingSVM,
         SequenceSVM as SequenceSVM,
         StructuralSVM as StructuralSVM,
@@ -37,6 +38,7 @@ _NAMES = {
     "LinearSVR": "estimators",
     "RankingSVM": "estimators",
     "StructuralSVM": "estimators",
+    "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
     "path": "estimators",
     "load": "estimators",

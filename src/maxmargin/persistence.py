@@ -34,6 +34,13 @@ _MODELS: dict[str, dict[str, str]] = {
         "n_labels": "n_labels", "n_features": "n_features", "loss": "cost", "bias": "bias", "start": "start",
         "end": "end", "transitions": "transitions", "forbidden": "forbidden", "rescaling": "rescaling",
     },
+    "Graph": {
+        "n_labels": "n_labels", "n_features": "n_features", "n_edge_features": "n_edge_features", "loss": "cost",
+        "bias": "bias", "symmetric": "symmetric", "inference": "inference",
+    },
+    "Multilabel": {
+        "n_labels": "n_labels", "n_features": "n_features", "edges": "edges", "loss": "cost", "bias": "bias",
+    },
 }  # fmt: skip
 
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.

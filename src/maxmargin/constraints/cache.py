@@ -282,6 +282,17 @@ class Cache:
             self._stored = self._stored._replace(width=n_weights)
         self.n_weights = n_weights
 
+    def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(slots, their examples, their planes as a dense matrix) of all planes at hand."""
+        used = np.flatnonzero(self.used())
+        example = self._example_of(used)
+        table = _table_of(self.rows)
+        planes = table[self.slots.row[used]].toarray().astype(np.float64)
+        shift = self.slots.shift[example]
+        moved = shift >= 0
+        planes[moved] -= table[shift[moved]].toarray()
+        return used, example, planes
+
     def relabel(self, ids: np.ndarray, rows: Rows, weights: WeightMap) -> None:
         """The truth of some examples is another one now: ``rows`` are (truth when the planes were found − new truth).
 

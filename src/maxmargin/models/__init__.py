@@ -6,9 +6,22 @@
 from .binary import binary
 from .chain import Chain
 from .classes import Multiclass
+from .graph import Graph, grid
 from .multiclass import multiclass
+from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ranking import ranking
 from .regression import regression
 
-__all__ = ["Chain", "Multiclass", "binary", "from_pystruct", "multiclass", "ranking", "regression"]
+__all__ = [
+    "Chain",
+    "Graph",
+    "Multiclass",
+    "Multilabel",
+    "binary",
+    "from_pystruct",
+    "grid",
+    "multiclass",
+    "ranking",
+    "regression",
+]

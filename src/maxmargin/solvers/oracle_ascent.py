@@ -26,6 +26,7 @@ from ..problem import Loss, Planes, Problem, Rivals
 from ..protocols import OracleError, Regularizer
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.vectors import dot
+from . import few_weights
 from .dual_coordinate import DualCoordinate, DualState
 from .searchers import search
 
@@ -96,7 +97,7 @@ class OracleAscent:
         self._tidy(state)
         chunks = self._chunks(problem, state)
         everybody = problem.open.live.size == problem.open.n_examples
-        if everybody and state.estimate <= max(self.together, 3.0 * state.goal):
+        if everybody and (state.crawls or state.estimate <= max(self.together, 3.0 * state.goal)):
             gap = self._explore_together(problem, state, chunks)
         else:
             gap = self._explore_in_turn(problem, state, chunks)
@@ -177,12 +178,36 @@ class OracleAscent:
         fraction = self.inner_fraction or (0.4 if problem.open.oracle.releases_gil else 0.2)
         wanted = fraction * gap
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
-        for _ in range(self.max_inner):
+        for n in range(self.max_inner):
+            if n == state.patience and few_weights.applies(inner.shape):
+                self._newton(problem, state, wanted)
             inner = state.coordinate.step(state.cached, inner)
             state.passes += 1
             if inner.inner == 0 and inner.seen <= wanted:
                 break
         state.inner = inner
+
+    def _newton(self, problem: Problem, state: AscentState, wanted: float) -> None:
+        """Passes over the cache are getting nowhere, as happens with few weights and long rows: solve it at once."""
+        inner, cache = state.inner, state.cache
+        slots, example, planes = cache.explicit()
+        budget = np.broadcast_to(cache.budget, cache.n_examples)
+        held, place = np.unique(example[budget[example] > 0.0], return_inverse=True)
+        slots, planes = slots[budget[example] > 0.0], planes[budget[example] > 0.0]
+        shares = few_weights.solve(
+            planes, cache.slots.loss[slots], place, budget[held], inner.shape, inner.alpha[slots], 1e-3 * wanted
+        )
+        trial = np.zeros_like(inner.alpha)
+        trial[slots] = shares
+        trial = cache.feasible(trial)
+        v = cache.combine(trial)
+        lower = cache.linear(trial) - problem.regularizer.conjugate(v)
+        state.crawls = lower > inner.lower
+        if state.crawls:
+            inner.alpha, inner.lower, inner.linear = trial, lower, cache.linear(trial)
+            inner.map.v[:] = v
+            refresh(inner.map)
+            inner.wake()
 
 
 def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
@@ -225,8 +250,15 @@ class AscentState:
     visited: int = 0
     passes: int = 0
     """Passes over the cache so far."""
+    crawls: bool = False
+    """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
     stuck: bool = False
     evaluated: tuple[np.ndarray, Loss] | None = field(default=None)
+
+    @property
+    def patience(self) -> int:
+        """Passes in one epoch after which Newton's method is tried, where it applies."""
+        return 1 if self.crawls else 40
 
     @property
     def alpha(self) -> Planes:

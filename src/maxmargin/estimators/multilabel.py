@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..models.multilabel import Multilabel
+from ..persistence import storable
+from ..problem import Certificate
+from . import inputs
+from .structured import StructuredEstimator
+
+
+@storable("model_", "coef_", "classes_", "_alpha", "_fitted_C")
+class MultilabelSVM(ClassifierMixin, StructuredEstimator):
+    """Several labels per example, each present or not, that may attract or exclude each other.
+
+    One joint structural SVM over all labels: weights for features per label and, where ``edges`` asks for them, for
+    every combination of two labels.
+
+    Parameters
+    ----------
+    C : float
+        Price of a unit of loss.
+    edges : {"none", "tree", "full"} or array (n_edges, 2)
+        Pairs of labels with weights of their own. "none" makes labels independent, "tree" takes those of the tree of
+        most mutual information, "full" all; up to 16 labels, and for trees of any size, predictions are exact.
+    loss : {"hamming", "normalized_hamming"} or array (n_labels,)
+        Wrong labels counted, their share, or the sum of their costs.
+    fit_intercept : bool
+        Whether each label has a weight of its own.
+    tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose
+        As for :class:`StructuralSVM`.
+
+    Attributes
+    ----------
+    classes_ : array (n_labels,)
+        Numbers of the labels, the columns of y.
+    edges_ : array (n_edges, 2)
+        The pairs that have weights.
+    coef_ : array (n_weights,)
+        All weights; ``label_coef_`` and ``pair_coef_`` are views of it.
+    certificate_, history_, n_passes_ : as for StructuralSVM
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> X, Y = make_multilabel_classification(n_samples=60, n_labels=2, random_state=0)
+    >>> svm = MultilabelSVM(C=0.01, edges="tree", random_state=0).fit(X, Y)
+    >>> svm.predict(X).shape, svm.edges_.shape
+    ((60, 5), (4, 2))
+    """
+
+    model_: Multilabel
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        edges: Any = "tree",
+        loss: Any = "hamming",
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        regularizer: Any = None,
+        solver: Any = "auto",
+        max_passes: int = 1000,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.edges = edges
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultilabelSVM:
+        """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label."""
+        self._check_settings()
+        X, Y = self._checked(X, y, reset=True)
+        self._fit(self._model(X, Y), X, Y, inputs.check_weights(sample_weight, X))
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
+        """Learn from one more chunk of a stream, of which nothing but constraints is kept.
+
+        ``edges="tree"`` takes the tree from the first chunk.
+        """
+        self._check_stream()
+        begun = hasattr(self, "model_")
+        X, Y = self._checked(X, y, reset=not begun)
+        self._absorb(self.model_ if begun else self._model(X, Y), X, Y)
+        return self
+
+    def _model(self, X: Any, Y: np.ndarray) -> Multilabel:
+        self.classes_ = np.arange(Y.shape[1])
+        return Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept).sized(X, Y)
+
+    def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+        if Y is None:
+            raise ValueError("MultilabelSVM requires y to be passed, but the target y is None.")
+        table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        if table.ndim != 2:
+            raise ValueError(
+                f"y must have one column per label, with zeros and ones; got shape {table.shape}. "
+                "sklearn.preprocessing.MultiLabelBinarizer makes such a matrix from lists of labels."
+            )
+        X, table = inputs.check_matrix(self, X, table, reset=reset, multi_output=True)
+        wrong = np.argwhere((table != 0) & (table != 1))
+        if len(wrong):
+            i, l = wrong[0]
+            raise ValueError(f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]!r}.")
+        return X, table.astype(np.int8)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Zeros and ones, one column per label: the best combination for every row."""
+        check_is_fitted(self)
+        X = inputs.check_matrix(self, X, reset=False)
+        return np.asarray(self.model_.predict_all(X, self.coef_), dtype=np.int64)
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
+        check_is_fitted(self)
+        X, Y = self._checked(X, y, reset=False)
+        return self._certify(X, Y, inputs.check_weights(sample_weight, X))
+
+    @property
+    def edges_(self) -> np.ndarray:
+        check_is_fitted(self)
+        return self.model_.pairs
+
+    @property
+    def label_coef_(self) -> np.ndarray:
+        """Weights of features by label, (n_labels, n_features), the intercept last if there is one."""
+        check_is_fitted(self)
+        return self.coef_[: self.model_.pair_at].reshape(-1, self.classes_.size).T
+
+    @property
+    def pair_coef_(self) -> np.ndarray:
+        """Weights of combinations of labels, (n_edges, 2, 2): ``pair_coef_[e, 1, 0]`` for the first label alone."""
+        check_is_fitted(self)
+        return self.coef_[self.model_.pair_at :].reshape(-1, 2, 2)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,319 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.graphs import Graphs
+from ..inference import cuts
+from ..kernels import graphs as kernels
+from ..kernels.chains import losses
+from ..problem import Rivals, Rows
+from ..protocols import OracleError
+from . import labelling
+
+_METHODS = ("auto", "tree", "cut", "swap", "expansion")
+_NO_LABELS = np.empty(0, np.int32)
+
+
+class Graph:
+    """Labels for the nodes of a graph: weights for features of nodes and for the labels at both ends of an edge.
+
+        w·φ(x, y) = Σ_v w[:, y_v]·x_v + Σ_{e=(a,b)} Σ_f edge_features[e, f]·pairwise[f, y_a, y_b]  (+ bias if asked for)
+
+    x is a tuple (node features, edges) or (node features, edges, edge features): a matrix of nodes by features, dense
+    or sparse, pairs of nodes, a matrix of edges by features. Without edge features each edge has one that is
+    constant. y is an array of labels 0 … n_labels−1, one per node. On paths with edges (t−1, t) this is ``Chain``.
+
+    Parameters
+    ----------
+    n_labels, n_features, n_edge_features : int or None
+        Taken from the data by default; ``n_edge_features=0`` says that there are none.
+    loss : {"hamming", "normalized_hamming"} or array (n_labels, n_labels)
+        Wrong labels counted, their share of the graph, or the sum of ``loss[true, answer]``.
+    bias : bool
+        Whether each label has a weight of its own.
+    symmetric : bool
+        Whether labels (a, b) share a weight with (b, a), so that the direction of an edge means nothing.
+    inference : {"auto", "tree", "cut", "swap", "expansion"}
+        "tree" and "cut" are exact, and an error where they do not apply: a graph with a cycle; more than two labels,
+        or weights by which the labels of some edge would rather differ. "swap" and "expansion" are approximate.
+        "auto" takes a tree where it can, else a cut where it can, else expansion moves followed by swap moves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.models.graph import Graph, grid
+    >>> image = np.array([[[1.0], [0.8]], [[-0.1], [-1.0]]])
+    >>> model = Graph(n_labels=2, n_features=1, n_edge_features=2)
+    >>> w = np.array([-1.0, 1.0, *np.eye(2).ravel(), *(0.1 * np.eye(2)).ravel()])
+    >>> model.predict(grid(image), w).reshape(2, 2)
+    array([[1, 1],
+           [0, 0]], dtype=int32)
+    """
+
+    rescaling = "margin"
+
+    def __init__(
+        self,
+        n_labels: int | None = None,
+        n_features: int | None = None,
+        n_edge_features: int | None = None,
+        *,
+        loss: Any = "hamming",
+        bias: bool = False,
+        symmetric: bool = False,
+        inference: str = "auto",
+    ) -> None:
+        if inference not in _METHODS:
+            raise ValueError(f"inference must be one of {', '.join(_METHODS)}; got {inference!r}.")
+        labelling.check_loss(loss, n_labels)
+        self.n_labels = n_labels
+        self.n_features = n_features
+        self.n_edge_features = n_edge_features
+        self.cost = loss
+        self.bias = bias
+        self.symmetric = symmetric
+        self.inference = inference
+        self.only_forests = inference == "tree"
+
+    def sized(self, X: Sequence[Any], Y: Sequence[Any]) -> Graph:
+        """A copy that knows its sizes from the data."""
+        graphs = Graphs.of(X, self.n_features, self.n_edge_features)
+        sized = copy.copy(self)
+        sized.n_features = graphs.nodes.n_features
+        sized.n_edge_features = graphs.edge_features.shape[1]
+        sized.only_forests = bool(graphs.forest.all())
+        if self.n_labels is None:
+            sized.n_labels = labelling.n_labels(Y, self.cost)
+        labelling.check_loss(self.cost, sized.n_labels)
+        return sized
+
+    @property
+    def exact(self) -> bool:
+        """Whether every search is exact, as far as the data that the model was sized on can tell.
+
+        A loopy graph of two labels under "auto" may or may not be searched exactly: ``Rivals.excess`` says so.
+        """
+        return self.inference == "cut" or (self.only_forests and self.inference in ("auto", "tree"))
+
+    @property
+    def n_weights(self) -> int:
+        blocks = max(self.n_edge_features or 0, 1)
+        return self.pair_at + blocks * (int(self.pairs.max()) + 1)
+
+    @property
+    def pair_at(self) -> int:
+        """Where the weights of pairs begin."""
+        n_labels, n_features = self._sizes()
+        return n_labels * (n_features + self.bias)
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """pairs[a, b]: which weight of a block belongs to labels (a, b)."""
+        K, _ = self._sizes()
+        if not self.symmetric:
+            return np.arange(K * K).reshape(K, K)
+        pairs = np.zeros((K, K), np.int64)
+        above = np.triu_indices(K)
+        pairs[above] = np.arange(above[0].size)
+        return np.maximum(pairs, pairs.T)
+
+    def _sizes(self) -> tuple[int, int]:
+        if self.n_labels is None or self.n_features is None:
+            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
+        return self.n_labels, self.n_features
+
+    def features(self, x: Any, y: Any) -> sp.csr_matrix:
+        """φ(x, y), as a sparse matrix of one row."""
+        bound = GraphOracle(self, [x], [y])
+        graphs, y = bound.graphs, bound.y
+        K, d = self._sizes()
+        nodes = graphs.nodes[0].tocoo()
+        keys, values = [nodes.col.astype(np.int64) * K + y[nodes.row]], [nodes.data]
+        if self.bias:
+            keys.append(K * d + y.astype(np.int64))
+            values.append(np.ones(y.size))
+        pair = self.pairs[y[graphs.edges[:, 0]], y[graphs.edges[:, 1]]]
+        table = graphs.edge_features if graphs.edge_features.shape[1] else np.ones((pair.size, 1))
+        for f in range(table.shape[1]):
+            keys.append(self.pair_at + f * (int(self.pairs.max()) + 1) + pair)
+            values.append(table[:, f])
+        key = np.concatenate(keys)
+        return sp.csr_matrix((np.concatenate(values), (np.zeros(key.size, int), key)), shape=(1, self.n_weights))
+
+    def loss(self, y: Any, y_hat: Any) -> float:
+        return labelling.loss(self.cost, y, y_hat)
+
+    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+        """The labels of the highest score w·φ(x, y)."""
+        return self.predict_all([x], w)[0]
+
+    def predict_all(self, X: Sequence[Any], w: np.ndarray) -> list[np.ndarray]:
+        """The best labels of every graph."""
+        return GraphOracle(self, X).best(np.arange(len(X)), w)
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+        """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
+        return GraphOracle(self, [x], [y]).best(np.zeros(1, np.int64), w)[0]
+
+    def oracle(self, X: Sequence[Any], Y: Sequence[Any]) -> GraphOracle:
+        return GraphOracle(self, X, Y)
+
+
+class GraphOracle:
+    """A ``Graph`` model bound to data: all forests asked about in one compiled call, other graphs one by one.
+
+    Parameters
+    ----------
+    model : Graph
+    X : sequence of graphs
+    Y : sequence of label arrays or None
+        Without them the search is for the highest score, as in prediction.
+    """
+
+    def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
+        self.model = model
+        self.n_weights = model.n_weights
+        self.graphs = graphs = Graphs.of(X, model.n_features, model.n_edge_features or 0)
+        self.n_examples = len(graphs)
+        self.offsets = graphs.nodes.offsets
+        self.tokens = (graphs.nodes.indptr, graphs.nodes.indices, graphs.nodes.values)
+        self.graph = (graphs.edges, graphs.edge_offsets, graphs.edge_features)
+        self.pairs = model.pairs
+        n_labels, n_features = model._sizes()
+        size = np.diff(self.offsets)
+        self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
+        self.y = _NO_LABELS if Y is None else labelling.concatenated(Y, size, n_labels)
+        self.cost, self.scale = labelling.costs(model.cost, n_labels, size)
+        self.by_tree = graphs.forest & (model.inference in ("auto", "tree"))
+        self.releases_gil = bool(self.by_tree.all())
+        self.networks: dict[int, cuts.Network] = {}
+        if model.inference == "tree" and not graphs.forest.all():
+            raise ValueError(f'Graph {graphs.forest.argmin()} has a cycle: inference="tree" is for forests.')
+        if model.inference == "cut" and n_labels != 2:
+            raise ValueError(f'inference="cut" is for two labels, the model has {n_labels}.')
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        flat, first, excess = self._search(ids, w)
+        return self._planes(ids, first, flat, excess if excess.any() else None)
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        first = self._first(ids)
+        if [len(y) for y in labels] != np.diff(first).tolist():
+            raise ValueError("These answers do not belong to this data: their lengths differ.")
+        return self._planes(ids, first, np.concatenate([_NO_LABELS, *labels]).astype(np.int32), None)
+
+    def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
+        """The best labels for each graph of ``ids``, costs included where the true labels are known."""
+        flat, first, _ = self._search(ids, w)
+        return _split(flat, first)
+
+    def _search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        first = self._first(ids)
+        flat = np.empty(first[-1], np.int32)
+        excess = np.zeros(ids.size)
+        trees = np.flatnonzero(self.by_tree[ids])
+        kernels.search_forests(
+            self.tokens,
+            self.offsets,
+            self.graph,
+            self.graphs.order,
+            self.graphs.parent_edge,
+            w,
+            self.layout,
+            self.pairs,
+            ids[trees],
+            self.cost,
+            self.scale,
+            self.y,
+            first[trees],
+            flat,
+        )
+        for p in np.flatnonzero(~self.by_tree[ids]).tolist():
+            flat[first[p] : first[p + 1]], excess[p] = self._search_loopy(int(ids[p]), w)
+        return flat, first, excess
+
+    def _search_loopy(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float]:
+        """Labels of one graph, and by how much a better labelling may exceed them."""
+        a, b = self.offsets[i], self.offsets[i + 1]
+        e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
+        K = self.pairs.shape[0]
+        unary = np.empty((b - a, K))
+        kernels.node_scores(self.tokens, a, b, K, w, self.layout[0], self.cost, self.scale[i], self.y, unary)
+        tables = np.empty((e1 - e0 if self.graphs.edge_features.shape[1] else 1, K, K))
+        kernels.edge_tables(self.graphs.edge_features, e0, e1, w, self.layout[1], self.pairs, tables)
+        if i not in self.networks:
+            self.networks[i] = cuts.Network(b - a, self.graphs.edges[e0:e1])
+        network = self.networks[i]
+        problem = unary, network.edges, tables
+        if self.model.inference == "expansion":
+            return cuts.expansion(*problem, network=network)[0], np.inf
+        if self.model.inference == "swap":
+            return cuts.swap(*problem, network=network)[0], np.inf
+        if self.model.inference == "cut" and not cuts.submodular(tables):
+            raise OracleError(
+                f"At these weights the labels of some edge of example {i} would rather differ, and a cut cannot find "
+                'the best labelling. inference="auto" goes on with approximate searches.',
+                i,
+            )
+        return cuts.search(*problem, network=network)
+
+    def _first(self, ids: np.ndarray) -> np.ndarray:
+        """Where the labels of each graph begin when those of all ``ids`` are stored end to end."""
+        return np.concatenate([[0], np.cumsum(self.offsets[ids + 1] - self.offsets[ids])])
+
+    def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, excess: np.ndarray | None) -> Rivals:
+        indptr = np.empty(ids.size + 1, np.int64)
+        indices, data = kernels.differences(
+            self.tokens,
+            self.offsets,
+            self.graph,
+            self.y,
+            self.n_weights,
+            self.layout,
+            self.pairs,
+            ids,
+            flat,
+            first,
+            indptr,
+        )
+        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
+        missed = losses(self.offsets, self.y, self.cost, self.scale, ids, flat, first)
+        return Rivals(_split(flat, first), rows, missed, excess)
+
+
+def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:
+    """A picture as a graph: every pixel is a node, joined to the next one to its right and the one below.
+
+    Parameters
+    ----------
+    features : array (height, width, n_features)
+    directions : bool
+        Whether edge features say which edges are horizontal (1, 0) and which are vertical (0, 1).
+
+    >>> nodes, edges, edge_features = grid(np.zeros((2, 2, 3)))
+    >>> nodes.shape, edges.tolist()
+    ((4, 3), [[0, 1], [2, 3], [0, 2], [1, 3]])
+    """
+    features = np.asarray(features)
+    if features.ndim != 3:
+        raise ValueError(f"A grid needs an array (height, width, n_features), got shape {features.shape}.")
+    height, width, n_features = features.shape
+    node = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    across = np.stack([node[:, :-1].ravel(), node[:, 1:].ravel()], axis=1)
+    down = np.stack([node[:-1].ravel(), node[1:].ravel()], axis=1)
+    nodes, edges = features.reshape(-1, n_features), np.concatenate([across, down])
+    if not directions:
+        return nodes, edges
+    return nodes, edges, np.repeat(np.eye(2), [len(across), len(down)], axis=0)
+
+
+def _split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
+    return [flat[a:b] for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)]

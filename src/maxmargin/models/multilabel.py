@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import minimum_spanning_tree
+
+from ..data.arrays import as_rows
+from ..inference import cuts
+from ..inference.trees import visiting_order
+from ..kernels import multilabel as kernels
+from ..problem import Rivals, Rows
+from .labelling import LOSSES
+
+_MOST_TRIED = 16  # labels of which all 2^L subsets are tried
+_NO_LABELS = np.empty((0, 0), np.int8)
+
+
+class Multilabel:
+    """Several labels that are each present or not: weights for features per label, and for pairs of labels.
+
+        w·φ(x, y) = Σ_l y_l (w_l·x + b_l) + Σ_{e=(a,b)} pairwise[e, y_a, y_b]
+
+    x is a vector of features, a row of the matrix X, dense or sparse; y is a vector of zeros and ones.
+
+    Parameters
+    ----------
+    n_labels, n_features : int or None
+        Taken from the data by default.
+    edges : {"none", "tree", "full"} or int array (n_edges, 2)
+        Which pairs of labels have weights of their own, one for each combination 00, 01, 10, 11. "tree" takes the
+        tree of most mutual information between labels (Chow and Liu, 1968), found by ``sized``.
+    loss : {"hamming", "normalized_hamming"} or array (n_labels,)
+        Wrong labels counted, their share, or the sum of the costs of those that are wrong.
+    bias : bool
+        Whether each label has a weight of its own.
+
+    Notes
+    -----
+    Inference is exact where the pairs make up a forest, and for up to 16 labels. With more labels it is exact at
+    weights by which all pairs would rather agree, and approximate at others; ``Rivals.excess`` says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.models.multilabel import Multilabel
+    >>> model = Multilabel(n_labels=2, n_features=1, edges="full", bias=False)
+    >>> both_or_none = [1.0, 0.0, 0.0, 1.0]
+    >>> model.predict(np.array([1.0]), np.array([2.0, -0.5, *both_or_none]))
+    array([1, 1], dtype=int8)
+    """
+
+    rescaling = "margin"
+
+    def __init__(
+        self,
+        n_labels: int | None = None,
+        n_features: int | None = None,
+        *,
+        edges: Any = "none",
+        loss: Any = "hamming",
+        bias: bool = True,
+    ) -> None:
+        if isinstance(edges, str) and edges not in ("none", "tree", "full"):
+            raise ValueError(f'edges must be "none", "tree", "full" or pairs of labels; got {edges!r}.')
+        if isinstance(loss, str) and loss not in LOSSES:
+            raise ValueError(f"loss must be one of {LOSSES} or the costs of the labels, got {loss!r}.")
+        self.n_labels = n_labels
+        self.n_features = n_features
+        self.edges = edges
+        self.cost = loss
+        self.bias = bias
+
+    def sized(self, X: Any, Y: Any) -> Multilabel:
+        """A copy that knows its sizes, and the tree of its labels, from the data."""
+        sized = copy.copy(self)
+        sized.n_features = X.shape[1] if hasattr(X, "shape") else len(X[0])
+        if self.n_labels is None:
+            sized.n_labels = Y.shape[1] if hasattr(Y, "shape") else len(Y[0])
+        if isinstance(self.edges, str) and self.edges == "tree":
+            sized.edges = chow_liu(_labels(Y, sized.n_labels))  # type: ignore[arg-type]
+        return sized
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """The pairs of labels that have weights, as an array (n_edges, 2)."""
+        L: int = self._sizes()[0]
+        if not isinstance(self.edges, str):
+            pairs = np.asarray(self.edges)
+            if pairs.size == 0:
+                return np.empty((0, 2), np.int32)
+            if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+                raise ValueError(f"edges must be pairs of labels, got an array {pairs.shape} of {pairs.dtype}.")
+            if pairs.min() < 0 or pairs.max() >= L or (pairs[:, 0] == pairs[:, 1]).any():
+                raise ValueError(f"edges must join two different labels out of 0 … {L - 1}.")
+            return np.ascontiguousarray(pairs, dtype=np.int32)
+        if self.edges == "tree":
+            raise ValueError('The tree of labels is found in the data: use sized(X, Y) with edges="tree".')
+        chosen = combinations(range(L), 2) if self.edges == "full" else ()
+        return np.array(list(chosen), dtype=np.int32).reshape(-1, 2)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every search is exact, whatever the weights."""
+        L = self._sizes()[0]
+        return L <= _MOST_TRIED or visiting_order(L, self.pairs) is not None
+
+    @property
+    def pair_at(self) -> int:
+        """Where the weights of pairs begin."""
+        n_labels, n_features = self._sizes()
+        return n_labels * (n_features + self.bias)
+
+    @property
+    def n_weights(self) -> int:
+        return self.pair_at + 4 * len(self.pairs)
+
+    @property
+    def costs(self) -> np.ndarray:
+        """What each label costs when it is wrong."""
+        L = self._sizes()[0]
+        if isinstance(self.cost, str):
+            return np.full(L, 1.0 if self.cost == "hamming" else 1.0 / L)
+        cost = np.ascontiguousarray(self.cost, dtype=np.float64)
+        if cost.shape != (L,) or not (cost >= 0).all() or not np.isfinite(cost).all():
+            raise ValueError(f"The costs of labels must be {L} finite numbers that are not negative.")
+        return cost
+
+    def features(self, x: Any, y: Any) -> sp.csr_matrix:
+        """φ(x, y), as a sparse matrix of one row."""
+        y = _labels([y], self._sizes()[0])[0]
+        row = sp.coo_matrix(_matrix(x, self.n_features))
+        present, pairs = np.flatnonzero(y), self.pairs
+        keys = [(row.col[:, None].astype(np.int64) * y.size + present).ravel()]
+        values = [np.repeat(row.data, present.size)]
+        if self.bias:
+            keys.append(self.pair_at - y.size + present)
+            values.append(np.ones(present.size))
+        keys.append(self.pair_at + 4 * np.arange(len(pairs)) + 2 * y[pairs[:, 0]] + y[pairs[:, 1]])
+        values.append(np.ones(len(pairs)))
+        key = np.concatenate(keys)
+        return sp.csr_matrix((np.concatenate(values), (np.zeros(key.size, int), key)), shape=(1, self.n_weights))
+
+    def loss(self, y: Any, y_hat: Any) -> float:
+        return float(self.costs[np.asarray(y) != np.asarray(y_hat)].sum())
+
+    def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
+        """The labels of the highest score w·φ(x, y)."""
+        return self.predict_all(_matrix(x, self.n_features), w)[0]
+
+    def predict_all(self, X: Any, w: np.ndarray) -> np.ndarray:
+        """The best labels of every row of X, as a matrix of zeros and ones."""
+        oracle = MultilabelOracle(self, X)
+        return oracle.best(np.arange(oracle.n_examples), w)[0]
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
+        """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
+        return MultilabelOracle(self, _matrix(x, self.n_features), [y]).best(np.zeros(1, np.int64), w)[0][0]
+
+    def oracle(self, X: Any, Y: Any) -> MultilabelOracle:
+        return MultilabelOracle(self, X, Y)
+
+    def _sizes(self) -> tuple[int, int]:
+        if self.n_labels is None or self.n_features is None:
+            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
+        return self.n_labels, self.n_features
+
+
+class MultilabelOracle:
+    """A ``Multilabel`` model bound to data. All examples of a call are searched in compiled code, but for loopy
+    pairs of more than 16 labels.
+
+    Parameters
+    ----------
+    model : Multilabel
+    X : matrix (n, n_features)
+    Y : matrix (n, n_labels) of zeros and ones, or None
+        Without them the search is for the highest score, as in prediction.
+    """
+
+    def __init__(self, model: Multilabel, X: Any, Y: Any = None) -> None:
+        self.n_weights = model.n_weights
+        self.n_labels = model._sizes()[0]
+        self.rows = as_rows(_matrix(X, model.n_features))
+        self.n_examples = len(self.rows)
+        self.y = _NO_LABELS if Y is None else _labels(Y, self.n_labels)
+        if Y is not None and len(self.y) != self.n_examples:
+            raise ValueError(f"There are {self.n_examples} examples, but labels for {len(self.y)}.")
+        self.costs = model.costs
+        self.pairs = model.pairs
+        self.pair_at = model.pair_at
+        self.bias_at = model.pair_at - self.n_labels if model.bias else -1
+        self.visit = visiting_order(self.n_labels, self.pairs)
+        self.releases_gil = model.exact
+        self.network = None if model.exact else cuts.Network(self.n_labels, self.pairs)
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        labels, excess = self.best(ids, w)
+        return self._planes(ids, labels, excess if excess.any() else None)
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        return self._planes(ids, np.array(labels, dtype=np.int8).reshape(ids.size, self.n_labels), None)
+
+    def best(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The best labels for each example of ``ids``, costs included where the true labels are known.
+
+        Also returns by how much better ones may exceed them.
+        """
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        gains = np.empty((ids.size, self.n_labels))
+        r = self.rows
+        kernels.label_gains(
+            r.indptr, r.indices, r.data, r.width, self.n_labels, ids, w, self.bias_at, self.costs, self.y, gains
+        )
+        tables = w[self.pair_at :].reshape(-1, 2, 2)
+        labels, excess = np.empty((ids.size, self.n_labels), np.int8), np.zeros(ids.size)
+        if self.visit is not None:
+            kernels.best_on_forest(gains, self.pairs, tables, *self.visit, labels)
+        elif self.network is None:
+            self._add_pairs(gains, tables)
+            kernels.best_subsets(np.ascontiguousarray(gains.T), self._joint(tables), labels)
+        else:
+            for p, gain in enumerate(gains):
+                unary = np.stack([np.zeros_like(gain), gain], axis=1)
+                labels[p], excess[p] = cuts.search(unary, self.pairs, tables, self.network)
+        return labels, excess
+
+    def _add_pairs(self, gains: np.ndarray, tables: np.ndarray) -> None:
+        """Gains of a label that comes alone: table[y_a, y_b] = s00 + (s10−s00) y_a + (s01−s00) y_b + joint·y_a y_b."""
+        alone = np.bincount(self.pairs[:, 0], tables[:, 1, 0] - tables[:, 0, 0], minlength=self.n_labels)
+        alone += np.bincount(self.pairs[:, 1], tables[:, 0, 1] - tables[:, 0, 0], minlength=self.n_labels)
+        gains += alone
+
+    def _joint(self, tables: np.ndarray) -> np.ndarray:
+        joint = np.zeros((self.n_labels, self.n_labels))
+        both = tables[:, 1, 1] + tables[:, 0, 0] - tables[:, 0, 1] - tables[:, 1, 0]
+        np.add.at(joint, (self.pairs[:, 0], self.pairs[:, 1]), both)
+        return joint + joint.T
+
+    def _planes(self, ids: np.ndarray, labels: np.ndarray, excess: np.ndarray | None) -> Rivals:
+        r = self.rows
+        indptr = np.empty(ids.size + 1, np.int64)
+        indices, data = kernels.differences(
+            r.indptr,
+            r.indices,
+            r.data,
+            r.width,
+            self.n_labels,
+            ids,
+            self.pairs,
+            self.bias_at,
+            self.pair_at,
+            self.y,
+            labels,
+            indptr,
+        )
+        losses = (self.y[ids] != labels) @ self.costs
+        return Rivals(list(labels), Rows(indptr, indices, data, ids.size, self.n_weights), losses, excess)
+
+
+def chow_liu(Y: np.ndarray) -> np.ndarray:
+    """The edges of the tree over the columns of Y that has the most mutual information.
+
+    >>> chow_liu(np.array([[0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]])).tolist()[-1]
+    [1, 2]
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    n, L = Y.shape
+    if L < 2:
+        return np.empty((0, 2), np.int32)
+    on = Y.mean(axis=0)
+    information = np.zeros((L, L))
+    for a, b in ((1, 1), (1, 0), (0, 1), (0, 0)):
+        left, right = Y if a else 1.0 - Y, Y if b else 1.0 - Y
+        joint = left.T @ right / n
+        alone = np.outer(on if a else 1.0 - on, on if b else 1.0 - on)
+        possible = joint > 0.0
+        information[possible] += joint[possible] * np.log(joint[possible] / alone[possible])
+    # Sparse graphs have no edges of length zero: lengths are kept above one.
+    tree = minimum_spanning_tree(sp.csr_matrix(np.triu(1.0 + information.max() - information, 1))).tocoo()
+    edges = np.sort(np.stack([tree.row, tree.col], axis=1), axis=1)
+    return edges[np.lexsort(edges.T[::-1])].astype(np.int32)
+
+
+def _matrix(X: Any, n_features: int | None) -> Any:
+    """A matrix of finite numbers, of one row if ``X`` is a vector."""
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if not sp.issparse(X) and X.ndim == 1:
+        X = X[None]
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(f"X must be a matrix of numbers, got shape {X.shape} of {X.dtype}.")
+    if X.shape[1] != n_features:
+        raise ValueError(f"X has {X.shape[1]} features, {n_features} are needed.")
+    X = X.astype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64, copy=False)
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values).all():
+        raise ValueError("X has entries that are not finite.")
+    return X
+
+
+def _labels(Y: Any, n_labels: int) -> np.ndarray:
+    """Zeros and ones, checked."""
+    Y = Y.toarray() if sp.issparse(Y) else Y
+    for i, y in enumerate(Y):
+        if np.shape(y) != (n_labels,):
+            raise ValueError(f"Example {i} has labels of shape {np.shape(y)}, {n_labels} are needed.")
+    Y = np.asarray(Y)
+    wrong = np.argwhere((Y != 0) & (Y != 1))
+    if len(wrong):
+        i, l = wrong[0]
+        raise ValueError(f"Example {i} has {Y[i, l]} for label {l}; labels are 0 or 1.")
+    return np.ascontiguousarray(Y, dtype=np.int8)
