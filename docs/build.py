@@ -25,8 +25,12 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
     "benchmarks/results/linear.md": "benchmark.html",
+    "benchmarks/results/structured.md": "benchmark_structured.html",
 }
-EXAMPLES = ["demo.py", "regularizers.py", "path.py", "ranking.py"]
+EXAMPLES = [
+    "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
+    "ranking.py",
+]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{style}</style></head>
@@ -55,6 +59,8 @@ def write_page(source: str, title: str, text: str) -> None:
             return match[0]
         path = (folder / target).resolve()
         name = path.relative_to(ROOT).as_posix()
+        if path.parent.name == "examples":
+            return f'{match[1]}="{PAGES["examples"]}"'
         if name not in PAGES and path.suffix != ".png":
             raise SystemExit(f"{source}: the link to {target} leads to no page.")
         if path.suffix == ".png":

@@ -30,7 +30,7 @@ def pictures(rng, n):
             inside = (row - r) ** 2 + (column - c) ** 2 < radius**2
         else:
             inside = (abs(row - r) < radius / 2) & (abs(column - c) < 2 * radius)
-        images.append(inside + 0.9 * rng.normal(size=(SIZE, SIZE)))
+        images.append(inside + 0.7 * rng.normal(size=(SIZE, SIZE)))
         truths.append(inside.astype(int))
     return images, truths
 
