@@ -73,3 +73,18 @@ def many_classes(rng, n=90, d=5, k=4):
     centres = 1.5 * rng.normal(size=(k, d))
     y = np.arange(n) % k
     return centres[y] + rng.normal(size=(n, d)), y
+
+
+def chains(rng, n=6, n_labels=3, n_features=2, longest=3, noise=0.7):
+    """Sequences whose tokens lie around the centre of their label, and whose labels rather stay than change."""
+    centres = 1.5 * rng.normal(size=(n_labels, n_features))
+    X, Y = [], []
+    for i in range(n):
+        length = 1 + i % longest
+        y = [int(rng.integers(n_labels))]
+        while len(y) < length:
+            y.append(y[-1] if rng.random() < 0.4 else int(rng.integers(n_labels)))
+        X.append(centres[y] + noise * rng.normal(size=(length, n_features)))
+        Y.append(np.array(y))
+    Y[0] = np.full(Y[0].size, n_labels - 1)  # so that the largest label is there
+    return X, Y

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .constraints.oracle import PlainOracle, oracle_for
+from .constraints.oracle import PlainOracle, count, oracle_for
 from .constraints.searched import violations
 from .problem import Problem
-from .protocols import ClosedConstraints, Model, Regularizer, Solver
+from .protocols import ClosedConstraints, Model, OracleError, Regularizer, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -98,20 +98,27 @@ def check_model(model: Model, X: Any, Y: Any, *, random_state: Any = 0) -> None:
     >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
     >>> check_model(Chain().sized(X, Y), X, Y)
     """
-    rng = np.random.default_rng(random_state)
+    try:
+        _check_model(model, X, Y, np.random.default_rng(random_state))
+    except OracleError as error:
+        raise AssertionError(str(error)) from error
+
+
+def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
     n = int(model.n_weights)
     plain = PlainOracle(model, X, Y)
-    assert len(X) == len(Y) > 0, f"There must be as many answers as inputs, and some: got {len(X)} and {len(Y)}."
-    ids = np.sort(rng.permutation(len(X))[:20])
+    n_examples, n_answers = count(X), count(Y)
+    assert n_examples == n_answers > 0, (
+        f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."
+    )
+    ids = np.sort(rng.permutation(n_examples)[:20])
     exact = bool(getattr(model, "exact", True))
     _check_truth(model, plain, ids, Y)
     answers = {i: _borrowed(plain, i, rng) for i in ids.tolist()}
     scale = _scale(plain, ids, answers)
     for size in (0.0, 0.1, 0.5, 1.0, 2.0, 10.0):  # where scores and losses are alike, mistakes show
         w = size * scale * rng.normal(size=n)
-        before = w.copy()
         worst = plain.rivals(ids, w)
-        assert np.array_equal(w, before), "most_violated changed the weights it was given."
         found = violations(worst, w)
         for p, i in enumerate(ids.tolist()):
             best = model.predict(X[i], w)
@@ -127,13 +134,24 @@ def check_model(model: Model, X: Any, Y: Any, *, random_state: Any = 0) -> None:
 
 
 def _borrowed(plain: PlainOracle, i: int, rng: Any) -> list[Any]:
-    """True answers of other examples, as far as they could be answers to this one too."""
+    """True answers of other examples of the same size: as far as one can tell, answers to this one too."""
     borrowed = []
-    for j in rng.permutation(len(plain.Y))[:10].tolist():
+    for j in rng.permutation(plain.n_examples)[:10].tolist():
+        if _size(plain.X[j]) != _size(plain.X[i]):
+            continue
         with contextlib.suppress(Exception):
             plain.planes(np.array([i]), [plain.Y[j]])
             borrowed.append(plain.Y[j])
     return borrowed
+
+
+def _size(x: Any) -> Any:
+    """Shape or length, part by part where there are parts."""
+    if hasattr(x, "shape"):
+        return tuple(x.shape)
+    if isinstance(x, list | tuple):
+        return tuple(_size(part) for part in x)
+    return len(x) if hasattr(x, "__len__") else None
 
 
 def _scale(plain: PlainOracle, ids: np.ndarray, answers: dict[int, list[Any]]) -> float:

@@ -177,8 +177,11 @@ def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
             arrays[where] = np.array(value, order="C")  # keeps 0-d arrays as they are
             return {"array": where}
         return {"text": [_encode(v, where, arrays) for v in value.tolist()], "dtype": value.dtype.str}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
-        return [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        items = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, dict):
         return {"pairs": [[_encode(k, where, arrays), _encode(v, f"{where}.{k}", arrays)] for k, v in value.items()]}
     if isinstance(value, Planes):
@@ -205,6 +208,8 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         if dtype.kind not in "OU":
             raise TypeError(f"text of type {dtype}")
         return np.array(value["text"], dtype=dtype)
+    if "tuple" in value:
+        return tuple(_decode(v, arrays) for v in value["tuple"])
     if "pairs" in value:
         return {_decode(k, arrays): _decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
@@ -224,24 +229,44 @@ _OBJECTS: tuple[tuple[str, Any, dict[str, dict[str, str]]], ...] = (
 )
 
 
+# Kinds of answers that a file can hold: how they are recognised, and how they are made from an array again.
+_ANSWERS: dict[str, tuple[Callable[[Any], bool], Callable[[np.ndarray], Any]]] = {
+    "number": (lambda label: isinstance(label, int | np.integer), lambda array: array.item()),
+    "array": (lambda label: isinstance(label, np.ndarray) and label.dtype.kind in "iub", lambda array: array),
+    "tuple": (lambda label: isinstance(label, tuple) and _all_whole(label), lambda array: tuple(array.tolist())),
+    "list": (lambda label: isinstance(label, list) and _all_whole(label), lambda array: array.tolist()),
+}
+
+
+def _all_whole(label: Any) -> bool:
+    return all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in label)
+
+
 def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Answers that are whole numbers, or arrays of them, are kept; others are the user's own objects and are not.
+    """Answers that are whole numbers, or arrays, tuples or lists of them, are kept; other objects are the user's own.
 
     Without its answers an estimator still predicts and still has its certificate, but cannot prove it again.
     """
-    labels = [np.atleast_1d(np.asarray(label)) for label in planes.labels]
-    whole = all(label.ndim == 1 and label.dtype.kind in "iub" for label in labels)
+    kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, planes.labels))), None)
+    labels = [np.asarray(label) for label in planes.labels] if kind else []
+    if len({(label.ndim, label.dtype) for label in labels}) > 1:
+        labels = []
+    kept = slice(None) if labels else slice(0)
     parts = {
-        "example": planes.example if whole else planes.example[:0],
-        "alpha": planes.alpha if whole else planes.alpha[:0],
-        "labels": np.concatenate([*labels, np.empty(0, np.int32)]) if whole else np.empty(0, np.int32),
-        "length": np.array([label.size for label in labels] if whole else [], np.int64),
-        "scalar": whole and all(np.ndim(label) == 0 for label in planes.labels),
+        "kind": kind,
+        "example": planes.example[kept],
+        "alpha": planes.alpha[kept],
+        "labels": np.concatenate([label.ravel() for label in labels]) if labels else np.empty(0, np.int32),
+        "shape": np.array([label.shape for label in labels], np.int64),
     }
     return {"planes": _encode(parts, where, arrays)}
 
 
 def _decode_planes(parts: dict[str, Any]) -> Planes:
-    if parts["scalar"]:
-        return Planes(parts["example"], parts["labels"].tolist(), parts["alpha"])
-    return Planes(parts["example"], np.split(parts["labels"], np.cumsum(parts["length"])[:-1]), parts["alpha"])
+    shapes = parts["shape"]
+    if not shapes.shape[0]:
+        return Planes(parts["example"], [], parts["alpha"])
+    _, make = _ANSWERS[parts["kind"]]
+    flat = np.split(parts["labels"], np.cumsum(shapes.prod(axis=1, dtype=np.int64))[:-1])
+    labels = [make(part.reshape(shape)) for part, shape in zip(flat, shapes, strict=True)]
+    return Planes(parts["example"], labels, parts["alpha"])

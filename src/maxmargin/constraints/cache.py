@@ -177,15 +177,19 @@ class Cache:
     def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)
-        if not chosen.size:
-            return
-        slots, taken = self.slots, self._spare(ids[chosen])
-        at = self._store(rivals.rows, chosen)
-        kernels.add_planes(slots, ids, wanted, at, rivals.losses)
+        if chosen.size:
+            at = self._store(*self._unshifted(rivals.rows, ids, chosen))
+            self._name(ids, rivals, wanted, at, weights)
+
+    def _name(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, at: int, weights: WeightMap) -> None:
+        """Give the planes stored from row ``at`` on their slots, labels, losses and Gram blocks."""
+        chosen = np.flatnonzero(wanted)
+        taken = self._spare(ids[chosen])
+        kernels.add_planes(self.slots, ids, wanted, at, rivals.losses)
         self.idle[taken] = 0
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
             self.labels[slot] = rivals.labels[p]
-        kernels.fill_gram(self._stored, slots, ids[chosen], weights, *self._scratch(weights))
+        kernels.fill_gram(self._stored, self.slots, ids[chosen], weights, *self._scratch(weights))
 
     def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
         """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
@@ -250,7 +254,9 @@ class Cache:
         self.idle = np.zeros(self.n_examples, np.int32)
         merged = self.no_shares()
         merged[held] = total
-        self.add(held, Rivals(labels, as_rows(averages), losses), np.ones(held.size, bool), weights)
+        if held.size:
+            at = self._store(as_rows(averages), np.arange(held.size))
+            self._name(held, Rivals(labels, as_rows(averages), losses), np.ones(held.size, bool), at, weights)
         source = self.tidy(self.used())
         return np.where(source >= 0, merged[source], 0.0)
 
@@ -268,6 +274,28 @@ class Cache:
         self.labels.extend([None] * added)
         self.idle = np.concatenate([self.idle, np.zeros(added, np.int32)])
         return np.concatenate([np.arange(old.row.size), np.full(added, -1)])
+
+    def shrink(self, n_examples: int) -> np.ndarray:
+        """Only the first so many examples are left; returns for each new slot the old one (−1: spare)."""
+        cut = int(self.slots.first[n_examples])
+        keep = self.used()
+        keep[cut:] = False
+        source = self.tidy(keep)
+        last, last_gram = int(self.slots.first[n_examples]), int(self.slots.gram_first[n_examples])
+        s = self.slots
+        self.slots = Slots(
+            row=s.row[:last],
+            shift=s.shift[:n_examples],
+            loss=s.loss[:last],
+            first=s.first[: n_examples + 1],
+            count=s.count[:n_examples],
+            gram_first=s.gram_first[: n_examples + 1],
+            gram=s.gram[:last_gram],
+            hot=s.hot[:last],
+        )
+        self.labels, self.idle, self.n_examples = self.labels[:last], self.idle[:last], n_examples
+        self.budget = self.budget[:n_examples]
+        return source[:last]
 
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
@@ -325,15 +353,23 @@ class Cache:
     @property
     def nbytes(self) -> int:
         """Bytes of stored planes, slots and Gram blocks (the answers themselves are the model's)."""
-        return sum(a.nbytes for a in (*self._stored[:3], *self.slots)) + self.idle.nbytes
+        return sum(a.nbytes for a in (*self._stored[:3], *self.slots, self.idle, self._zeros))
 
-    def room_for(self, rivals: Rivals, memory: int) -> bool:
-        """Whether taking in these planes would keep the cache within ``memory`` bytes."""
-        grown = self._end() + rivals.rows.data.size
-        per_value = 4 if self._dense else 8
-        growth = 1.5 * per_value * grown if grown > self._stored.data.size else per_value * self._stored.data.size
-        others = self.nbytes - sum(a.nbytes for a in self._stored[:3])
-        return others + growth + 12 * self.n_rows <= memory
+    def bytes_with(self, rivals: Rivals | None) -> int:
+        """Bytes that the cache would take with these planes added, at most."""
+        if rivals is None:
+            return self.nbytes
+        dense = self._dense if self.n_rows else rivals.rows.dense
+        n, n_values = self.n_rows + rivals.rows.n_rows, self._end() + rivals.rows.data.size
+        if dense:
+            n_values = n * self.n_weights
+        elif rivals.rows.dense:
+            n_values = self._end() + rivals.rows.n_rows * self.n_weights
+        if n_values < self._stored.data.size and (dense or n < self._stored.indptr.size):
+            return self.nbytes
+        stored = sum(a.nbytes for a in self._stored[:3])
+        # Both the rows and their ends grow by half when either is full.
+        return self.nbytes - stored + int(1.5 * ((4 if dense else 8) * n_values + 8 * n)) + 64
 
     # Storage.
 
@@ -342,6 +378,15 @@ class Cache:
         if self._zeros.size != self.n_weights:
             self._zeros = np.zeros(self.n_weights)
         return isinstance(weights, Dense), self._zeros
+
+    def _unshifted(self, rows: Rows, ids: np.ndarray, chosen: np.ndarray) -> tuple[Rows, np.ndarray]:
+        """New planes know the truth of today; they are stored relative to the truth of the first day, as all are."""
+        shift = self.slots.shift[ids[chosen]]
+        moved = np.flatnonzero(shift >= 0)
+        if not moved.size:
+            return rows, chosen
+        pick = sp.csr_matrix((np.ones(moved.size), (moved, shift[moved])), shape=(chosen.size, self.n_rows))
+        return as_rows(sp.csr_matrix(_table_of(rows)[chosen] + pick @ _table_of(self.rows))), np.arange(chosen.size)
 
     def _spare(self, ids: np.ndarray) -> np.ndarray:
         return self.slots.first[ids] + self.slots.count[ids]

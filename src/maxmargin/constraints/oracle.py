@@ -13,6 +13,11 @@ from ..protocols import Model, Oracle, OracleError
 _DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
 
 
+def count(examples: Any) -> int:
+    """How many examples there are, in a list or as rows of a matrix."""
+    return examples.shape[0] if hasattr(examples, "shape") else len(examples)
+
+
 def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
     """The model's own search over whole data sets where it has one, else one example at a time."""
     if hasattr(model, "oracle"):
@@ -35,12 +40,14 @@ class PlainOracle:
     def __init__(self, model: Model, X: Sequence[Any], Y: Sequence[Any]) -> None:
         self.model = model
         self.X, self.Y = X, Y
-        self.n_examples = len(X)
+        self.n_examples = count(X)
         self.n_weights = int(model.n_weights)
         self.exact = bool(getattr(model, "exact", True))
         self.slack_rescaling = getattr(model, "rescaling", "margin") == "slack"
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        w = w.view()
+        w.flags.writeable = False  # they are the solver's own
         labels = []
         for i in ids.tolist():
             try:

@@ -83,7 +83,10 @@ class Searched:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         budget = self.budget[ids] if self.budget.size > 1 else self.budget
         total = float((budget * np.maximum(missing, 0.0)).sum())
-        return Loss(total, 0.0 if excess is None else float((budget * excess).sum()))
+        if excess is None:
+            return Loss(total)
+        # An example of weight zero cannot be underrated, however poorly it is searched.
+        return Loss(total, float(np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size)).sum()))
 
     def total_loss(self, w: np.ndarray) -> float:
         return self.evaluate(w).total

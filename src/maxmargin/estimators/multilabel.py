@@ -14,7 +14,7 @@ from . import inputs
 from .structured import StructuredEstimator
 
 
-@storable("model_", "coef_", "classes_", "_alpha", "_fitted_C")
+@storable("model_", "coef_", "_alpha", "_fitted_C")
 class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     """Several labels per example, each present or not, that may attract or exclude each other.
 
@@ -106,7 +106,6 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         return self
 
     def _model(self, X: Any, Y: np.ndarray) -> Multilabel:
-        self.classes_ = np.arange(Y.shape[1])
         return Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept).sized(X, Y)
 
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
@@ -136,6 +135,12 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         check_is_fitted(self)
         X, Y = self._checked(X, y, reset=False)
         return self._certify(X, Y, inputs.check_weights(sample_weight, X))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Numbers of the labels, the columns of y."""
+        check_is_fitted(self, "model_")
+        return np.arange(self.model_.n_labels or 0)
 
     @property
     def edges_(self) -> np.ndarray:

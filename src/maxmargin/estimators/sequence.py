@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -119,11 +120,10 @@ class SequenceSVM(StructuredEstimator):
         attributes = None if _is_numeric(X) else Attributes()
         encoded = Sequences.of(X) if attributes is None else attributes.learn(X)
         _check_lengths(encoded, Y)
-        self.classes_ = _classes(Y)
-        labels = self._encode(Y)
-        self._names = None if attributes is None else list(attributes.names)
-        self._attributes = attributes  # kept beside the names because a dict of them takes time to build
-        self._fit(self._model(encoded, labels), encoded, labels, sample_weight)
+        classes = _classes(Y)
+        labels = _numbered(Y, classes)
+        model = self._model(encoded, labels, classes)
+        self._fit(model, encoded, labels, sample_weight, classes_=classes, **_names_of(attributes))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
@@ -139,70 +139,58 @@ class SequenceSVM(StructuredEstimator):
         self._check_stream()
         X, Y = check_pairs(X, Y)
         begun = hasattr(self, "model_")
-        attributes = self._attributes if begun else None if _is_numeric(X) else Attributes()
-        if (attributes is None) != _is_numeric(X):
+        if begun and (self._names is None) != _is_numeric(X):
             raise ValueError("The stream began with the other kind of features: named ones, or matrices.")
+        # A chunk that is refused must not leave its names behind.
+        attributes = None if _is_numeric(X) else Attributes(self._names if begun and self._names else ())
         if attributes is not None:
             encoded = attributes.learn(X)
         else:
             encoded = Sequences.of(X, self.model_.n_features if begun else None)
         _check_lengths(encoded, Y)
-        if not begun:
-            self.classes_ = _classes([*Y, list(classes)] if classes is not None else Y)
-        self._attributes = attributes
-        self._names = None if attributes is None else list(attributes.names)
-        labels = self._encode(Y)
-        model = self._model(encoded, labels)
+        labels_known = self.classes_ if begun else _classes([*Y, list(classes)] if classes is not None else Y)
+        labels = _numbered(Y, labels_known)
+        model = self._model(encoded, labels, labels_known)
         place = self.model_.places_in(model) if begun else None
-        self._absorb(model, encoded, labels, place)
+        self._absorb(model, encoded, labels, place, classes_=labels_known, **_names_of(attributes))
         return self
 
-    def _model(self, X: Sequences, labels: list[np.ndarray]) -> Chain:
+    def _model(self, X: Sequences, labels: list[np.ndarray], classes: np.ndarray) -> Chain:
         return Chain(
-            len(self.classes_),
+            len(classes),
             X.n_features,
             loss=self.loss,
             bias=self.bias,
             start=self.start,
             end=self.end,
-            forbidden=self._forbidden(labels),
+            forbidden=self._forbidden(labels, classes),
             rescaling=self.rescaling,
         )
 
-    def _forbidden(self, labels: list[np.ndarray]) -> np.ndarray | None:
+    def _forbidden(self, labels: list[np.ndarray], classes: np.ndarray) -> np.ndarray | None:
         """The pairs of labels that ``allowed_transitions`` rules out."""
         if self.allowed_transitions is None:
             return None
-        forbidden = np.ones((len(self.classes_), len(self.classes_)), bool)
+        forbidden = np.ones((len(classes), len(classes)), bool)
         if isinstance(self.allowed_transitions, str):
             inputs.check_choice("allowed_transitions", self.allowed_transitions, ("observed",))
             for y in labels:
                 forbidden[y[:-1], y[1:]] = False
             return forbidden
-        number = self._numbers()
+        number = _numbers(classes)
         for pair in self.allowed_transitions:
-            if len(pair) != 2 or pair[0] not in number or pair[1] not in number:
-                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {self.classes_.tolist()}.")
+            if len(pair) != 2 or not _known(pair[0], number) or not _known(pair[1], number):
+                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {classes.tolist()}.")
             forbidden[number[pair[0]], number[pair[1]]] = False
-        return forbidden
-
-    def _numbers(self) -> dict[Any, int]:
-        return {label: k for k, label in enumerate(self.classes_.tolist())}
-
-    def _encode(self, Y: Sequence[Sequence[Any]]) -> list[np.ndarray]:
-        """Labels as numbers."""
-        number = self._numbers()
-        encoded = []
-        for i, y in enumerate(Y):
-            try:
-                encoded.append(np.fromiter((number[label] for label in _plain(y)), np.int32, len(y)))
-            except (KeyError, TypeError):
-                t = next(t for t, label in enumerate(_plain(y)) if not _known(label, number))
+        for i, y in enumerate(labels):
+            bad = np.flatnonzero(forbidden[y[:-1], y[1:]])
+            if bad.size:
+                t = int(bad[0])
                 raise ValueError(
-                    f"Sequence {i} has the label {_plain(y)[t]!r} at token {t}, which was not among the training "
-                    f"labels {self.classes_.tolist()[:20]}."
-                ) from None
-        return encoded
+                    f"Sequence {i} has {classes.tolist()[y[t]]!r} followed by {classes.tolist()[y[t + 1]]!r} at token "
+                    f"{t}, which allowed_transitions does not allow."
+                )
+        return forbidden
 
     def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
@@ -269,7 +257,7 @@ class SequenceSVM(StructuredEstimator):
         X, Y = check_pairs(X, Y)
         prepared = self.prepare(X)
         _check_lengths(prepared, Y)
-        return self._certify(prepared, self._encode(Y), sample_weight)
+        return self._certify(prepared, _numbered(Y, self.classes_), sample_weight)
 
     @property
     def transitions_(self) -> np.ndarray:
@@ -285,7 +273,7 @@ class SequenceSVM(StructuredEstimator):
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
         """The n features that speak most for a label (for negative n: against it), with their weights."""
-        number, K = self._numbers(), len(self._class_list())
+        number, K = _numbers(self.classes_), len(self._class_list())
         if not _known(label, number):
             raise ValueError(f"{label!r} is not among the labels {self.classes_.tolist()}.")
         weights = self.coef_[: K * self._n_features()].reshape(-1, K)[:, number[label]]
@@ -307,6 +295,31 @@ class SequenceSVM(StructuredEstimator):
         return self.classes_.tolist()
 
 
+def _names_of(attributes: Attributes | None) -> dict[str, Any]:
+    """The attributes of the estimator that remember named features."""
+    return {"_attributes": attributes, "_names": None if attributes is None else list(attributes.names)}
+
+
+def _numbers(classes: np.ndarray) -> dict[Any, int]:
+    return {label: k for k, label in enumerate(classes.tolist())}
+
+
+def _numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray]:
+    """Labels as numbers."""
+    number = _numbers(classes)
+    numbered = []
+    for i, y in enumerate(Y):
+        try:
+            numbered.append(np.fromiter((number[label] for label in _plain(y)), np.int32, len(y)))
+        except (KeyError, TypeError):
+            t = next(t for t, label in enumerate(_plain(y)) if not _known(label, number))
+            raise ValueError(
+                f"Sequence {i} has the label {_plain(y)[t]!r} at token {t}, which is not among the labels "
+                f"{classes.tolist()[:20]}."
+            ) from None
+    return numbered
+
+
 def _is_numeric(X: Any) -> bool:
     """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
     if isinstance(X, Sequences):
@@ -321,7 +334,7 @@ def _is_numeric(X: Any) -> bool:
     token = first[0]
     if hasattr(token, "dtype"):
         return True
-    return isinstance(token, list | tuple) and len(token) > 0 and not any(isinstance(v, str) for v in token)
+    return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
 
 
 def _plain(y: Any) -> Any:
@@ -358,9 +371,11 @@ def _classes(Y: Sequence[Any]) -> np.ndarray:
     if None in found:
         i = next(i for i, y in enumerate(Y) if None in _plain(y))
         raise ValueError(f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}.")
-    kinds = {type(label) for label in found}
-    if len(kinds) > 1 and str in kinds:
+    if len({isinstance(label, str) for label in found}) > 1:
         raise ValueError(f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}.")
     if len(found) < 2:
         raise ValueError(f"SequenceSVM needs at least 2 different labels, Y has {sorted(found)!r}.")
-    return np.array(sorted(found))
+    ordered = sorted(found)
+    classes = np.array(ordered) if not isinstance(ordered[0], tuple) else np.empty(len(ordered), object)
+    classes[:] = ordered  # tuples stay tuples
+    return classes

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
-from ..constraints.oracle import Window, oracle_for
+from ..constraints.oracle import Window, count, oracle_for
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError
@@ -23,8 +23,11 @@ class StructuredEstimator(CertifiedEstimator):
     model_: Model
     _alpha: Planes
 
-    def _fit(self, model: Model, X: Any, Y: Any, sample_weight: Any) -> None:
-        """Train ``model``, already sized, on encoded data."""
+    def _fit(self, model: Model, X: Any, Y: Any, sample_weight: Any, **fitted: Any) -> None:
+        """Train ``model``, already sized, on encoded data. What was there before stays until there is something new.
+
+        ``fitted`` are attributes that belong to the model.
+        """
         problem = self._problem(model, X, Y, sample_weight)
         solver = choose_open(
             self.solver,
@@ -33,23 +36,28 @@ class StructuredEstimator(CertifiedEstimator):
             memory=inputs.check_memory(self.memory),
         )
         warm = self._warm(problem)
-        self.model_ = model
-        self.__dict__.pop("_stream", None)
         with self._progress() as callbacks:
             try:
                 solution = solve(
                     problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks
                 )
-            except OracleError as error:
-                # What was learned before the model failed is worth keeping.
-                if error.solution is not None and error.solution.history:
-                    self.coef_ = error.solution.weights
-                    self._store([error.solution], error.solution.alpha)
+            except (OracleError, MemoryError) as error:
+                # What was learned before the search failed is worth keeping.
+                partial = getattr(error, "solution", None)
+                if partial is not None and partial.history:
+                    self._take_over(model, partial.weights, fitted)
+                    self._store([partial], partial.alpha)
                 raise
-        self.coef_ = solution.weights
+        self._take_over(model, solution.weights, fitted)
         self._keep([solution], solution.alpha, stacklevel=4)
 
-    def _absorb(self, model: Model, X: Any, Y: Any, place: np.ndarray | None = None) -> None:
+    def _take_over(self, model: Model, weights: np.ndarray, fitted: dict[str, Any]) -> None:
+        self.model_, self.coef_ = model, weights
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        self.__dict__.pop("_stream", None)
+
+    def _absorb(self, model: Model, X: Any, Y: Any, place: np.ndarray | None = None, **fitted: Any) -> None:
         """One more chunk of a stream. ``place`` tells where old weights have moved if the model has grown."""
         oracle = oracle_for(model, X, Y)
         budget = np.array([inputs.check_positive("C", self.C)])
@@ -69,9 +77,16 @@ class StructuredEstimator(CertifiedEstimator):
             if place is not None:
                 state.rename(place, regularizer, model.n_weights)
             state.grow(window.n_examples, budget)
-        self.model_ = model
-        self._stream = solver.absorb(problem, state, self.tol)
-        self.coef_ = state.weights().copy()
+        try:
+            state = solver.absorb(problem, state, self.tol)
+        except BaseException:
+            state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
+            if window.first:
+                self._take_over(model, state.weights().copy(), fitted)
+                self._stream = state
+            raise
+        self._take_over(model, state.weights().copy(), fitted)
+        self._stream = state
         self._alpha, self._fitted_C = state.alpha, float(self.C)
         self.certificate_ = Certificate(state.lower, np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
@@ -121,9 +136,9 @@ def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
     for name, value in (("X", X), ("Y", Y)):
         if not hasattr(value, "__len__") or isinstance(value, str | dict):
             raise ValueError(f"{name} must be a list with one entry per example, got {type(value).__name__}.")
-    if len(X) != len(Y):
-        raise ValueError(f"X has {len(X)} examples, Y has {len(Y)}.")
-    if len(X) == 0:
+    if count(X) != count(Y):
+        raise ValueError(f"X has {count(X)} examples, Y has {count(Y)}.")
+    if count(X) == 0:
         raise ValueError("There are no examples.")
     return X, Y
 
@@ -226,6 +241,10 @@ class StructuralSVM(StructuredEstimator):
         return self
 
     def _sized(self, X: Any, Y: Any) -> Model:
+        if isinstance(self.model, type):
+            raise ValueError(
+                f"model is the class {self.model.__name__}; give an object of it: {self.model.__name__}(…)."
+            )
         missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(self.model, m)]
         if missing:
             raise ValueError(

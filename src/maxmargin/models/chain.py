@@ -155,6 +155,12 @@ class Chain:
             (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(),
             np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
         )  # fmt: skip
+        if np.isneginf(scores).any():
+            i = int(np.argmin(scores))
+            raise ValueError(
+                f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every labelling of that length "
+                "contains a forbidden pair. Allow more transitions."
+            )
         return _split(flat, X.offsets), scores
 
     def k_best(self, x: Any, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
@@ -164,6 +170,8 @@ class Chain:
         paths, scores = viterbi.k_best(
             (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(), k
         )
+        if not len(paths):
+            self.predict(x, w)  # says what is wrong
         return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
 
     def margins(self, X: Any, w: np.ndarray, Y: list[np.ndarray]) -> list[np.ndarray]:
@@ -232,7 +240,8 @@ class ChainOracle:
         given = np.fromiter(map(len, labels), np.int64, len(labels))
         if not np.array_equal(given, np.diff(first)):
             raise ValueError("These answers do not belong to this data: their lengths differ.")
-        return self._planes(ids, first, np.concatenate([*labels, _NOT_ASKED]).astype(np.int32))
+        flat = np.concatenate([*labels, _NOT_ASKED])
+        return self._planes(ids, first, labelling.check_labels(flat, self.n_labels, "An answer").astype(np.int32))
 
     def _first(self, ids: np.ndarray) -> np.ndarray:
         """Where the labels of each of these examples begin when they stand one after another."""

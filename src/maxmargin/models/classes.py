@@ -126,7 +126,7 @@ class MulticlassOracle:
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         K, d = self.model._sizes()
-        y, z = self.y[ids], np.asarray(labels, dtype=np.int64)
+        y, z = self.y[ids], labelling.check_labels(np.asarray(labels, dtype=np.int64), K, "An answer")
         losses = self.model._costs()[y, z]
         x = sp.csr_matrix(self.X[ids], dtype=np.float64)
         size = np.diff(x.indptr)

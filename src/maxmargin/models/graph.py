@@ -205,7 +205,8 @@ class GraphOracle:
         first = self._first(ids)
         if [len(y) for y in labels] != np.diff(first).tolist():
             raise ValueError("These answers do not belong to this data: their lengths differ.")
-        return self._planes(ids, first, np.concatenate([_NO_LABELS, *labels]).astype(np.int32), None)
+        flat = labelling.check_labels(np.concatenate([_NO_LABELS, *labels]), self.pairs.shape[0], "An answer")
+        return self._planes(ids, first, flat.astype(np.int32), None)
 
     def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
         """The best labels for each graph of ``ids``, costs included where the true labels are known."""

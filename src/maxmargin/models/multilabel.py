@@ -203,7 +203,8 @@ class MultilabelOracle:
         return self._planes(ids, labels, excess if excess.any() else None)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        return self._planes(ids, np.array(labels, dtype=np.int8).reshape(ids.size, self.n_labels), None)
+        table = _labels(labels, self.n_labels) if len(labels) else np.empty((0, self.n_labels), np.int8)
+        return self._planes(ids, table, None)
 
     def best(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The best labels for each example of ``ids``, costs included where the true labels are known.

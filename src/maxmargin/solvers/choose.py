@@ -117,5 +117,7 @@ def choose_open(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory
     if name in ("auto", "oracle_ascent"):
         return OracleAscent(random_state=seed, n_jobs=n_jobs, memory=memory)
     if name == "cutting_plane":
-        return CuttingPlane(random_state=seed)
+        if memory is not None:
+            raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
+        return CuttingPlane(random_state=seed, n_jobs=n_jobs)
     raise ValueError(f"solver must be 'auto', 'oracle_ascent', 'cutting_plane' or a Solver, got {name!r}.")

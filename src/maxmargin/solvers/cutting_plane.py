@@ -109,7 +109,7 @@ class CuttingPlane:
             if state.complete:
                 state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
             state.mix(part, rivals, 1.0)
-            excess += 0.0 if rivals.excess is None else float(state.budget[part] @ rivals.excess)
+            excess += problem.open.weighted(part, np.zeros(part.size), rivals.excess).excess
             state.answers.update(zip(part.tolist(), rivals.labels, strict=True))
         return missing, excess
 

@@ -155,20 +155,22 @@ class OracleAscent:
         cache, inner = state.cache, state.inner
         cache.age(inner.alpha)
         state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
+        self._make_room(state, None)
 
-    def _make_room(self, state: AscentState, rivals: Rivals) -> None:
+    def _make_room(self, state: AscentState, rivals: Rivals | None) -> None:
         """Stay within the memory allowed: first planes without a share go, then planes of one example are merged."""
-        if self.memory is None or state.cache.room_for(rivals, self.memory):
-            return
         cache, inner = state.cache, state.inner
+        if self.memory is None or cache.bytes_with(rivals) <= self.memory:
+            return
         state.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
-        if cache.room_for(rivals, int(0.75 * self.memory)):  # enough for a while, not just for this time
+        if cache.bytes_with(rivals) <= 0.75 * self.memory:  # enough for a while, not just for this time
             return
         inner.alpha = cache.merge(inner.alpha, inner.map)
-        if not cache.room_for(rivals, self.memory):
-            raise ValueError(
-                f"memory={self.memory} bytes is too little: one plane for each of {cache.n_examples} examples "
-                f"take {cache.nbytes} already. Allow at least {2 * cache.nbytes}."
+        needed = cache.bytes_with(rivals)
+        if needed > self.memory:
+            raise MemoryError(
+                f"memory={self.memory} bytes is too little: with one plane for each of {cache.n_examples} examples "
+                f"{needed} bytes are needed now, and as much again to get on at a good pace."
             )
 
     def _optimize(self, problem: Problem, state: AscentState, gap: float) -> None:
@@ -280,10 +282,25 @@ class AscentState:
         return weights_of(self.inner.map)
 
     def grow(self, n_examples: int, budget: np.ndarray) -> None:
-        """Room for more examples."""
+        """Room for more examples. The budgets may be others than before: shares are made to fit them."""
         self.rearrange(self.cache.grow(n_examples, budget))
-        self.inner.order = np.arange(n_examples, dtype=np.int32)
-        self.inner.wake()
+        self._renew(n_examples)
+
+    def shrink(self, n_examples: int) -> None:
+        """Forget all examples but the first so many."""
+        self.rearrange(self.cache.shrink(n_examples))
+        self._renew(n_examples)
+
+    def _renew(self, n_examples: int) -> None:
+        """Shares, v and lower bound as they follow from the cache, and everybody awake."""
+        inner = self.inner
+        inner.alpha = self.cache.feasible(inner.alpha)
+        inner.map.v[:] = self.cache.combine(inner.alpha)
+        refresh(inner.map)
+        inner.linear = self.cache.linear(inner.alpha)
+        self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
+        inner.order = np.arange(n_examples, dtype=np.int32)
+        inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -80,19 +81,29 @@ def solve(
             history.append(record)
             if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
                 break
+        if certificate is None:
+            best.offer(problem, state.weights())
     except KeyboardInterrupt:
         interrupted = True
-    except OracleError as error:
-        # The search failed, so nothing new can be certified; what was reached is handed over with the error.
-        error.solution = Solution(
-            state.weights().copy(), state.alpha, bracket(state.lower, best.upper), history, converged=False
-        )
+    except (OracleError, MemoryError) as error:
+        # Nothing new can be certified; what was reached is handed over with the error.
+        error.solution = _partial(state, best, history)  # type: ignore[union-attr]
         raise
     converged = certificate is not None
+    if interrupted:
+        # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
+        with contextlib.suppress(KeyboardInterrupt, OracleError):
+            best.offer(problem, state.weights())
     if certificate is None:
-        best.offer(problem, state.weights())
         certificate = bracket(lower_bound(problem, state.alpha), best.upper)
-    return Solution(best.weights, state.alpha, certificate, history, converged, interrupted)
+    weights = best.weights if best.weights.size else state.weights().copy()
+    return Solution(weights, state.alpha, certificate, history, converged, interrupted)
+
+
+def _partial(state: Any, best: _Best, history: list[Record]) -> Solution:
+    """What there is when a search has failed: the best weights that were evaluated, or else the latest."""
+    weights = best.weights if best.weights.size else state.weights().copy()
+    return Solution(weights, state.alpha, bracket(state.lower, best.upper), history, converged=False)
 
 
 def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certificate | None:

@@ -1,0 +1,416 @@
+"""StructuralSVM as users meet it: models of theirs and ours, the tools of scikit-learn, files, failures."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from generators import chains, many_classes
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from user_models import CountingTags, HalfBlindTags, Tags, every_rival, labellings, tagged
+
+import maxmargin as mm
+from maxmargin import LinearSVC, StructuralSVM
+from maxmargin.models import Chain, Multiclass
+from maxmargin.protocols import OracleError
+from maxmargin.regularizers import Bounded, GaussianPrior
+from maxmargin.solvers import CuttingPlane, OracleAscent
+
+
+class Words:
+    """Answers of any kind: here the text "yes" or None, about a number."""
+
+    n_weights = 2
+
+    def features(self, x, y):
+        return [x, 1.0] if y == "yes" else [0.0, 0.0]
+
+    def loss(self, y, y_hat):
+        return float(y != y_hat)
+
+    def predict(self, x, w):
+        return max(("yes", None), key=lambda y: np.dot(w, self.features(x, y)))
+
+    def most_violated(self, x, y, w):
+        return max(("yes", None), key=lambda z: self.loss(y, z) + np.dot(w, self.features(x, z)))
+
+
+class Shapeless(Words):
+    n_weights = 0
+
+
+WORDS = ([3.0, 2.5, -1.0, -2.0, 0.1], ["yes", "yes", None, None, None])
+
+
+@pytest.fixture
+def tags():
+    return tagged(np.random.default_rng(11), n=20, noise=0.3)
+
+
+@pytest.fixture
+def sequences():
+    return chains(np.random.default_rng(4), n=12)
+
+
+def test_chain_fits_predicts_scores_and_certifies(sequences):
+    X, Y = sequences
+    svm = StructuralSVM(Chain(), C=0.5, tol=1e-6, random_state=0).fit(X, Y)
+    model = svm.model_
+    assert (model.n_labels, model.n_features) == (3, 2)
+    arrays = every_rival(model, X, Y, lambda x: labellings(model, x), 0.5)
+    optimum = reference.quadratic(*arrays)
+    assert svm.certificate_.upper == pytest.approx(optimum.value, rel=1e-5)
+    np.testing.assert_allclose(svm.coef_, optimum.weights, atol=1e-2)
+    predicted = svm.predict(X)
+    wrong = [np.sum(y != z) for y, z in zip(Y, predicted, strict=True)]
+    assert svm.score(X, Y) == pytest.approx(-np.mean(wrong))
+    assert svm.score(X, predicted) == 0.0
+    again = svm.certify(X, Y)
+    assert (again.lower, again.upper) == pytest.approx((svm.certificate_.lower, svm.certificate_.upper), rel=1e-9)
+    assert svm.n_passes_ == len(svm.history_)
+    assert svm.certificate_.relative_gap <= 1e-6
+
+
+def test_multiclass_agrees_with_the_closed_form_classifier(rng):
+    X, y = many_classes(rng)
+    ours = StructuralSVM(Multiclass(), C=0.3, tol=1e-7, random_state=0).fit(X, y)
+    closed = LinearSVC(C=0.3, tol=1e-8, multi_class="crammer_singer", fit_intercept=False, random_state=0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_.reshape(closed.coef_.shape), closed.coef_, atol=1e-3)
+    assert ours.certificate_.upper == pytest.approx(closed.certificate_.upper, rel=1e-6)
+    assert np.mean(ours.predict(X) == closed.predict(X)) > 0.98
+    assert all(isinstance(label, int) for label in ours.predict(X))
+
+
+def test_user_model_reaches_the_optimum(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), C=0.5, tol=1e-6, random_state=0).fit(X, Y)
+    arrays = every_rival(Tags(), X, Y, Tags().answers, 0.5)
+    assert svm.certificate_.upper == pytest.approx(reference.quadratic(*arrays).value, rel=1e-5)
+    assert svm.predict(X[:2]) == [svm.model_.predict(x, svm.coef_) for x in X[:2]]
+    assert svm.score(X, Y) > -0.5
+
+
+def test_answers_may_be_any_python_objects():
+    X, Y = WORDS
+    svm = StructuralSVM(Words(), C=10.0, random_state=0).fit(X, Y)
+    assert svm.predict(X) == Y
+    assert svm.certify(X, Y).relative_gap <= 1e-3
+
+
+def test_sample_weights_multiply_the_price(tags):
+    X, Y = tags
+    weight = np.random.default_rng(0).integers(0, 3, size=len(X)).astype(float)
+    weighted = StructuralSVM(Tags(), C=0.4, tol=1e-7, random_state=0).fit(X, Y, sample_weight=weight)
+    repeated = [i for i, n in enumerate(weight) for _ in range(int(n))]
+    copies = StructuralSVM(Tags(), C=0.4, tol=1e-7, random_state=0).fit(
+        [X[i] for i in repeated], [Y[i] for i in repeated]
+    )
+    assert weighted.certificate_.upper == pytest.approx(copies.certificate_.upper, rel=1e-6)
+    np.testing.assert_allclose(weighted.coef_, copies.coef_, atol=5e-3)
+    again = weighted.certify(X, Y, sample_weight=weight)
+    assert again.upper == pytest.approx(weighted.certificate_.upper, rel=1e-9)
+    assert weighted.certify(X, Y).upper != pytest.approx(weighted.certificate_.upper, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-np.ones(20), "must not be negative"), (np.zeros(20), "non-zero"), (np.ones(3), "shape")],
+)
+def test_sample_weights_that_make_no_sense_are_refused(weight, message, tags):
+    with pytest.raises(ValueError, match=message):
+        StructuralSVM(Tags()).fit(*tags, sample_weight=weight)
+
+
+@pytest.mark.parametrize("solver", ["auto", "oracle_ascent", "cutting_plane", OracleAscent(chunk=3), CuttingPlane(0.5)])
+def test_every_solver_meets_the_tolerance(solver, tags):
+    svm = StructuralSVM(Tags(), C=0.5, tol=1e-4, solver=solver, random_state=0).fit(*tags)
+    assert svm.certificate_.relative_gap <= 1e-4
+    best = StructuralSVM(Tags(), C=0.5, tol=1e-7, random_state=0).fit(*tags).certificate_
+    assert svm.certificate_.lower <= best.upper
+    assert best.lower <= svm.certificate_.upper
+
+
+def test_regularizers_are_obeyed(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), regularizer=Bounded(-0.05), random_state=0).fit(X, Y)
+    assert svm.coef_.min() >= -0.05
+    assert StructuralSVM(Tags(), random_state=0).fit(X, Y).coef_.min() < -0.05
+    mean = np.full(9, 3.0)
+    close = StructuralSVM(Tags(), C=1e-6, regularizer=GaussianPrior(mean, 1.0), random_state=0).fit(X, Y)
+    np.testing.assert_allclose(close.coef_, mean, atol=1e-3)
+
+
+def test_warm_start_on_the_same_problem_is_done_at_once_and_helps_on_the_next(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), C=0.5, tol=1e-5, random_state=0, warm_start=True).fit(X, Y)
+    cold_passes = svm.n_passes_
+    assert svm.fit(X, Y).n_passes_ <= 2 < cold_passes
+    first = svm.set_params(C=0.6).fit(X, Y).history_[0].lower
+    cold = clone(svm).fit(X, Y)
+    assert first > cold.history_[0].lower
+    assert svm.certificate_.upper == pytest.approx(cold.certificate_.upper, rel=2e-5)
+
+
+def test_warm_start_survives_other_data_and_other_sizes(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), C=0.5, random_state=0, warm_start=True).fit(X, Y)
+    for part in (slice(0, 5), slice(5, 20)):
+        svm.fit(X[part], Y[part])
+        cold = clone(svm).fit(X[part], Y[part])
+        assert svm.certificate_.upper == pytest.approx(cold.certificate_.upper, rel=2e-3)
+    other = tagged(np.random.default_rng(1), n=6, n_tags=2, n_features=4)
+    svm.set_params(model=Tags(2, 4)).fit(*other)
+    assert svm.coef_.size == 9
+    assert svm.certificate_.relative_gap <= 1e-3
+
+
+def test_certify_on_other_data_bounds_the_problem_of_that_data(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), C=0.5, tol=1e-5, random_state=0).fit(X[:10], Y[:10])
+    there = svm.certify(X[10:], Y[10:])
+    best = StructuralSVM(Tags(), C=0.5, tol=1e-6, random_state=0).fit(X[10:], Y[10:]).certificate_
+    assert there.lower <= best.upper
+    assert there.upper >= best.lower
+    fewer = svm.certify(X[:3], Y[:3])
+    assert 0 <= fewer.lower <= fewer.upper
+
+
+def test_convergence_warning_names_the_gap_and_the_certificate_is_true(tags):
+    with pytest.warns(ConvergenceWarning, match="stopped after max_passes=2 passes") as caught:
+        svm = StructuralSVM(Tags(), C=5.0, tol=1e-9, max_passes=2, random_state=0).fit(*tags)
+    assert caught[0].filename == __file__
+    assert svm.n_passes_ == 2
+    best = StructuralSVM(Tags(), C=5.0, tol=1e-6, random_state=0).fit(*tags).certificate_
+    assert svm.certificate_.lower <= best.upper
+    assert svm.certificate_.upper >= best.lower
+
+
+def test_no_warning_where_the_goal_is_met(tags):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        StructuralSVM(Tags(), C=0.5, random_state=0).fit(*tags)
+
+
+def test_approximate_model_gets_no_upper_bound(tags):
+    X, Y = tags
+    svm = StructuralSVM(HalfBlindTags(), C=0.5, random_state=0).fit(X, Y)
+    assert not svm.certificate_.exact
+    assert svm.certificate_.upper == np.inf
+    assert not svm.certify(X, Y).exact
+    exact = StructuralSVM(Tags(), C=0.5, tol=1e-6, random_state=0).fit(X, Y)
+    assert svm.certificate_.lower <= exact.certificate_.upper
+
+
+def test_failing_model_leaves_what_was_learned(tags):
+    X, Y = tags
+    svm = StructuralSVM(CountingTags(at=45, event=RuntimeError("out of answers")), C=5.0, tol=1e-9, random_state=0)
+    with pytest.raises(OracleError, match=r"failed on example \d+: RuntimeError: out of answers") as caught:
+        svm.fit(X, Y)
+    assert caught.value.solution.history == svm.history_
+    assert svm.n_passes_ == 2
+    assert svm.coef_.any()
+    best = StructuralSVM(Tags(), C=5.0, tol=1e-6, random_state=0).fit(X, Y).certificate_
+    assert svm.certificate_.lower <= best.upper
+    assert len(svm.predict(X)) == len(X)
+    # It can go on from there.
+    svm.set_params(warm_start=True, tol=1e-4).fit(X, Y)
+    assert svm.history_[0].lower > 0.5 * best.upper
+    assert svm.certificate_.relative_gap <= 1e-4
+
+
+def test_interrupted_fit_keeps_the_best_and_warns(tags):
+    svm = StructuralSVM(CountingTags(at=50, event=KeyboardInterrupt()), C=5.0, tol=1e-9, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        svm.fit(*tags)
+    assert svm.n_passes_ == 2
+    assert np.isfinite(svm.certificate_.upper)
+
+
+@pytest.mark.parametrize(
+    "svm",
+    [
+        StructuralSVM(Chain(loss="normalized_hamming", bias=True), C=0.7, random_state=3),
+        StructuralSVM(Chain(forbidden=np.zeros((3, 3)), rescaling="slack"), regularizer=GaussianPrior(0.1, 2.0)),
+        StructuralSVM(Chain(loss=1.0 - np.eye(3), transitions=False, start=True, end=True), memory="1MB"),
+    ],
+    ids=["normalized", "slack", "table"],
+)
+def test_round_trip_of_a_chain(svm, sequences, tmp_path):
+    X, Y = sequences
+    svm.fit(X, Y)
+    svm.save(tmp_path / "chain.safetensors")
+    loaded = mm.load(tmp_path / "chain.safetensors")
+    assert np.array_equal(loaded.coef_, svm.coef_)
+    assert loaded.certificate_ == svm.certificate_
+    assert loaded.history_ == svm.history_
+    for a, b in zip(loaded.predict(X), svm.predict(X), strict=True):
+        assert np.array_equal(a, b)
+    assert loaded.certify(X, Y) == svm.certify(X, Y)
+    assert loaded.model_.n_weights == svm.model_.n_weights
+    assert loaded.model.n_labels is None
+    assert np.array_equal(clone(loaded).fit(X, Y).coef_, loaded.coef_) == (svm.random_state is not None)
+    loaded.set_params(warm_start=True).fit(X, Y)
+    assert loaded.n_passes_ <= 2
+
+
+def test_round_trip_of_classes(rng, tmp_path):
+    X, y = many_classes(rng)
+    cost = np.array([[0.0, 1, 2, 1], [1, 0, 1, 1], [1, 1, 0, 3], [1, 1, 1, 0]])
+    svm = StructuralSVM(Multiclass(cost=cost, rescaling="slack"), random_state=0).fit(X, y)
+    svm.save(tmp_path / "classes.safetensors")
+    loaded = mm.load(tmp_path / "classes.safetensors")
+    assert loaded.predict(X) == svm.predict(X)
+    assert loaded.certify(X, y) == svm.certify(X, y)
+    assert np.array_equal(loaded.model.cost, cost)
+    with pytest.raises(ValueError, match="brings its own model, a Multiclass; give none"):
+        mm.load(tmp_path / "classes.safetensors", model=Multiclass())
+
+
+def test_round_trip_of_a_user_model_needs_the_model(tags, tmp_path):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), C=0.5, random_state=0).fit(X, Y)
+    path = tmp_path / "tags.safetensors"
+    svm.save(path)
+    with pytest.raises(ValueError, match="a model of your own"):
+        mm.load(path)
+    with pytest.raises(ValueError, match="has 9 weights, the model given has 6"):
+        mm.load(path, model=Tags(n_features=1))
+    model = Tags()
+    loaded = mm.load(path, model=model)
+    assert loaded.model is model
+    assert loaded.model_ is model
+    assert loaded.predict(X) == svm.predict(X)
+    assert loaded.certificate_ == svm.certificate_
+    assert loaded.certify(X, Y).lower == pytest.approx(svm.certify(X, Y).lower, rel=1e-9)
+
+
+def test_answers_that_no_file_can_hold_cost_the_proof_and_nothing_else(tmp_path):
+    X, Y = WORDS
+    svm = StructuralSVM(Words(), C=10.0, random_state=0).fit(X, Y)
+    svm.save(tmp_path / "words.safetensors")
+    loaded = mm.load(tmp_path / "words.safetensors", model=Words())
+    assert loaded.predict(X) == Y
+    assert loaded.certificate_ == svm.certificate_
+    again = loaded.certify(X, Y)
+    assert again.upper == pytest.approx(svm.certificate_.upper)
+    assert again.lower == 0.0
+    assert loaded.set_params(warm_start=True).fit(X, Y).predict(X) == Y
+
+
+def test_linear_models_take_no_model_from_outside(rng, tmp_path):
+    X, y = many_classes(rng)
+    LinearSVC(random_state=0).fit(X, y).save(tmp_path / "linear.safetensors")
+    with pytest.raises(ValueError, match="takes no model"):
+        mm.load(tmp_path / "linear.safetensors", model=Tags())
+
+
+def test_pickled_estimator_predicts_the_same(tags):
+    X, Y = tags
+    svm = StructuralSVM(Tags(), random_state=0).fit(X, Y)
+    copy = pickle.loads(pickle.dumps(svm))
+    assert copy.predict(X) == svm.predict(X)
+    assert copy.certify(X, Y) == svm.certify(X, Y)
+
+
+def test_clone_and_parameters():
+    svm = StructuralSVM(Tags(), C=0.3, tol=1e-2, memory="3MB", n_jobs=2)
+    assert svm.get_params()["C"] == 0.3
+    copy = clone(svm)
+    assert copy.get_params().keys() == svm.get_params().keys()
+    assert isinstance(copy.model, Tags)
+    assert not hasattr(copy, "coef_")
+    assert svm.set_params(C=2.0).C == 2.0
+
+
+def test_grid_search_and_cross_validation_over_lists(tags, sequences):
+    X, Y = tags
+    search = GridSearchCV(StructuralSVM(Tags(), random_state=0), {"C": [1e-4, 1.0]}, cv=2).fit(X, Y)
+    assert search.best_params_ == {"C": 1.0}
+    assert search.predict(X) == search.best_estimator_.predict(X)
+    scores = cross_val_score(StructuralSVM(Chain(3), random_state=0), *sequences, cv=3)
+    assert scores.shape == (3,)
+    assert (scores <= 0).all()
+    assert np.isfinite(scores).all()
+
+
+def test_same_seed_gives_the_same_bits(sequences):
+    fits = [StructuralSVM(Chain(), random_state=7).fit(*sequences).coef_ for _ in range(2)]
+    assert np.array_equal(*fits)
+
+
+def test_threads_and_processes_reach_the_same_objective(tags, sequences):
+    for model, data in ((Tags(), tags), (Chain(), sequences)):
+        one = StructuralSVM(model, tol=1e-5, random_state=0).fit(*data)
+        two = StructuralSVM(model, tol=1e-5, random_state=0, n_jobs=2).fit(*data)
+        assert two.certificate_.upper == pytest.approx(one.certificate_.upper, rel=2e-5)
+
+
+def test_progress_line_is_shown_on_request(tags, capsys):
+    StructuralSVM(Tags(), random_state=0, verbose=1).fit(*tags)
+    shown = capsys.readouterr()
+    assert "StructuralSVM" in shown.out + shown.err
+    StructuralSVM(Tags(), random_state=0).fit(*tags)
+    shown = capsys.readouterr()
+    assert shown.out + shown.err == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"C": 0.0}, "C must be greater than 0"),
+        ({"C": "much"}, "C must be a finite number"),
+        ({"tol": -1.0}, "tol must be greater than 0"),
+        ({"max_passes": 0}, "max_passes must be a whole number"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"memory": "lots"}, "memory must be"),
+        ({"solver": "magic"}, "'oracle_ascent', 'cutting_plane'"),
+        ({"regularizer": 3.0}, "lacks value"),
+        ({"model": None}, "lacks features, loss, predict, most_violated"),
+        ({"model": Shapeless()}, "n_weights must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message, tags):
+    with pytest.raises(ValueError, match=message):
+        StructuralSVM(**{"model": Tags(), **settings}).fit(*tags)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        ([1.0], None, "Y is None"),
+        ([1.0, 2.0], ["yes"], "X has 2 examples, Y has 1"),
+        ([], [], "no examples"),
+        (3.0, [1], "X must be a list"),
+        ([1.0], "y", "Y must be a list"),
+    ],
+)
+def test_data_that_makes_no_sense_is_refused(X, Y, message):
+    with pytest.raises(ValueError, match=message):
+        StructuralSVM(Words()).fit(X, Y)
+
+
+def test_unfitted_estimator_says_so(tmp_path):
+    svm = StructuralSVM(Words())
+    for use in (lambda: svm.predict([1.0]), lambda: svm.certify(*WORDS), lambda: svm.save(tmp_path / "x")):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+def test_features_may_be_sparse(tags):
+    X, Y = tags
+
+    class Sparse(Tags):
+        def features(self, x, y):
+            return sp.csr_matrix(super().features(x, y))
+
+        def score(self, x, y, w):
+            return float(w @ Tags.features(self, x, y))
+
+    dense = StructuralSVM(Tags(), tol=1e-6, random_state=0).fit(X, Y)
+    sparse = StructuralSVM(Sparse(), tol=1e-6, random_state=0).fit(X, Y)
+    assert sparse.certificate_.upper == pytest.approx(dense.certificate_.upper, rel=2e-6)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-2)

@@ -1,0 +1,122 @@
+"""Models as users write them, in plain Python: every answer is tried. And problems with all constraints written out."""
+
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class Tags:
+    """Any subset of a few tags, given as a tuple of 0 and 1.
+
+    w·φ(x, y) = Σ_k y_k w_k·x + Σ_{j<k} y_j y_k u_jk, and the loss counts wrong tags.
+    """
+
+    def __init__(self, n_tags=3, n_features=2, rescaling="margin", exact=True):
+        self.n_tags = n_tags
+        self.n_features = n_features
+        self.rescaling = rescaling
+        self.exact = exact
+
+    @property
+    def n_weights(self):
+        return self.n_tags * self.n_features + self.n_tags * (self.n_tags - 1) // 2
+
+    def answers(self, x=None):
+        return list(product((0, 1), repeat=self.n_tags))
+
+    def features(self, x, y):
+        pairs = [y[j] * y[k] for j, k in combinations(range(self.n_tags), 2)]
+        return np.concatenate([np.outer(y, x).ravel(), pairs])
+
+    def loss(self, y, y_hat):
+        return float(sum(a != b for a, b in zip(y, y_hat, strict=True)))
+
+    def score(self, x, y, w):
+        return float(w @ self.features(x, y))
+
+    def predict(self, x, w):
+        return max(self.answers(x), key=lambda z: self.score(x, z, w))
+
+    def violation(self, x, y, z, w):
+        behind = self.score(x, z, w) - self.score(x, y, w)
+        return self.loss(y, z) * (1.0 + behind) if self.rescaling == "slack" else self.loss(y, z) + behind
+
+    def most_violated(self, x, y, w):
+        return max(self.answers(x), key=lambda z: self.violation(x, y, z, w))
+
+
+class HalfBlindTags(Tags):
+    """An approximate search: of the answers it sees only every other one, and says so."""
+
+    def __init__(self, n_tags=3, n_features=2):
+        super().__init__(n_tags, n_features, exact=False)
+
+    def most_violated(self, x, y, w):
+        return max([y, *self.answers(x)[::2]], key=lambda z: self.violation(x, y, z, w))
+
+
+class ForgetfulTags(Tags):
+    """Searches without the loss: the mistake that is made most often."""
+
+    def most_violated(self, x, y, w):
+        return self.predict(x, w)
+
+
+class CountingTags(Tags):
+    """Counts the searches, and does something else at one of them (−1: never)."""
+
+    def __init__(self, at=-1, event=None):
+        super().__init__()
+        self.calls = 0
+        self.at = at
+        self.event = event
+
+    def most_violated(self, x, y, w):
+        self.calls += 1
+        if self.calls == self.at:
+            raise self.event
+        return super().most_violated(x, y, w)
+
+
+def tagged(rng, n=8, n_tags=3, n_features=2, noise=0.8):
+    """Inputs, and the tags that a noisy model would give them."""
+    model = Tags(n_tags, n_features)
+    X = [rng.normal(size=n_features) for _ in range(n)]
+    w = 2.0 * rng.normal(size=model.n_weights)
+    return X, [model.predict(x + noise * rng.normal(size=n_features), w) for x in X]
+
+
+def labellings(model, x):
+    """Every labelling of a chain that is allowed."""
+    for z in product(range(model.n_labels), repeat=len(x)):
+        if model.forbidden is None or not any(model.forbidden[a, b] for a, b in pairwise(z)):
+            yield np.array(z)
+
+
+def dense(features):
+    return features.toarray().ravel() if sp.issparse(features) else np.asarray(features, dtype=float).ravel()
+
+
+def every_rival(model, X, Y, answers, budget):
+    """All constraints, as the arrays that the cone solver takes."""
+    slack = getattr(model, "rescaling", "margin") == "slack"
+    rows, losses, example = [], [], []
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        truth = dense(model.features(x, y))
+        for z in answers(x):
+            loss = model.loss(y, z)
+            row = truth - dense(model.features(x, z))
+            rows.append(loss * row if slack else row)
+            losses.append(loss)
+            example.append(i)
+    budget = np.broadcast_to(np.asarray(budget, dtype=float), len(X)).copy()
+    return np.array(rows), np.array(losses), np.array(example), budget
+
+
+def objective(arrays, omega, w):
+    """Ω(w) + Σ_i C_i max_j (l_ij − w·x_ij), by hand."""
+    X, loss, example, budget = arrays
+    slack = np.zeros(budget.size)
+    np.maximum.at(slack, example, loss - X @ w)
+    return omega(w) + float(budget @ slack)
