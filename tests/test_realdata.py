@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import scipy.sparse as sp
 from sklearn import svm
 from sklearn.datasets import load_svmlight_file
 
-from maxmargin import LinearSVC
+from maxmargin import LinearSVC, MultilabelSVM, SequenceSVM, StructuralSVM
+from maxmargin.models import Chain
 
 pytestmark = pytest.mark.realdata
 
@@ -91,3 +93,53 @@ def test_mnist_crammer_singer_agrees_with_scikit_learn():
     assert found.certificate_.relative_gap <= 1e-5
     assert found.certificate_.lower <= value * (1 + 1e-9)
     assert found.certificate_.upper == pytest.approx(value, rel=1e-4)
+
+
+def _letters(chosen):
+    z = np.load(_folder() / "ocr_letters.npz")
+    pixels, at = np.unpackbits(z["pixels_packed"], axis=1), z["offsets"]
+    labels = z["labels"].astype(int) - int(z["labels"].min())
+    words = np.flatnonzero(chosen(z["fold"]))
+    return [pixels[at[i] : at[i + 1]] for i in words], [labels[at[i] : at[i + 1]] for i in words]
+
+
+def test_letters_of_one_fold_reach_their_known_optimum():
+    X, Y = _letters(lambda fold: fold == 1)
+    found = StructuralSVM(Chain(26), C=0.1, tol=1e-4, random_state=0).fit(X, Y)
+    assert len(X) == 704
+    assert 246.15 <= found.certificate_.lower <= found.certificate_.upper <= 246.21
+    assert found.certify(X, Y).relative_gap <= 1e-4 * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("tol", "epochs"), [(1e-3, 15), (1e-4, 20)])
+def test_letters_of_nine_folds_need_few_searches(tol, epochs):
+    X, Y = _letters(lambda fold: fold != 0)
+    found = StructuralSVM(Chain(26), C=0.1, tol=tol, random_state=0).fit(X, Y)
+    assert found.certificate_.relative_gap <= tol
+    assert found.history_[-1].oracle_calls <= epochs * len(X)
+
+
+def test_tags_of_sentences_are_learned_within_a_memory_limit():
+    def sentences(split):
+        with gzip.open(_folder() / f"ud_ewt.{split}.jsonl.gz", "rt", encoding="utf8") as file:
+            read = [json.loads(line) for line in file][:3000]
+        X = [[[f"w={w.lower()}", f"s={w[-3:]}", f"u={w[:1].isupper()}"] for w in s["w"]] for s in read]
+        return X, [s["upos"] for s in read]
+
+    X, Y = sentences("train")
+    X_test, Y_test = sentences("test")
+    free = SequenceSVM(C=0.2, tol=0.02, random_state=0).fit(X, Y)
+    limit = int(0.6 * max(record.bytes for record in free.history_))
+    bounded = SequenceSVM(C=0.2, tol=0.02, memory=limit, random_state=0).fit(X, Y)
+    assert max(record.bytes for record in bounded.history_) <= limit
+    assert bounded.certificate_.relative_gap <= 0.02
+    assert free.score(X_test, Y_test) > 0.88
+    assert bounded.score(X_test, Y_test) == pytest.approx(free.score(X_test, Y_test), abs=0.01)
+
+
+def test_pairs_of_labels_help_on_scenes():
+    z = np.load(_folder() / "multilabel_scene.npz")
+    y = "y" if "y_train" in z else "Y"
+    X, Y, X_test, Y_test = z["X_train"], z[f"{y}_train"], z["X_test"], z[f"{y}_test"]
+    alone, joint = (MultilabelSVM(C=0.1, edges=e, random_state=0).fit(X, Y) for e in ("none", "full"))
+    assert joint.score(X_test, Y_test) > alone.score(X_test, Y_test) + 0.05
