@@ -12,6 +12,27 @@ from ..problem import Rows
 _EMPTY = np.empty(0, np.int32)
 
 
+def as_matrix(X: Any, width: int | None = None) -> Any:
+    """A matrix of finite numbers, dense or CSR, one row per example; a single vector is one row.
+
+    float32 and float64 stay as they are, other numbers become float64.
+
+    >>> as_matrix([1, 2]).shape
+    (1, 2)
+    """
+    table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
+        raise ValueError(
+            f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
+        )
+    if width is not None and table.shape[1] != width:
+        raise ValueError(f"X has {table.shape[1]} features, {width} are needed.")
+    table = table.astype(table.dtype if table.dtype in (np.float32, np.float64) else np.float64, copy=False)
+    if not np.isfinite(table.data if sp.issparse(table) else table).all():
+        raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")
+    return table
+
+
 def as_rows(X: Any, bias: float = 0.0) -> Rows:
     """View a checked matrix as rows.
 

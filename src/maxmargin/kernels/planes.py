@@ -19,17 +19,11 @@ from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
 from .rows import bounds, column, dot
-from .shared import project
+from .shared import budget_of, project
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
 _LEFT = 0.05
 _TRUTH = -1
-
-
-@inlined
-def budget_of(budget, i):
-    """C_i, or the one budget that all examples share."""
-    return budget[i] if budget.size > 1 else budget[0]
 
 
 @inlined

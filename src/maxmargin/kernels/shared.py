@@ -22,7 +22,7 @@ _USED_UP = 1.0 - 1e-13
 
 
 @inlined
-def _budget(budget, i):
+def budget_of(budget, i):
     """C_i, or the one budget that all examples share."""
     return budget[i] if budget.size > 1 else budget[0]
 
@@ -65,7 +65,7 @@ def sweep(rows, loss, first, budget, alpha, m, norms, order, n_active, block, se
             i = order[p]
             start = first[i]
             stop = first[i + 1]
-            c = _budget(budget, i)
+            c = budget_of(budget, i)
             used = 0.0
             for j in range(start, stop):
                 used += alpha[j]
@@ -153,7 +153,7 @@ def project(values, total):
 def project_examples(alpha, first, budget):
     """Make every example's variables feasible, in place."""
     for i in range(first.size - 1):
-        project(alpha[first[i] : first[i + 1]], _budget(budget, i))
+        project(alpha[first[i] : first[i + 1]], budget_of(budget, i))
 
 
 @compiled
@@ -175,7 +175,7 @@ def extrapolate(rows, loss, first, budget, alpha, previous, momentum, m, order, 
             previous[j] = alpha[j]
         if p < active:
             trial = free.copy()
-            project(trial, _budget(budget, i))
+            project(trial, budget_of(budget, i))
         else:
             trial = alpha[start:stop].copy()
         for j in range(start, stop):
@@ -201,5 +201,5 @@ def total_loss(rows, loss, first, budget, w):
             if b >= 0:
                 score -= dot(indptr, indices, data, width, bias, b, w)
             worst = max(worst, loss[j] - score)
-        total += worst * _budget(budget, i)
+        total += worst * budget_of(budget, i)
     return total

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -161,7 +160,7 @@ class Chain:
                 f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every labelling of that length "
                 "contains a forbidden pair. Allow more transitions."
             )
-        return _split(flat, X.offsets), scores
+        return labelling.split(flat, X.offsets), scores
 
     def k_best(self, x: Any, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
@@ -181,7 +180,7 @@ class Chain:
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
         tokens = (X.indptr, X.indices, X.values)
         flat = viterbi.margins(tokens, X.offsets, K, _as_weights(w), self.layout, self._forbidden(), y)
-        return _split(flat, X.offsets)
+        return labelling.split(flat, X.offsets)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
@@ -255,12 +254,8 @@ class ChainOracle:
         losses = kernels.losses(self.X.offsets, self._y, self._cost, self._scale, ids, flat, first)
         if self.model.rescaling == "slack":
             data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr)).astype(np.float32)
-        return Rivals(_split(flat, first), Rows(indptr, indices, data, ids.size, self.n_weights), losses)
+        return Rivals(labelling.split(flat, first), Rows(indptr, indices, data, ids.size, self.n_weights), losses)
 
 
 def _as_weights(w: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(w, dtype=np.float64)
-
-
-def _split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
-    return [flat[a:b] for a, b in pairwise(first.tolist())]

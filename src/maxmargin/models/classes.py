@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.arrays import as_rows
+from ..data.arrays import as_matrix, as_rows
 from ..problem import Rivals
 from . import labelling
 
@@ -58,7 +58,7 @@ class Multiclass:
         """A copy that knows its sizes: from the data, where they were not given."""
         sized = copy.copy(self)
         if self.n_features is None:
-            sized.n_features = _matrix(X).shape[1]
+            sized.n_features = as_matrix(X).shape[1]
         if self.n_classes is None:
             sized.n_classes = 1 + int(np.max(Y)) if self.cost is None else len(self.cost)
         return sized
@@ -78,14 +78,14 @@ class Multiclass:
 
     def features(self, x: Any, y: int) -> sp.csr_matrix:
         K, d = self._sizes()
-        x = sp.csr_matrix(_matrix(x, d))
+        x = sp.csr_matrix(as_matrix(x, d))
         return sp.csr_matrix((x.data, x.indices + int(y) * d, x.indptr), shape=(1, K * d))
 
     def loss(self, y: int, y_hat: int) -> float:
         return float(self._costs()[int(y), int(y_hat)])
 
     def predict(self, x: Any, w: np.ndarray) -> int:
-        return self.predict_all(_matrix(x), w)[0]
+        return self.predict_all(as_matrix(x), w)[0]
 
     def predict_all(self, X: Any, w: np.ndarray) -> list[int]:
         """The best class of every row."""
@@ -93,10 +93,10 @@ class Multiclass:
 
     def _scores(self, X: Any, w: np.ndarray) -> np.ndarray:
         K, d = self._sizes()
-        return np.asarray(_matrix(X, d) @ np.reshape(w, (K, d)).T)
+        return np.asarray(as_matrix(X, d) @ np.reshape(w, (K, d)).T)
 
     def most_violated(self, x: Any, y: int, w: np.ndarray) -> int:
-        return int(self.oracle(_matrix(x), [y]).rivals(np.zeros(1, np.int64), w).labels[0])
+        return int(self.oracle(as_matrix(x), [y]).rivals(np.zeros(1, np.int64), w).labels[0])
 
     def oracle(self, X: Any, Y: Any) -> MulticlassOracle:
         return MulticlassOracle(self, X, Y)
@@ -110,7 +110,7 @@ class MulticlassOracle:
     def __init__(self, model: Multiclass, X: Any, Y: Any) -> None:
         self.model = model
         K, d = model._sizes()
-        self.X = _matrix(X, d)
+        self.X = as_matrix(X, d)
         self.y = labelling.check_labels(Y, K, "Y")
         if self.y.size != self.X.shape[0]:
             raise ValueError(f"X has {self.X.shape[0]} examples, Y has {self.y.size}.")
@@ -138,17 +138,3 @@ class MulticlassOracle:
         )
         table.eliminate_zeros()
         return Rivals(z.tolist(), as_rows(table), losses)
-
-
-def _matrix(X: Any, width: int | None = None) -> Any:
-    """Rows of numbers, dense or sparse; a single vector is one row."""
-    table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
-    if table.ndim != 2 or table.dtype.kind not in "fiub":
-        raise ValueError(
-            f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
-        )
-    if width is not None and table.shape[1] != width:
-        raise ValueError(f"X has {table.shape[1]} features, the model {width}.")
-    if not np.isfinite(table.data if sp.issparse(table) else table).all():
-        raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")
-    return table

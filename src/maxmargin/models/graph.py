@@ -211,7 +211,7 @@ class GraphOracle:
     def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
         """The best labels for each graph of ``ids``, costs included where the true labels are known."""
         flat, first, _ = self._search(ids, w)
-        return _split(flat, first)
+        return labelling.split(flat, first)
 
     def _search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         w = np.ascontiguousarray(w, dtype=np.float64)
@@ -287,7 +287,7 @@ class GraphOracle:
         )
         rows = Rows(indptr, indices, data, ids.size, self.n_weights)
         missed = losses(self.offsets, self.y, self.cost, self.scale, ids, flat, first)
-        return Rivals(_split(flat, first), rows, missed, excess)
+        return Rivals(labelling.split(flat, first), rows, missed, excess)
 
 
 def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:
@@ -314,7 +314,3 @@ def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:
     if not directions:
         return nodes, edges
     return nodes, edges, np.repeat(np.eye(2), [len(across), len(down)], axis=0)
-
-
-def _split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
-    return [flat[a:b] for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)]

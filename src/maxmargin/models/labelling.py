@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,11 @@ def check_labels(y: Any, n_labels: int, what: str = "y") -> np.ndarray:
     if labels.size and not (labels.min() >= 0 and labels.max() < n_labels):
         raise ValueError(f"{what} has labels from {labels.min()} to {labels.max()}, allowed are 0 to {n_labels - 1}.")
     return labels.astype(np.int64)
+
+
+def split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
+    """Labels that stand one after another, by example."""
+    return [flat[a:b] for a, b in pairwise(first.tolist())]
 
 
 def concatenated(Y: Sequence[Any], length: np.ndarray, n_labels: int) -> np.ndarray:

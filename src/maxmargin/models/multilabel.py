@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from ..data.arrays import as_rows
+from ..data.arrays import as_matrix, as_rows
 from ..inference import cuts
 from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
@@ -133,7 +133,7 @@ class Multilabel:
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         """φ(x, y), as a sparse matrix of one row."""
         y = _labels([y], self._sizes()[0])[0]
-        row = sp.coo_matrix(_matrix(x, self.n_features))
+        row = sp.coo_matrix(as_matrix(x, self.n_features))
         present, pairs = np.flatnonzero(y), self.pairs
         keys = [(row.col[:, None].astype(np.int64) * y.size + present).ravel()]
         values = [np.repeat(row.data, present.size)]
@@ -150,7 +150,7 @@ class Multilabel:
 
     def predict(self, x: Any, w: np.ndarray) -> np.ndarray:
         """The labels of the highest score w·φ(x, y)."""
-        return self.predict_all(_matrix(x, self.n_features), w)[0]
+        return self.predict_all(as_matrix(x, self.n_features), w)[0]
 
     def predict_all(self, X: Any, w: np.ndarray) -> np.ndarray:
         """The best labels of every row of X, as a matrix of zeros and ones."""
@@ -159,7 +159,7 @@ class Multilabel:
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         """The labels ŷ of the highest loss(y, ŷ) + w·φ(x, ŷ)."""
-        return MultilabelOracle(self, _matrix(x, self.n_features), [y]).best(np.zeros(1, np.int64), w)[0][0]
+        return MultilabelOracle(self, as_matrix(x, self.n_features), [y]).best(np.zeros(1, np.int64), w)[0][0]
 
     def oracle(self, X: Any, Y: Any) -> MultilabelOracle:
         return MultilabelOracle(self, X, Y)
@@ -185,7 +185,7 @@ class MultilabelOracle:
     def __init__(self, model: Multilabel, X: Any, Y: Any = None) -> None:
         self.n_weights = model.n_weights
         self.n_labels = model._sizes()[0]
-        self.rows = as_rows(_matrix(X, model.n_features))
+        self.rows = as_rows(as_matrix(X, model.n_features))
         self.n_examples = len(self.rows)
         self.y = _NO_LABELS if Y is None else _labels(Y, self.n_labels)
         if Y is not None and len(self.y) != self.n_examples:
@@ -287,22 +287,6 @@ def chow_liu(Y: np.ndarray) -> np.ndarray:
     tree = minimum_spanning_tree(sp.csr_matrix(np.triu(1.0 + information.max() - information, 1))).tocoo()
     edges = np.sort(np.stack([tree.row, tree.col], axis=1), axis=1)
     return edges[np.lexsort(edges.T[::-1])].astype(np.int32)
-
-
-def _matrix(X: Any, n_features: int | None) -> Any:
-    """A matrix of finite numbers, of one row if ``X`` is a vector."""
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if not sp.issparse(X) and X.ndim == 1:
-        X = X[None]
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise ValueError(f"X must be a matrix of numbers, got shape {X.shape} of {X.dtype}.")
-    if X.shape[1] != n_features:
-        raise ValueError(f"X has {X.shape[1]} features, {n_features} are needed.")
-    X = X.astype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64, copy=False)
-    values = X.data if sp.issparse(X) else X
-    if not np.isfinite(values).all():
-        raise ValueError("X has entries that are not finite.")
-    return X
 
 
 def _labels(Y: Any, n_labels: int) -> np.ndarray:
