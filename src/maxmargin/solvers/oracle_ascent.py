@@ -101,14 +101,17 @@ class OracleAscent:
             gap = self._explore_together(problem, state, chunks)
         else:
             gap = self._explore_in_turn(problem, state, chunks)
-        state.visited = problem.open.live.size
+        state.visited = sum(ids.size for ids in chunks)
         self._optimize(problem, state, gap)
         state.lower = state.inner.lower
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
     def _chunks(self, problem: Problem, state: AscentState) -> list[np.ndarray]:
-        order = state.inner.rng.permutation(problem.open.live)
+        live, budget = problem.open.live, problem.open.budget
+        if budget.size > 1:
+            live = live[budget[live] > 0.0]  # what weighs nothing need not be searched
+        order = state.inner.rng.permutation(live)
         size = self.chunk or min(max(order.size // 400, 8), 64)
         return [order[start : start + size] for start in range(0, order.size, size)]
 
