@@ -169,5 +169,5 @@ def _peak(wanted: bool) -> Callable[[], dict[str, int]]:
         return dict
     import memory
 
-    before = memory._resident_peak(reset=True)
-    return lambda: {"peak_bytes": memory._resident_peak(), "added_bytes": memory._resident_peak() - before}
+    before = memory.resident_peak(reset=True)
+    return lambda: {"peak_bytes": memory.resident_peak(), "added_bytes": memory.resident_peak() - before}

@@ -27,7 +27,7 @@ def measure(problem: Problem, C: float, tol: float, limit: float) -> dict[str, f
     return json.loads(done.stdout)
 
 
-def _resident_peak(reset: bool = False) -> int:
+def resident_peak(reset: bool = False) -> int:
     """High-water mark of resident memory in bytes.
 
     Linux lets a process reset it, so that the peak of loading the data is forgotten. `getrusage` alone
@@ -59,9 +59,9 @@ def _main(name: str, rows: str, C: str, tol: str) -> None:
             warm = MaxMargin(tiny, solver=name, warm_up=False)
             warm.fit(warm.prepare(float(C), float(tol)))
     solver = MaxMargin(instance, warm_up=False)
-    before = _resident_peak(reset=True)
+    before = resident_peak(reset=True)
     estimator = solver.fit(solver.prepare(float(C), float(tol)))
-    beyond = _resident_peak() - before
+    beyond = resident_peak() - before
     n = len(instance.y)
     per_example = beyond / (n * instance.n_vectors)
     model = instance.n_vectors * instance.X.shape[1] * 8
