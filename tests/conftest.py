@@ -1,4 +1,5 @@
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -17,3 +18,10 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20240)
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_interrupt(monkeypatch):
+    """A second Ctrl-C within two seconds ends the program; those of other tests do not count."""
+    if "maxmargin.solvers.solve" in sys.modules:
+        monkeypatch.setattr(sys.modules["maxmargin.solvers.solve"], "_interrupted_at", -np.inf)

@@ -479,3 +479,29 @@ def test_sparse_matrices_of_every_format_are_read(numeric):
         np.testing.assert_allclose(SequenceSVM(random_state=0).fit([kind(x) for x in X], Y).coef_, base.coef_)
     mixed = [sp.csr_matrix(x) if i % 2 else x for i, x in enumerate(X)]
     np.testing.assert_allclose(SequenceSVM(random_state=0).fit(mixed, Y).coef_, base.coef_)
+
+
+def test_path_hot_starts_every_value_of_C():
+    X = [[["a"], ["b"]], [["b"], ["a"], ["b"]], [["a"], ["a"]]]
+    Y = [["A", "B"], ["B", "A", "A"], ["A", "B"]]
+    steps = mm.path(SequenceSVM(random_state=0, tol=1e-6), X, Y, C=[0.1, 0.2, 1.0])
+    for step in steps:
+        cold = SequenceSVM(C=step.C, tol=1e-6, random_state=0).fit(X, Y)
+        assert step.certificate_.upper == pytest.approx(cold.certificate_.upper, rel=3e-6)
+
+
+def test_series_with_a_shuffled_index_are_lists():
+    pandas = pytest.importorskip("pandas")
+    X = [[["a"], ["b"]], [["b"], ["a"]], [["a"]]]
+    Y = [["A", "B"], ["B", "A"], ["A"]]
+    index = [7, 3, 5]
+    svm = SequenceSVM(random_state=0).fit(pandas.Series(X, index=index), pandas.Series(Y, index=index))
+    assert svm.predict(X) == Y
+
+
+def test_forbidden_pairs_are_not_among_the_top_transitions():
+    X = [[["a"], ["b"], ["c"]], [["b"], ["c"]]]
+    Y = [["A", "B", "C"], ["B", "C"]]
+    svm = SequenceSVM(allowed_transitions="observed", random_state=0).fit(X, Y)
+    assert {(a, b) for a, b, _ in svm.top_transitions(9)} == {("A", "B"), ("B", "C")}
+    assert svm.emissions_.shape == (3, 3)

@@ -414,3 +414,25 @@ def test_features_may_be_sparse(tags):
     sparse = StructuralSVM(Sparse(), tol=1e-6, random_state=0).fit(X, Y)
     assert sparse.certificate_.upper == pytest.approx(dense.certificate_.upper, rel=2e-6)
     np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-2)
+
+
+def test_a_second_interrupt_at_once_ends_the_program():
+    class Impatient(Tags):
+        def most_violated(self, x, y, w):
+            raise KeyboardInterrupt
+
+    X, Y = tagged(np.random.default_rng(0))
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        StructuralSVM(Impatient(), random_state=0).fit(X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        StructuralSVM(Impatient(), random_state=0).fit(X, Y)
+
+
+def test_a_loss_that_charges_the_truth_is_refused():
+    class Similarity(Tags):
+        def loss(self, y, y_hat):
+            return 1.0 - super().loss(y, y_hat)
+
+    X, Y = tagged(np.random.default_rng(0))
+    with pytest.raises(OracleError, match="loss of the true answer itself must be 0, on example 0 it is 1"):
+        StructuralSVM(Similarity(), random_state=0).fit(X, Y)

@@ -173,7 +173,8 @@ class Record:
     """One pass: what callbacks receive and ``history_`` keeps.
 
     ``oracle_calls`` counts since the start how often an example was searched (open problems) or visited (closed
-    ones), ``cache_size`` the constraints at hand, ``bytes`` the size of the dual variables and of the cache.
+    ones), ``cache_size`` the constraints at hand, ``bytes`` the size of the dual variables and of the cache. Where
+    ``exact`` is False the search was approximate, and ``upper`` only what it could see of the objective.
     """
 
     number: int
@@ -185,6 +186,7 @@ class Record:
     oracle_calls: int
     cache_size: int
     bytes: int
+    exact: bool = True
 
 
 @dataclass(frozen=True)

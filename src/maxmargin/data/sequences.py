@@ -62,7 +62,13 @@ class Sequences:
             )
         parts: list[Any] = []
         for i, x in enumerate(X):
-            table = x if sp.issparse(x) else np.asarray(x)
+            try:
+                table = x if sp.issparse(x) else np.asarray(x)
+            except ValueError:
+                raise ValueError(
+                    f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, "
+                    "and names of features must be text."
+                ) from None
             if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
                 kind = getattr(table, "dtype", type(x).__name__)
                 raise ValueError(

@@ -64,8 +64,8 @@ class CertifiedEstimator(BaseEstimator):
             reason = "was interrupted" if interrupted else limit if self.n_passes_ >= self.max_passes else "got stuck"
             warnings.warn(
                 f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
-                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true; "
-                "raise max_passes, or scale the features to a similar range.",
+                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true"
+                + ("." if interrupted else "; raise max_passes, or scale the features to a similar range."),
                 ConvergenceWarning,
                 stacklevel=stacklevel,
             )

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
-from .linear import LinearEstimator
+from .certified import CertifiedEstimator
 
-E = TypeVar("E", bound=LinearEstimator)
+E = TypeVar("E", bound=CertifiedEstimator)
 
 
 def path(estimator: E, X: Any, y: Any, *, C: Iterable[float], **fit_params: Any) -> list[E]:

@@ -27,7 +27,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         Price of a unit of loss.
     edges : {"none", "tree", "full"} or array (n_edges, 2)
         Pairs of labels with weights of their own. "none" makes labels independent, "tree" takes those of the tree of
-        most mutual information, "full" all; up to 16 labels, and for trees of any size, predictions are exact.
+        most mutual information, "full" all. Up to 16 labels, and for trees of any size, searches are exact and fast;
+        "full" over more labels is searched by cuts and moves, a hundred times slower and mostly approximate.
     loss : {"hamming", "normalized_hamming"} or array (n_labels,)
         Wrong labels counted, their share, or the sum of their costs.
     fit_intercept : bool
@@ -111,7 +112,10 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         if Y is None:
             raise ValueError("MultilabelSVM requires y to be passed, but the target y is None.")
-        table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        try:
+            table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        except ValueError:
+            table = np.empty(0)  # rows of different lengths
         if table.ndim != 2:
             raise ValueError(
                 f"y must have one column per label, with zeros and ones; got shape {table.shape}. "
@@ -121,7 +125,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         wrong = np.argwhere((table != 0) & (table != 1))
         if len(wrong):
             i, l = wrong[0]
-            raise ValueError(f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]!r}.")
+            raise ValueError(f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}.")
         return X, table.astype(np.int8)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -110,7 +110,9 @@ class SequenceSVM(StructuredEstimator):
         ----------
         X : list of sequences
             A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a dict of
-            features or a list of the names of those that are present.
+            features or a list of the names of those that are present. In dicts, numbers count as they are, ``True``
+            as 1, ``False`` and ``None`` not at all; text makes a feature of its own with the name ("word=the"), and so
+            does each item of a list.
         Y : list of lists of labels
             Text, numbers or anything that can be sorted.
         sample_weight : array (n_sequences,) or None
@@ -262,8 +264,13 @@ class SequenceSVM(StructuredEstimator):
     @property
     def transitions_(self) -> np.ndarray:
         check_is_fitted(self)
-        at, K = self.model_.layout[1], len(self.classes_)
-        return self.coef_[at : at + K * K].reshape(K, K)
+        return self.model_.transition_table(self.coef_)
+
+    @property
+    def emissions_(self) -> np.ndarray:
+        """Weights of features by label, (n_features, n_classes)."""
+        check_is_fitted(self)
+        return self.model_.emissions(self.coef_)
 
     @property
     def feature_names_(self) -> list[Any]:
@@ -273,10 +280,11 @@ class SequenceSVM(StructuredEstimator):
 
     def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
         """The n features that speak most for a label (for negative n: against it), with their weights."""
-        number, K = _numbers(self.classes_), len(self._class_list())
+        check_is_fitted(self)
+        number = _numbers(self.classes_)
         if not _known(label, number):
             raise ValueError(f"{label!r} is not among the labels {self.classes_.tolist()}.")
-        weights = self.coef_[: K * self._n_features()].reshape(-1, K)[:, number[label]]
+        weights = self.emissions_[:, number[label]]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         names = self.feature_names_
         return [(names[f], float(weights[f])) for f in order]
@@ -284,8 +292,11 @@ class SequenceSVM(StructuredEstimator):
     def top_transitions(self, n: int = 10) -> list[tuple[Any, Any, float]]:
         """The n likeliest steps from one label to the next (for negative n: the unlikeliest), with their weights."""
         table, classes = self.transitions_, self._class_list()
-        order = np.argsort(-table if n > 0 else table, axis=None, kind="stable")[: abs(n)]
-        return [(classes[j], classes[k], float(table[j, k])) for j, k in zip(*divmod(order, len(classes)), strict=True)]
+        allowed = np.ones(table.shape, bool) if self.model_.forbidden is None else ~self.model_.forbidden
+        pairs = np.argwhere(allowed)
+        weights = table[allowed]
+        order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
+        return [(classes[pairs[p, 0]], classes[pairs[p, 1]], float(weights[p])) for p in order]
 
     def _n_features(self) -> int:
         return int(self.model_.n_features or 0)

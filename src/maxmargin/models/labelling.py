@@ -29,7 +29,7 @@ def n_labels(Y: Sequence[Any], cost: Any) -> int:
     """How many labels there are: as the table of costs says, or one more than the largest label."""
     if not isinstance(cost, str):
         return len(cost)
-    return 1 + max((int(np.max(y)) for y in Y if len(y)), default=0)
+    return 1 + max((int(check_labels(y, np.inf, f"Y[{i}]").max(initial=0)) for i, y in enumerate(Y)), default=0)
 
 
 def costs(cost: Any, n_labels: int, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -50,13 +50,13 @@ def loss(cost: Any, y: Any, y_hat: Any) -> float:
     return wrong / y.size if cost == "normalized_hamming" else wrong
 
 
-def check_labels(y: Any, n_labels: int, what: str = "y") -> np.ndarray:
+def check_labels(y: Any, n_labels: float, what: str = "y") -> np.ndarray:
     """Labels as an integer array, in range."""
     labels = np.asarray(y)
     if labels.ndim != 1 or labels.dtype.kind not in "iub":
         raise ValueError(
             f"{what} must be a list of whole numbers, got {labels.dtype} of shape {labels.shape}. Turn other labels "
-            "into numbers first (SequenceSVM does that for you)."
+            "into numbers first (SequenceSVM does that for you), and tables into lists with .ravel()."
         )
     if labels.size and not (labels.min() >= 0 and labels.max() < n_labels):
         raise ValueError(f"{what} has labels from {labels.min()} to {labels.max()}, allowed are 0 to {n_labels - 1}.")

@@ -130,6 +130,10 @@ class Multilabel:
             raise ValueError(f"The costs of labels must be {L} finite numbers that are not negative.")
         return cost
 
+    def __repr__(self) -> str:
+        edges = self.edges if isinstance(self.edges, str) else f"{len(self.edges)} pairs"
+        return f"Multilabel(n_labels={self.n_labels}, n_features={self.n_features}, edges={edges!r})"
+
     def features(self, x: Any, y: Any) -> sp.csr_matrix:
         """φ(x, y), as a sparse matrix of one row."""
         y = _labels([y], self._sizes()[0])[0]

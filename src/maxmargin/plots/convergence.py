@@ -51,7 +51,9 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     known = np.isfinite(upper)
     bounds, gap = _panels(ax)
 
-    bounds.step(place[known], upper[known], where="post", color=_UPPER, label="upper bound (these weights reach it)")
+    exact = all(record.exact for run in runs for record in run)
+    name = "upper bound (these weights reach it)" if exact else "objective, as far as the search could see"
+    bounds.step(place[known], upper[known], where="post", color=_UPPER, label=name)
     bounds.step(place, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
     bounds.plot(place[-1:], upper[-1:], "o", color=_UPPER, markersize=4)
     bounds.fill_between(place[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
@@ -63,7 +65,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     gap.step(place[known][drawn], relative[drawn], where="post", color="0.2")
     gap.plot(place[known][drawn][-1:], relative[drawn][-1:], "o", color="0.2", markersize=4)
     gap.set_yscale("log")
-    gap.set_ylabel("relative gap")
+    gap.set_ylabel("relative gap" if exact else "relative gap, as far as the search could see")
     gap.grid(axis="y", color="0.92")
     for panel in (bounds, gap):
         panel.set_xlim(0.0, 1.03 * place[-1])

@@ -45,9 +45,10 @@ class ProgressLine:
         known = math.isfinite(record.upper)
         gap = (record.upper - record.lower) / abs(record.upper) if known and record.upper else math.inf
         shown = f"gap {gap:.1e}" if known else "gap not known yet"
+        upper = "upper" if record.exact else "objective as far as the approximate search sees"
         self._last = (
             f"{self.title}: pass {record.number}, {shown} (goal {self.tol:.0e}), lower {record.lower:.6g}, "
-            f"upper {record.upper:.6g}, active {record.active}, {record.seconds:.1f} s"
+            f"{upper} {record.upper:.6g}, active {record.active}, {record.seconds:.1f} s"
         )
         self._status.update(self._last)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -32,7 +33,8 @@ def solve(
     converged both bounds are recomputed from the dual variables alone.
 
     Ctrl-C ends the run after the pass in progress is abandoned, and returns the best weights so far with
-    their certificate. A callback that returns ``True`` ends the run likewise.
+    their certificate; once more within two seconds, it ends the program as usual (or a search over many fits). A
+    callback that returns ``True`` ends the run likewise.
 
     Parameters
     ----------
@@ -77,6 +79,7 @@ def solve(
                 oracle_calls=calls,
                 cache_size=state.n_constraints,
                 bytes=state.nbytes,
+                exact=bool(np.isfinite(best.upper.excess)),
             )
             history.append(record)
             if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
@@ -84,7 +87,9 @@ def solve(
         if certificate is None:
             best.offer(problem, state.weights())
     except KeyboardInterrupt:
-        interrupted = True
+        interrupted = _first_interrupt()
+        if not interrupted:
+            raise
     except (OracleError, MemoryError) as error:
         # Nothing new can be certified; what was reached is handed over with the error.
         error.solution = _partial(state, best, history)  # type: ignore[union-attr]
@@ -98,6 +103,16 @@ def solve(
         certificate = bracket(lower_bound(problem, state.alpha), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     return Solution(weights, state.alpha, certificate, history, converged, interrupted)
+
+
+_interrupted_at = -math.inf
+
+
+def _first_interrupt() -> bool:
+    """Whether the last Ctrl-C is long past. Whoever presses it again at once does not want the next fit either."""
+    global _interrupted_at
+    before, _interrupted_at = _interrupted_at, time.monotonic()
+    return _interrupted_at - before > 2.0
 
 
 def _partial(state: Any, best: _Best, history: list[Record]) -> Solution:
