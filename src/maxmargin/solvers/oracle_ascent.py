@@ -40,10 +40,11 @@ class OracleAscent:
     random_state : int, Generator or None
         Order of visits.
     chunk : int or None
-        Examples asked at the same weights; by default a 400th of them, 8 to 64.
+        Examples asked at the same weights; by default a 400th of them, 8 to 64, and 64 where threads search.
     inner_fraction : float or None
         Optimize until the gap over the cache is this fraction of the gap that exploring has seen. By default 0.4, or
-        0.2 where the search is plain Python: the more a search costs, the more is made of each.
+        0.2 where the search is plain Python: the more a search costs, the more is made of each. 0.6 where threads
+        search: that is the work they can share.
     max_inner : int
         At most so many passes over the cache in one epoch.
     together : float
@@ -107,12 +108,16 @@ class OracleAscent:
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
+    def _threads(self, problem: Problem) -> bool:
+        return self.n_jobs > 1 and problem.open.oracle.releases_gil
+
     def _chunks(self, problem: Problem, state: AscentState) -> list[np.ndarray]:
         live, budget = problem.open.live, problem.open.budget
         if budget.size > 1:
             live = live[budget[live] > 0.0]  # what weighs nothing need not be searched
         order = state.inner.rng.permutation(live)
-        size = self.chunk or min(max(order.size // 400, 8), 64)
+        # Threads hand over chunks; those must be worth it.
+        size = self.chunk or (64 if self._threads(problem) else min(max(order.size // 400, 8), 64))
         return [order[start : start + size] for start in range(0, order.size, size)]
 
     def _explore_in_turn(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
@@ -180,7 +185,9 @@ class OracleAscent:
         """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
         inner = state.inner
         inner.wake()
-        fraction = self.inner_fraction or (0.4 if problem.open.oracle.releases_gil else 0.2)
+        fraction = self.inner_fraction
+        if fraction is None:
+            fraction = 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
         wanted = fraction * gap
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
         for n in range(self.max_inner):
