@@ -407,7 +407,7 @@ def test_bytes_are_those_of_all_arrays_and_fall_when_planes_leave():
         case = _case(4, sparse=sparse, n_examples=20)
         X, cache = case.X, case.cache
         s = cache.slots
-        arrays = [a for a in (*cache._stored, *s, cache.idle, cache._zeros) if isinstance(a, np.ndarray)]
+        arrays = [a for a in (*cache.store.arrays, *s, cache.idle, cache._zeros) if isinstance(a, np.ndarray)]
         assert cache.nbytes == sum(a.nbytes for a in arrays)
         assert cache.nbytes >= 4 * np.count_nonzero(X)
         before = cache.nbytes
@@ -452,7 +452,7 @@ def test_sweep_and_extrapolation_equal_their_source(name, sparse):
     data, X, cache, shares, m, regularizer = case.data, case.X, case.cache, case.shares, case.m, case.regularizer
     cache.relabel(np.array([2]), as_rows(sp.csr_matrix(X[:1] + 1.0) if sparse else X[:1] + 1.0), m)
     m = regularizer.shape(X.shape[1]).bind(cache.combine(shares))
-    stored, slots = cache._stored, cache.slots
+    stored, slots = cache.store.arrays, cache.slots
     slots.gram[np.abs(slots.gram) > 1e6] = 0.0  # the room of spare slots was never written to
     visits = np.arange(8, dtype=np.int32)
     for full in (True, False):
@@ -468,7 +468,7 @@ def test_other_kernels_equal_their_source(sparse):
     rng, data, X, cache, shares, m = case.rng, case.data, case.X, case.cache, case.shares, case.m
     source = cache.tidy(cache.used())
     shares = np.where(source >= 0, shares[source], 0.0)
-    stored, slots = cache._stored, cache.slots
+    stored, slots = cache.store.arrays, cache.slots
     slots.gram[:] = np.where(np.isfinite(slots.gram), slots.gram, 0.0)
     ids = np.array([0, 3, 6])
     _both(kernels.combine, stored, slots, shares, np.zeros(X.shape[1]))

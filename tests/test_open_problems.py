@@ -240,7 +240,7 @@ def test_dual_variables_of_other_data_are_refused():
         constraints.feasible(Planes(np.array([9]), [np.array([0])], np.ones(1)))
 
 
-@pytest.mark.parametrize("share", [0.55, 0.6])
+@pytest.mark.parametrize("share", [0.45, 0.5])
 def test_memory_bound_holds_and_the_optimum_is_still_reached(share, monkeypatch):
     merged = []
     merge = Cache.merge
@@ -472,3 +472,36 @@ def test_budgets_that_do_not_fit_are_refused(budget):
     oracle = _case("chain")[0].oracle
     with pytest.raises(ValueError, match="Searched: budget"):
         Searched(oracle, budget)
+
+
+def test_rows_of_real_numbers_keep_their_precision():
+    """Rounded to float32 the planes of a search and of the cache would be others, and large C shows the difference."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(3, 40)) for _ in range(20)]
+    Y = [rng.integers(0, 3, size=3) for _ in range(20)]
+    problem = Problem(Searched(Chain(3, 40).oracle(X, Y), np.array([1e4])), L2())
+    solution = solve(problem, OracleAscent(random_state=0), tol=1e-4, max_passes=100)
+    assert solution.converged
+    slack = sum(max(0.0, _worst(Chain(3, 40), x, y, solution.weights)) for x, y in zip(X, Y, strict=True))
+    objective = 0.5 * solution.weights @ solution.weights + 1e4 * slack
+    assert objective == pytest.approx(solution.certificate.upper, rel=1e-9)
+
+
+def _worst(model, x, y, w):
+    rival = model.most_violated(x, y, w)
+    return model.loss(y, rival) - float(((model.features(x, y) - model.features(x, rival)) @ w)[0])
+
+
+def test_shares_of_examples_without_weight_count_for_nothing():
+    """Dual variables of one problem, asked what they prove of another in which most examples weigh nothing."""
+    X, Y = chains(np.random.default_rng(0), n=8)
+    oracle = Chain(3, 2).oracle(X, Y)
+    solution = solve(Problem(Searched(oracle, np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-5)
+    budget = np.zeros(8)
+    budget[0] = 1.0
+    alone = Problem(Searched(oracle, budget), L2())
+    optimum = solve(alone, OracleAscent(random_state=0), tol=1e-6).certificate
+    assert certify(alone, solution.weights, solution.alpha).lower <= optimum.upper
+    warm = solve(alone, OracleAscent(random_state=0), tol=1e-6, warm=solution.alpha).certificate
+    assert warm.lower <= optimum.upper * (1 + 1e-9)
+    assert warm.upper >= optimum.lower * (1 - 1e-9)

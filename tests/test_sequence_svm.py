@@ -505,3 +505,38 @@ def test_forbidden_pairs_are_not_among_the_top_transitions():
     svm = SequenceSVM(allowed_transitions="observed", random_state=0).fit(X, Y)
     assert {(a, b) for a, b, _ in svm.top_transitions(9)} == {("A", "B"), ("B", "C")}
     assert svm.emissions_.shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    "change", [{"bias": True}, {"loss": "normalized_hamming"}, {"regularizer": GaussianPrior(0.0, 2.0)}]
+)
+def test_settings_of_the_problem_stay_during_a_stream(change):
+    X, Y = [[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]]
+    svm = SequenceSVM(random_state=0).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="Between chunks of a stream only C"):
+        svm.set_params(**change).partial_fit(X, Y)
+
+
+def test_observed_transitions_add_up_over_a_stream():
+    first, second = ([[["a"], ["b"]]], [["A", "B"]]), ([[["b"], ["a"]]], [["B", "A"]])
+    svm = SequenceSVM(allowed_transitions="observed", random_state=0).partial_fit(*first).partial_fit(*second)
+    assert {(a, b) for a, b, _ in svm.top_transitions(4)} == {("A", "B"), ("B", "A")}
+    assert svm.certify([*first[0], *second[0]], [*first[1], *second[1]]).lower >= 0.0
+
+
+def test_a_hot_start_with_answers_that_are_forbidden_now_is_a_cold_one():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(4, 2)) for _ in range(12)]
+    Y = [np.where(x[:, 0] > 0, "A", "B").tolist() for x in X[:-1]] + [["A", "A", "A", "A"]]
+    svm = SequenceSVM(C=1.0, warm_start=True, random_state=0, tol=1e-5).fit(X, Y)
+    pairs = {(a, b) for y in Y for a, b in pairwise(y)} | {("A", "A")}
+    again = svm.set_params(allowed_transitions=sorted(pairs)).fit(X, Y)
+    cold = clone(again).fit(X, Y)
+    assert again.certificate_.upper == pytest.approx(cold.certificate_.upper, rel=3e-5)
+
+
+def test_tuples_as_labels_survive_a_file(tmp_path):
+    X, Y = [[["a"], ["b"]]], [[("N", 1), ("V", 2)]]
+    svm = SequenceSVM(random_state=0).fit(X, Y)
+    svm.save(tmp_path / "tuples.safetensors")
+    assert mm.load(tmp_path / "tuples.safetensors").predict(X) == svm.predict(X) == Y

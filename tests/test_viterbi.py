@@ -132,7 +132,8 @@ def test_most_violated_with_slack_rescaling_is_the_worst_of_all_labellings(case,
 def test_rows_of_rivals_are_feature_differences(case, sparse):
     model, X, Y, w = case
     oracle = model.oracle(_given(model, X, sparse), Y)
-    for rivals in (oracle.rivals(np.array([1, 0]), w), oracle.planes(np.array([1, 0]), [Y[1], Y[0][::-1]])):
+    found = oracle.rivals(np.array([1, 0]), w)
+    for rivals in (found, oracle.planes(np.array([1, 0]), [Y[1], found.labels[1]])):
         for p, i in enumerate((1, 0)):
             difference = dense(model.features(X[i], Y[i])) - dense(model.features(X[i], rivals.labels[p]))
             np.testing.assert_allclose(_row(rivals.rows, p), difference, rtol=1e-6, atol=1e-6)
@@ -236,7 +237,9 @@ def test_kernels_equal_their_source(forbid, rng):
     _both(chain_kernels.label_scores, *tokens, 1, 4, 3, w, model.layout[0], np.zeros((3, 3)))
     z = np.array([1, 1, 2, 0, 0], np.int32)
     _both(chain_kernels.losses, offsets, y, cost, scale, ids, z, first)
-    _both(chain_kernels.differences, *tokens, offsets, y, 3, model.layout, ids, z, first, np.zeros(3, np.int64))
+    for kind in (np.float32, np.float64):
+        ends = np.zeros(3, np.int64)
+        _both(chain_kernels.differences, *tokens, offsets, y, 3, model.layout, ids, z, first, ends, np.empty(0, kind))
 
 
 @pytest.mark.parametrize(

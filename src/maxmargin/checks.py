@@ -17,6 +17,7 @@ from .protocols import ClosedConstraints, Model, OracleError, Regularizer, Solve
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
+from .solvers.certificate import lower_bound
 
 
 def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Any = 0) -> None:
@@ -211,8 +212,13 @@ def check_solver(solver: Solver, problem: Problem, *, tol: float = 1e-6, max_pas
     """The solver reaches the gap, its α is feasible, and the bounds it reports while running are true."""
     solution = solve(problem, solver, tol=tol, max_passes=max_passes)
     assert solution.converged, f"No relative gap of {tol} within {max_passes} passes: {solution.certificate}."
-    alpha = problem.constraints.feasible(solution.alpha)
-    assert np.allclose(alpha, solution.alpha, rtol=1e-9, atol=1e-12), "The dual variables are not feasible."
+    before = lower_bound(problem, solution.alpha)
+    assert np.isclose(before, solution.certificate.lower, rtol=1e-6), (
+        f"The dual variables give a lower bound of {before}, the certificate says {solution.certificate.lower}."
+    )
+    if problem.constraints.closed:
+        alpha = problem.constraints.feasible(solution.alpha)
+        assert np.allclose(alpha, solution.alpha, rtol=1e-9, atol=1e-12), "The dual variables are not feasible."
     optimum = solution.certificate.upper
     for record in solution.history:
         assert record.lower <= optimum * (1 + 1e-9) + 1e-12, (

@@ -133,6 +133,11 @@ def load(path: str | Path, *, model: Any = None) -> Any:
 def _hand_over(estimator: Any, model: Any, path: str | Path) -> None:
     """The user's model in the place that the file left open for it."""
     if estimator.model_ != _THEIRS:
+        if int(estimator.model_.n_weights) != estimator.coef_.size:
+            raise ValueError(
+                f"{path} is damaged: its model has {estimator.model_.n_weights} weights, the file "
+                f"{estimator.coef_.size}."
+            )
         if model is not None:
             raise ValueError(f"{path} brings its own model, a {type(estimator.model_).__name__}; give none.")
         return
@@ -207,7 +212,10 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in "OU":
             raise TypeError(f"text of type {dtype}")
-        return np.array(value["text"], dtype=dtype)
+        items = [_decode(v, arrays) for v in value["text"]]
+        array = np.empty(len(items), dtype)
+        array[:] = items  # one by one: tuples stay tuples
+        return array
     if "tuple" in value:
         return tuple(_decode(v, arrays) for v in value["tuple"])
     if "pairs" in value:

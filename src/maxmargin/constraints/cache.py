@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,15 +11,7 @@ from ..data.arrays import as_rows
 from ..kernels import planes as kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Loss, Planes, Rivals, Rows
-
-
-class Stored(NamedTuple):
-    """Rows one behind the other, with room at the end. Dense rows have no indices."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    width: int
+from .store import RowStore, as_table
 
 
 class Slots(NamedTuple):
@@ -62,9 +55,16 @@ class Mixture:
         true, and lower by less than rounding makes it."""
         parts: dict[Any, tuple[Any, float]] = {}
         for answer, part in answers:
-            key = answer.tobytes() if isinstance(answer, np.ndarray) else id(answer)
+            key = _key(answer)
             parts[key] = (answer, part + parts[key][1] if key in parts else part)
         return cls([pair for pair in parts.values() if pair[1] > 1e-10])
+
+
+def _key(answer: Any) -> Any:
+    """The same for equal answers, as far as that can be told."""
+    if hasattr(answer, "tobytes"):
+        return answer.dtype.str, answer.shape, answer.tobytes()
+    return answer if isinstance(answer, Hashable) else id(answer)
 
 
 def _answers(label: Any) -> list[tuple[Any, float]]:
@@ -74,7 +74,7 @@ def _answers(label: Any) -> list[tuple[Any, float]]:
 class Cache:
     """The constraints met so far, as a closed problem that the dual coordinate solver can work on.
 
-    Planes are stored as differences to the truth of the day they were found, float32, sparse or dense. When an
+    Planes are stored as differences to the truth of the day they were found, as precisely as they came. When an
     example's truth changes (``relabel``), one more row for the example says how, and every plane stays what it
     was. Each example has as many slots as planes and one to spare, so that an epoch can add one plane everywhere
     without moving anything. Between epochs ``tidy`` lays out anew the planes that are to stay.
@@ -93,10 +93,8 @@ class Cache:
         self.n_examples = n_examples
         self.n_weights = n_weights
         self.budget = budget
-        self.n_rows = 0
+        self.store = RowStore(n_weights)
         self._zeros = np.empty(0)
-        self._dense = False
-        self._stored = self._room(0, 0)
         self.slots = Slots.of_sizes(np.ones(n_examples, np.int64), np.full(n_examples, -1, np.int64))
         self.labels: list[Any] = [None] * n_examples
         self.idle = np.zeros(n_examples, np.int32)
@@ -113,8 +111,7 @@ class Cache:
 
     @property
     def rows(self) -> Rows:
-        s = self._stored
-        return Rows(s.indptr[: self.n_rows + 1], s.indices, s.data, self.n_rows, s.width)
+        return self.store.rows
 
     def supports(self, kind: type) -> bool:
         return True
@@ -130,7 +127,9 @@ class Cache:
         seed: int,
     ) -> tuple[int, float, float]:
         full = active == self.n_examples
-        return kernels.sweep(self._stored, self.slots, self.budget, alpha, weights, order, active, block, seed, full)
+        return kernels.sweep(
+            self.store.arrays, self.slots, self.budget, alpha, weights, order, active, block, seed, full
+        )
 
     def extrapolate(
         self,
@@ -143,7 +142,7 @@ class Cache:
         visited: int,
     ) -> float:
         return kernels.extrapolate(
-            self._stored, self.slots, self.budget, alpha, previous, momentum, weights, order, active, visited
+            self.store.arrays, self.slots, self.budget, alpha, previous, momentum, weights, order, active, visited
         )
 
     def no_shares(self) -> np.ndarray:
@@ -151,7 +150,7 @@ class Cache:
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights)
-        kernels.combine(self._stored, self.slots, alpha, v)
+        kernels.combine(self.store.arrays, self.slots, alpha, v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:
@@ -171,14 +170,14 @@ class Cache:
     def worst(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """max(0, max_j (l_ij − w·x_ij)) over what is cached, for some examples."""
         out = np.empty(ids.size)
-        kernels.worst_cached(self._stored, self.slots, ids, w, out)
+        kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
         return out
 
     def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)
         if chosen.size:
-            at = self._store(*self._unshifted(rivals.rows, ids, chosen))
+            at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
             self._name(ids, rivals, wanted, at, weights)
 
     def _name(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, at: int, weights: WeightMap) -> None:
@@ -189,7 +188,7 @@ class Cache:
         self.idle[taken] = 0
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
             self.labels[slot] = rivals.labels[p]
-        kernels.fill_gram(self._stored, self.slots, ids[chosen], weights, *self._scratch(weights))
+        kernels.fill_gram(self.store.arrays, self.slots, ids[chosen], weights, *self._scratch(weights))
 
     def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
         """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
@@ -221,8 +220,8 @@ class Cache:
         self.labels = [self.labels[s] if s >= 0 else None for s in source.tolist()]
         self.idle = np.where(source >= 0, self.idle[source], 0).astype(np.int32)
         alive = np.concatenate([new.row[source >= 0], new.shift[new.shift >= 0]])
-        if alive.size <= 0.8 * self.n_rows:
-            self._restock(self.rows, alive)
+        if alive.size <= 0.8 * self.store.n_rows:
+            self.store.keep(alive)
             new.row[source >= 0] = np.arange(kept.sum())
             new.shift[new.shift >= 0] = np.arange(kept.sum(), alive.size)
         return source
@@ -241,13 +240,13 @@ class Cache:
         for p, slot, share in zip(place.tolist(), used.tolist(), part.tolist(), strict=True):
             mixed[p].extend((answer, share * x) for answer, x in _answers(self.labels[slot]))
         labels = [Mixture.of(answers) for answers in mixed]
-        averages = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.n_rows)) @ _table_of(
-            self.rows
-        )
+        pick = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.store.n_rows))
+        table = self.store.table()
+        averages = (pick @ table).astype(table.dtype)
         losses = np.bincount(place, part * self.slots.loss[used])
         shift = self.slots.shift
         shifted = np.flatnonzero(shift >= 0)
-        self._restock(self.rows, shift[shifted])
+        self.store.keep(shift[shifted])
         shift[shifted] = np.arange(shifted.size)
         self.slots = Slots.of_sizes(np.ones(self.n_examples, np.int64), shift)
         self.labels = [None] * self.n_examples
@@ -255,7 +254,7 @@ class Cache:
         merged = self.no_shares()
         merged[held] = total
         if held.size:
-            at = self._store(as_rows(averages), np.arange(held.size))
+            at = self.store.append(as_rows(averages), np.arange(held.size))
             self._name(held, Rivals(labels, as_rows(averages), losses), np.ones(held.size, bool), at, weights)
         source = self.tidy(self.used())
         return np.where(source >= 0, merged[source], 0.0)
@@ -299,22 +298,14 @@ class Cache:
 
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
-        if self._dense:
-            old = self._stored.data[: self.n_rows * self.n_weights].reshape(self.n_rows, -1)
-            data = np.zeros((self.n_rows, n_weights), np.float32)
-            data[:, place] = old
-            self._stored = self._stored._replace(data=data.ravel(), width=n_weights)
-        else:
-            end = self._end()
-            self._stored.indices[:end] = place[self._stored.indices[:end]]
-            self._stored = self._stored._replace(width=n_weights)
+        self.store.rename(place, n_weights)
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(slots, their examples, their planes as a dense matrix) of all planes at hand."""
         used = np.flatnonzero(self.used())
         example = self._example_of(used)
-        table = _table_of(self.rows)
+        table = self.store.table()
         planes = table[self.slots.row[used]].toarray().astype(np.float64)
         shift = self.slots.shift[example]
         moved = shift >= 0
@@ -326,9 +317,9 @@ class Cache:
 
         Shares stay feasible; v is another one and has to be combined anew.
         """
-        at = self._store(rows, np.arange(ids.size))
+        at = self.store.append(rows, np.arange(ids.size))
         self.slots.shift[ids] = np.arange(at, at + ids.size)
-        kernels.refill_gram(self._stored, self.slots, ids, weights, *self._scratch(weights))
+        kernels.refill_gram(self.store.arrays, self.slots, ids, weights, *self._scratch(weights))
 
     def used(self) -> np.ndarray:
         """Which slots hold a plane."""
@@ -353,25 +344,11 @@ class Cache:
     @property
     def nbytes(self) -> int:
         """Bytes of stored planes, slots and Gram blocks (the answers themselves are the model's)."""
-        return sum(a.nbytes for a in (*self._stored[:3], *self.slots, self.idle, self._zeros))
+        return self.store.nbytes + sum(a.nbytes for a in (*self.slots, self.idle, self._zeros))
 
     def bytes_with(self, rivals: Rivals | None) -> int:
         """Bytes that the cache would take with these planes added, at most."""
-        if rivals is None:
-            return self.nbytes
-        dense = self._dense if self.n_rows else rivals.rows.dense
-        n, n_values = self.n_rows + rivals.rows.n_rows, self._end() + rivals.rows.data.size
-        if dense:
-            n_values = n * self.n_weights
-        elif rivals.rows.dense:
-            n_values = self._end() + rivals.rows.n_rows * self.n_weights
-        if n_values < self._stored.data.size and (dense or n < self._stored.indptr.size):
-            return self.nbytes
-        stored = sum(a.nbytes for a in self._stored[:3])
-        # Both the rows and their ends grow by half when either is full.
-        return self.nbytes - stored + int(1.5 * ((4 if dense else 8) * n_values + 8 * n)) + 64
-
-    # Storage.
+        return self.nbytes if rivals is None else self.nbytes - self.store.nbytes + self.store.nbytes_with(rivals.rows)
 
     def _scratch(self, weights: WeightMap) -> tuple[bool, np.ndarray]:
         """Zeros to write one plane into, and whether the regularizer spreads a plane over all of them."""
@@ -385,63 +362,11 @@ class Cache:
         moved = np.flatnonzero(shift >= 0)
         if not moved.size:
             return rows, chosen
-        pick = sp.csr_matrix((np.ones(moved.size), (moved, shift[moved])), shape=(chosen.size, self.n_rows))
-        return as_rows(sp.csr_matrix(_table_of(rows)[chosen] + pick @ _table_of(self.rows))), np.arange(chosen.size)
+        pick = sp.csr_matrix((np.ones(moved.size), (moved, shift[moved])), shape=(chosen.size, self.store.n_rows))
+        return as_rows(sp.csr_matrix(as_table(rows)[chosen] + pick @ self.store.table())), np.arange(chosen.size)
 
     def _spare(self, ids: np.ndarray) -> np.ndarray:
         return self.slots.first[ids] + self.slots.count[ids]
 
     def _example_of(self, slots: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.slots.first, slots, side="right") - 1
-
-    def _end(self) -> int:
-        """Values stored so far."""
-        return self.n_rows * self.n_weights if self._dense else int(self._stored.indptr[self.n_rows])
-
-    def _room(self, n_rows: int, n_values: int) -> Stored:
-        if self._dense:
-            data = np.empty(n_rows * self.n_weights, np.float32)
-            return Stored(np.empty(0, np.int64), np.empty(0, np.int32), data, self.n_weights)
-        # One value more than needed: kernels take rows without any indices for dense ones.
-        indptr = np.zeros(n_rows + 1, np.int64)
-        return Stored(indptr, np.zeros(n_values + 1, np.int32), np.zeros(n_values + 1, np.float32), self.n_weights)
-
-    def _store(self, rows: Rows, chosen: np.ndarray) -> int:
-        """Append rows and return where the first one stands; the room grows by half when it is full."""
-        if self.n_rows == 0 and self._dense != rows.dense:
-            self._dense = rows.dense
-            self._stored = self._room(0, 0)
-        if rows.dense != self._dense:
-            table = _table_of(rows)
-            rows = as_rows(table.toarray() if self._dense else table)
-        n, end = self.n_rows + chosen.size, self._end()
-        need = n * self.n_weights if self._dense else end + int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
-        full = need > self._stored.data.size if self._dense else need >= self._stored.data.size
-        if full or (not self._dense and n >= self._stored.indptr.size):
-            old, self._stored = self._stored, self._room(n + n // 2, need + need // 2)
-            for source, target, size in zip(old[:3], self._stored[:3], (self.n_rows + 1, end, end), strict=True):
-                target[:size] = source[:size]
-        self._copy(rows, chosen, self.n_rows)
-        self.n_rows = n
-        return n - chosen.size
-
-    def _restock(self, rows: Rows, chosen: np.ndarray) -> None:
-        """Only these rows are left, in this order, with a little room."""
-        n_values = 0 if self._dense else int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
-        self._stored = self._room(chosen.size + chosen.size // 4, n_values + n_values // 4)
-        self._copy(rows, chosen, 0)
-        self.n_rows = chosen.size
-
-    def _copy(self, rows: Rows, chosen: np.ndarray, at: int) -> None:
-        to = self._stored
-        kernels.copy_rows(
-            rows.indptr, rows.indices, rows.data, rows.dense, self.n_weights, chosen, to.indptr, to.indices, to.data, at
-        )
-
-
-def _table_of(rows: Rows) -> sp.csr_matrix:
-    shape = (rows.n_rows, rows.width)
-    if rows.dense:
-        return sp.csr_matrix(rows.data[: rows.n_rows * rows.width].reshape(shape))
-    end = rows.indptr[rows.n_rows]
-    return sp.csr_matrix((rows.data[:end], rows.indices[:end], rows.indptr[: rows.n_rows + 1]), shape=shape)

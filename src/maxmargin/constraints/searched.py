@@ -31,6 +31,8 @@ class Searched:
         self.budget = np.atleast_1d(np.asarray(budget, dtype=np.float64))
         self.n_examples = oracle.n_examples
         self.n_weights = oracle.n_weights
+        if self.n_weights >= 2**31:
+            raise ValueError(f"At most {2**31 - 1} weights can be addressed, the model has {self.n_weights}.")
         if self.budget.size not in (1, self.n_examples) or self.budget.ndim != 1:
             raise ValueError(f"Searched: budget must have 1 or {self.n_examples} entries, got {self.budget.shape}.")
         if not (np.isfinite(self.budget).all() and (self.budget >= 0).all()):

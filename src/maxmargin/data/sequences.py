@@ -54,6 +54,8 @@ class Sequences:
     def of(cls, X: Sequence[Any] | Sequences, n_features: int | None = None) -> Sequences:
         """Matrices of tokens by features, dense or sparse, all of one width."""
         if isinstance(X, Sequences):
+            if n_features is not None and X.n_features != n_features:
+                raise ValueError(f"The sequences have {X.n_features} features, {n_features} are needed.")
             return X
         if hasattr(X, "shape") and len(X.shape) == 2:
             raise ValueError(

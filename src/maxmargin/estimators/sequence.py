@@ -153,6 +153,8 @@ class SequenceSVM(StructuredEstimator):
         labels_known = self.classes_ if begun else _classes([*Y, list(classes)] if classes is not None else Y)
         labels = _numbered(Y, labels_known)
         model = self._model(encoded, labels, labels_known)
+        if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
+            model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         place = self.model_.places_in(model) if begun else None
         self._absorb(model, encoded, labels, place, classes_=labels_known, **_names_of(attributes))
         return self

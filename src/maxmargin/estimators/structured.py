@@ -12,6 +12,7 @@ from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
+from ..solvers.searchers import dismiss
 from . import inputs
 from .certified import CertifiedEstimator
 
@@ -48,6 +49,8 @@ class StructuredEstimator(CertifiedEstimator):
                     self._take_over(model, partial.weights, fitted)
                     self._store([partial], partial.alpha)
                 raise
+            finally:
+                dismiss()
         self._take_over(model, solution.weights, fitted)
         self._keep([solution], solution.alpha, stacklevel=4)
 
@@ -62,6 +65,7 @@ class StructuredEstimator(CertifiedEstimator):
         oracle = oracle_for(model, X, Y)
         budget = np.array([inputs.check_positive("C", self.C)])
         regularizer = self._own_regularizer()
+        regularizer.shape(model.n_weights)  # complains before anything has changed
         state = getattr(self, "_stream", None)
         window = Window(oracle, 0 if state is None else state.cache.n_examples)
         problem = Problem(Searched(window, budget), regularizer)
@@ -83,17 +87,29 @@ class StructuredEstimator(CertifiedEstimator):
             state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
             if window.first:
                 self._take_over(model, state.weights().copy(), fitted)
-                self._stream = state
+                self._stream, self._stream_began = state, self._stream_settings()
             raise
+        finally:
+            dismiss()
         self._take_over(model, state.weights().copy(), fitted)
-        self._stream = state
+        self._stream, self._stream_began = state, self._stream_settings()
         self._alpha, self._fitted_C = state.alpha, float(self.C)
         self.certificate_ = Certificate(state.lower, np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
 
+    def _stream_settings(self) -> str:
+        """What the constraints of a stream depend on: all but how long and with what means to work on them."""
+        free = {"C", "tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
+        return repr({k: v for k, v in self.get_params(deep=False).items() if k not in free})
+
     def _check_stream(self) -> None:
-        """A stream goes on only where its constraints are still at hand."""
+        """A stream goes on only where its constraints are still at hand, and still those of the same problem."""
         self._check_settings()
+        if hasattr(self, "_stream") and self._stream_settings() != self._stream_began:
+            raise ValueError(
+                f"Between chunks of a stream only C and the means of work may change; it began with "
+                f"{self._stream_began}, now it has {self._stream_settings()}. Start with a new estimator."
+            )
         if hasattr(self, "coef_") and not hasattr(self, "_stream"):
             raise ValueError(
                 f"This {type(self).__name__} was trained by fit, or loaded from a file: the constraints that "

@@ -85,11 +85,12 @@ def _pair(keys, values, n, at, a, b, value):
 
 
 @compiled
-def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z_first, out_indptr):
+def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z_first, out_indptr, kind):
     """Rows φ(x, y) − φ(x, z) for some examples, as (indices, data); ``z[z_first[p]:]`` labels example ids[p].
 
     The features of a token ascend, so every token that differs gives a run of ascending entries, and so does every
-    other difference. Runs are merged in pairs until one is left.
+    other difference. Runs are merged in pairs until one is left. ``kind`` is an array of the type that the data shall
+    have.
     """
     bias, transition, start, end = layout
     room = 0
@@ -104,7 +105,7 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
     spare_vals = np.empty(longest)
     run = np.empty(longest + 1, np.int64)
     out_indices = np.empty(room + 1, np.int32)
-    out_data = np.empty(room + 1, np.float32)
+    out_data = np.empty(room + 1, kind.dtype)
     filled = 0
     out_indptr[0] = 0
     for p in range(ids.size):

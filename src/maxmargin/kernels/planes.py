@@ -194,7 +194,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
 
 @compiled
 def combine(rows, slots, alpha, v):
-    """v += Σ α (plane), small shares first within an example's own order."""
+    """v += Σ α (plane)."""
     indptr, indices, data, width = rows
     row, shift, loss, first, count, gram_first, gram, hot = slots
     m = maps.Plain(v)

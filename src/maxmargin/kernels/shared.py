@@ -142,7 +142,7 @@ def project(values, total):
     for k in range(values.size):
         tail += ranked[values.size - 1 - k]
         candidate = (tail - total) / (k + 1)
-        if ranked[values.size - 1 - k] <= candidate:
+        if ranked[values.size - 1 - k] < candidate:
             break
         shift = candidate
     for k in range(values.size):

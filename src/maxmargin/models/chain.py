@@ -165,7 +165,7 @@ class Chain:
         X = Sequences.of(X, d)
         flat = np.empty(X.n_tokens, np.int32)
         scores = viterbi.search(
-            (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(),
+            (X.indptr, X.indices, X.values), X.offsets, K, self._weights(w), self.layout, self._forbidden(),
             np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
         )  # fmt: skip
         if np.isneginf(scores).any():
@@ -181,7 +181,13 @@ class Chain:
         K, d = self._sizes()
         X = Sequences.of([x], d)
         paths, scores = viterbi.k_best(
-            (X.indptr, X.indices, X.values), X.offsets, K, _as_weights(w), self.layout, self._forbidden(), k
+            (X.indptr, X.indices, X.values),
+            X.offsets,
+            K,
+            self._weights(w),
+            self.layout,
+            self._forbidden(),
+            k,
         )
         if not len(paths):
             self.predict(x, w)  # says what is wrong
@@ -193,7 +199,7 @@ class Chain:
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
         tokens = (X.indptr, X.indices, X.values)
-        flat = viterbi.margins(tokens, X.offsets, K, _as_weights(w), self.layout, self._forbidden(), y)
+        flat = viterbi.margins(tokens, X.offsets, K, self._weights(w), self.layout, self._forbidden(), y)
         return labelling.split(flat, X.offsets)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
@@ -201,6 +207,13 @@ class Chain:
 
     def oracle(self, X: Any, Y: Any) -> ChainOracle:
         return ChainOracle(self, X, Y)
+
+    def _weights(self, w: np.ndarray) -> np.ndarray:
+        """Weights as kernels read them: they would read past anything shorter."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        return w
 
     def _forbidden(self) -> np.ndarray:
         return np.empty((0, 0), bool) if self.forbidden is None else self.forbidden
@@ -223,13 +236,16 @@ class ChainOracle:
         self._cost, self._scale = labelling.costs(model.cost, self.n_labels, length)
         self._forbidden = model._forbidden()
         self._layout = model.layout
+        # Sums of whole numbers are exact in half the memory; others would be rounded, and the bounds with them.
+        values = self.X.values
+        small = np.abs(values).max(initial=0.0) < 2**15 and np.array_equal(values, np.rint(values))
+        self._kind = np.empty(0, np.float32 if small else np.float64)
         self._check_truth()
 
     def _check_truth(self) -> None:
         if self._forbidden.size == 0:
             return
-        bad = self._forbidden[self._y[:-1], self._y[1:]]
-        bad[self.X.offsets[1:-1] - 1] = False  # the step from one sequence to the next is none
+        bad = self._bad_pairs(self._y, self.X.offsets)
         if bad.any():
             at = int(np.argmax(bad))
             i = int(np.searchsorted(self.X.offsets, at, side="right")) - 1
@@ -238,12 +254,18 @@ class ChainOracle:
                 "the next, a pair that is forbidden. Allow it, or mend the labels."
             )
 
+    def _bad_pairs(self, flat: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """For each label but the last, whether it and the next are a forbidden pair."""
+        bad = self._forbidden[flat[:-1], flat[1:]]
+        bad[first[1:-1] - 1] = False  # the step from one sequence to the next is none
+        return bad
+
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         first = self._first(ids)
         flat = np.empty(first[-1], np.int32)
         search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
         search(
-            self._tokens, self.X.offsets, self.n_labels, _as_weights(w), self._layout, self._forbidden,
+            self._tokens, self.X.offsets, self.n_labels, self.model._weights(w), self._layout, self._forbidden,
             ids, self._cost, self._scale, self._y, first, flat,
         )  # fmt: skip
         return self._planes(ids, first, flat)
@@ -254,7 +276,10 @@ class ChainOracle:
         if not np.array_equal(given, np.diff(first)):
             raise ValueError("These answers do not belong to this data: their lengths differ.")
         flat = np.concatenate([*labels, _NOT_ASKED])
-        return self._planes(ids, first, labelling.check_labels(flat, self.n_labels, "An answer").astype(np.int32))
+        flat = labelling.check_labels(flat, self.n_labels, "An answer").astype(np.int32)
+        if self._forbidden.size and self._bad_pairs(flat, first).any():
+            raise ValueError("These answers do not belong to this model: some contain a pair that is forbidden.")
+        return self._planes(ids, first, flat)
 
     def _first(self, ids: np.ndarray) -> np.ndarray:
         """Where the labels of each of these examples begin when they stand one after another."""
@@ -263,13 +288,10 @@ class ChainOracle:
     def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)
         indices, data = kernels.differences(
-            *self._tokens, self.X.offsets, self._y, self.n_labels, self._layout, ids, flat, first, indptr
+            *self._tokens, self.X.offsets, self._y, self.n_labels, self._layout, ids, flat, first, indptr, self._kind
         )
         losses = kernels.losses(self.X.offsets, self._y, self._cost, self._scale, ids, flat, first)
         if self.model.rescaling == "slack":
-            data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr)).astype(np.float32)
+            data = data.astype(np.float64)
+            data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr))
         return Rivals(labelling.split(flat, first), Rows(indptr, indices, data, ids.size, self.n_weights), losses)
-
-
-def _as_weights(w: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(w, dtype=np.float64)

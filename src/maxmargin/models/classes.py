@@ -131,11 +131,11 @@ class MulticlassOracle:
         K, d = self.model._sizes()
         y, z = self.y[ids], labelling.check_labels(np.asarray(labels, dtype=np.int64), K, "An answer")
         losses = self.model._costs()[y, z]
-        x = sp.csr_matrix(self.X[ids], dtype=np.float64)
+        x = sp.csr_matrix(self.X[ids])
         size = np.diff(x.indptr)
         row = np.repeat(np.arange(ids.size), size)
         factor = losses if self.model.rescaling == "slack" else np.where(y == z, 0.0, 1.0)
-        data = x.data * factor[row]
+        data = x.data * factor[row].astype(x.dtype)
         table = sp.csr_matrix((data, (row, x.indices + y[row] * d)), shape=(ids.size, K * d)) - sp.csr_matrix(
             (data, (row, x.indices + z[row] * d)), shape=(ids.size, K * d)
         )

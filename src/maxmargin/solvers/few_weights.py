@@ -83,8 +83,9 @@ def solve(
         mean_row = G / S[:, None]
         apart = X - mean_row[example]
         M = metric + apart.T @ (D[:, None] * apart) + mean_row.T @ ((S * B / H)[:, None] * mean_row)
+        unit = 1.0 / np.sqrt(np.diagonal(M))  # features of unlike scale would spoil the factors
         try:
-            factor = np.linalg.cholesky(M)
+            factor = np.linalg.cholesky(M * unit * unit[:, None])
         except np.linalg.LinAlgError:
             break  # as far as rounding lets it go
 
@@ -93,7 +94,7 @@ def solve(
             q = c / s - D * r_s
             right = -r_w + X.T @ q
             right_c = -r_c + per_example(q) + c_xi / xi
-            dw = np.linalg.solve(factor.T, np.linalg.solve(factor, right - G.T @ (right_c / H)))
+            dw = unit * np.linalg.solve(factor.T, np.linalg.solve(factor, unit * (right - G.T @ (right_c / H))))
             dxi = (right_c - G @ dw) / H
             ds = X @ dw + dxi[example] + r_s
             return dw, dxi, ds, (c - alpha * ds) / s, (c_xi - beta * dxi) / xi

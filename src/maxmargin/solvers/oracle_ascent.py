@@ -177,8 +177,8 @@ class OracleAscent:
         needed = cache.bytes_with(rivals)
         if needed > self.memory:
             raise MemoryError(
-                f"memory={self.memory} bytes is too little: with one plane for each of {cache.n_examples} examples "
-                f"{needed} bytes are needed now, and as much again to get on at a good pace."
+                f"memory={self.memory} bytes is too little: one plane for each of {cache.n_examples} examples takes "
+                f"{needed} bytes at this moment and may take more. Allow several times as much."
             )
 
     def _optimize(self, problem: Problem, state: AscentState, gap: float) -> None:

@@ -6,6 +6,7 @@ weights of the moment at which they were handed out.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
@@ -75,3 +76,10 @@ def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray]
 
     workers = get_reusable_executor(max_workers=n_jobs, initializer=_bind, initargs=(oracle,), timeout=60)
     return lambda ids, w: workers.submit(_search_bound, ids, w)
+
+
+def dismiss() -> None:
+    """Send home the processes that know somebody's data, if there are any, and forget that data here too."""
+    loky = sys.modules.get("loky")
+    if loky is not None:
+        loky.get_reusable_executor(max_workers=1, initializer=_bind, initargs=(None,), timeout=60)

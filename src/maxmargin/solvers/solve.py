@@ -131,6 +131,12 @@ def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certifi
     if Certificate(state.lower, reached).relative_gap > tol:
         return None
     lower = lower_bound(problem, state.alpha)
+    if lower > best.upper.total + best.upper.excess + 1e-6 * (1.0 + abs(reached)) and not problem.constraints.closed:
+        raise OracleError(
+            f"The bounds contradict each other: {lower:.8g} <= optimum <= {reached:.8g}. The search does not find the "
+            "worst offenders; maxmargin.checks.check_model says where features, loss and most_violated disagree.",
+            -1,
+        )
     return bracket(lower, best.upper) if Certificate(lower, reached).relative_gap <= tol else None
 
 
@@ -143,5 +149,7 @@ class _Best:
 
     def offer(self, problem: Problem, w: np.ndarray, loss: Loss | None = None) -> None:
         upper = upper_bound(problem, w, loss)
-        if upper.total < self.upper.total or not self.weights.size:
+        # What is proved comes before what only looks better.
+        proved, before = np.isfinite(upper.excess), np.isfinite(self.upper.excess)
+        if not self.weights.size or proved > before or (proved == before and upper.total < self.upper.total):
             self.upper, self.weights = upper, w.copy()
