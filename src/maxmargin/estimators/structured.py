@@ -30,12 +30,7 @@ class StructuredEstimator(CertifiedEstimator):
         ``fitted`` are attributes that belong to the model.
         """
         problem = self._problem(model, X, Y, sample_weight)
-        solver = choose_open(
-            self.solver,
-            seed=self.random_state,
-            n_jobs=inputs.check_threads(self.n_jobs),
-            memory=inputs.check_memory(self.memory),
-        )
+        solver = choose_open(self.solver, **self._means())
         warm = self._warm(problem)
         with self._progress() as callbacks:
             try:
@@ -69,12 +64,7 @@ class StructuredEstimator(CertifiedEstimator):
         state = getattr(self, "_stream", None)
         window = Window(oracle, 0 if state is None else state.cache.n_examples)
         problem = Problem(Searched(window, budget), regularizer)
-        solver = choose_stream(
-            self.solver,
-            seed=self.random_state,
-            n_jobs=inputs.check_threads(self.n_jobs),
-            memory=inputs.check_memory(self.memory),
-        )
+        solver = choose_stream(self.solver, **self._means())
         if state is None:
             state = solver.start(problem)
         else:
@@ -96,6 +86,14 @@ class StructuredEstimator(CertifiedEstimator):
         self._alpha, self._fitted_C = state.alpha, float(self.C)
         self.certificate_ = Certificate(state.lower, np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
+
+    def _means(self) -> dict[str, Any]:
+        """What a solver is given to work with."""
+        return {
+            "seed": self.random_state,
+            "n_jobs": inputs.check_threads(self.n_jobs),
+            "memory": inputs.check_memory(self.memory),
+        }
 
     def _stream_settings(self) -> str:
         """What the constraints of a stream depend on: all but how long and with what means to work on them."""

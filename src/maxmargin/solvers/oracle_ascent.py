@@ -234,7 +234,7 @@ def _check_search(ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.
     rows = rivals.rows
     squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
     ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr
-    # Cached rows are float32: what they make of a score may be off by that much.
+    # Rows may be float32: what they make of a score can be off by that much.
     scale = np.sqrt((squares[ends[1:]] - squares[ends[:-1]]) * dot(w, w))
     wrong = np.flatnonzero(np.maximum(found, 0.0) < known - 1e-5 * (1.0 + np.abs(known) + scale))
     if wrong.size:
