@@ -62,7 +62,7 @@ class OracleAscent:
     inner_fraction: float | None = None
     max_inner: int = 300
     together: float = 0.1
-    idle_epochs: int = 5
+    idle_epochs: int = 3
     memory: int | None = None
     n_jobs: int = 1
 
