@@ -40,7 +40,8 @@ class OracleAscent:
     random_state : int, Generator or None
         Order of visits.
     chunk : int or None
-        Examples asked at the same weights; by default a 400th of them, 8 to 64, and 64 where threads search.
+        Examples asked at the same weights; by default a 400th of them, at most 64 and at least 16 (8 where the search
+        is plain Python, 64 where threads search).
     inner_fraction : float or None
         Optimize until the gap over the cache is this fraction of the gap that exploring has seen. By default 0.4, or
         0.2 where the search is plain Python: the more a search costs, the more is made of each. 0.6 where threads
@@ -116,8 +117,9 @@ class OracleAscent:
         if budget.size > 1:
             live = live[budget[live] > 0.0]  # what weighs nothing need not be searched
         order = state.inner.rng.permutation(live)
-        # Threads hand over chunks; those must be worth it.
-        size = self.chunk or (64 if self._threads(problem) else min(max(order.size // 400, 8), 64))
+        # Small chunks meet fresher weights; those that threads hand over must be worth it.
+        least = 64 if self._threads(problem) else 16 if problem.open.oracle.releases_gil else 8
+        size = self.chunk or min(max(order.size // 400, least), 64)
         return [order[start : start + size] for start in range(0, order.size, size)]
 
     def _explore_in_turn(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
