@@ -1,5 +1,7 @@
 """Problems whose constraints are searched for, small enough to write all of them out for an independent cone solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -247,9 +249,10 @@ def test_memory_bound_holds_and_the_optimum_is_still_reached(share, monkeypatch)
     monkeypatch.setattr(Cache, "merge", lambda *arguments: merged.append(1) or merge(*arguments))
     X, Y = chains(np.random.default_rng(0), n=30, longest=6, noise=1.5)
     problem = Problem(Searched(Chain(3, 2, bias=True).oracle(X, Y), np.array([5.0])), L2())
-    free = solve(problem, OracleAscent(random_state=0), tol=1e-4)
+    patient = OracleAscent(idle_epochs=5, chunk=8, random_state=0)
+    free = solve(problem, patient, tol=1e-4)
     memory = int(share * max(record.bytes for record in free.history))
-    bounded = solve(problem, OracleAscent(random_state=0, memory=memory), tol=1e-4)
+    bounded = solve(problem, replace(patient, memory=memory), tol=1e-4)
     assert merged  # dropping idle planes alone would not have been enough
     assert bounded.converged
     assert max(record.bytes for record in bounded.history) <= memory
