@@ -145,6 +145,8 @@ Read back, it gives {"the same" if same else "DIFFERENT"} answers and the same c
 · examples/regularizers.py: weights that may not be negative, that have a
   prior, that vanish in whole groups
 · examples/ranking.py: an order to learn instead of classes
+· examples/sequence.py, segmentation.py, multilabel.py, own_model.py: answers
+  that are whole sequences, regions, sets, or whatever you can search
 · your own data: any matrix, dense or sparse, float32 or float64""")
 
 

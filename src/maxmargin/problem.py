@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 if TYPE_CHECKING:
+    from .kernels.rows import RowArrays
     from .protocols import ClosedConstraints, Constraints, OpenConstraints, Regularizer
 
 
@@ -51,6 +52,13 @@ class Rows:
     @property
     def dense(self) -> bool:
         return self.indices.size == 0
+
+    @property
+    def arrays(self) -> RowArrays:
+        """The same as kernels read it."""
+        from .kernels.rows import RowArrays
+
+        return RowArrays(self.indptr, self.indices, self.data, self.width, float(self.bias), self.first, self.second)
 
     def __len__(self) -> int:
         return self.first.size if self.second.size else self.n_rows

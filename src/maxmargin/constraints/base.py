@@ -9,7 +9,6 @@ import numpy as np
 
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
-from ..kernels.rows import RowArrays
 from ..problem import Loss, Rows
 
 
@@ -27,9 +26,7 @@ class Closed:
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
-        self._arrays = RowArrays(
-            rows.indptr, rows.indices, rows.data, rows.width, float(rows.bias), rows.first, rows.second
-        )
+        self._arrays = rows.arrays
 
     def _check(self, **arrays: np.ndarray) -> None:
         """One entry per example, or one for all: kernels would read past anything shorter."""

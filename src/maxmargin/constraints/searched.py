@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernels import rows as row_kernels
-from ..kernels.rows import RowArrays
 from ..kernels.shared import project_examples
 from ..problem import Loss, Planes, Rivals
 from ..protocols import Oracle
@@ -62,7 +61,7 @@ class Searched:
     def combine(self, alpha: Planes) -> np.ndarray:
         v = np.zeros(self.n_weights)
         if len(alpha):
-            row_kernels.combine(_arrays(self._rivals(alpha)), alpha.alpha, v)
+            row_kernels.combine(self._rivals(alpha).rows.arrays, alpha.alpha, v)
         return v
 
     def linear(self, alpha: Planes) -> float:
@@ -97,10 +96,5 @@ class Searched:
 def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:
     """l − w·row for each rival: how much of its margin is missing."""
     scores = np.empty(rivals.losses.size)
-    row_kernels.scores(_arrays(rivals), np.ascontiguousarray(w, dtype=np.float64), scores)
+    row_kernels.scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores)
     return rivals.losses - scores
-
-
-def _arrays(rivals: Rivals) -> RowArrays:
-    r = rivals.rows
-    return RowArrays(r.indptr, r.indices, r.data, r.width, float(r.bias), r.first, r.second)

@@ -261,7 +261,7 @@ class ChainOracle:
         return bad
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        first = self._first(ids)
+        first = labelling.starts(self.X.offsets, ids)
         flat = np.empty(first[-1], np.int32)
         search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
         search(
@@ -271,7 +271,7 @@ class ChainOracle:
         return self._planes(ids, first, flat)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        first = self._first(ids)
+        first = labelling.starts(self.X.offsets, ids)
         given = np.fromiter(map(len, labels), np.int64, len(labels))
         if not np.array_equal(given, np.diff(first)):
             raise ValueError("These answers do not belong to this data: their lengths differ.")
@@ -280,10 +280,6 @@ class ChainOracle:
         if self._forbidden.size and self._bad_pairs(flat, first).any():
             raise ValueError("These answers do not belong to this model: some contain a pair that is forbidden.")
         return self._planes(ids, first, flat)
-
-    def _first(self, ids: np.ndarray) -> np.ndarray:
-        """Where the labels of each of these examples begin when they stand one after another."""
-        return np.concatenate([[0], np.cumsum(self.X.offsets[ids + 1] - self.X.offsets[ids])])
 
     def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)

@@ -213,7 +213,7 @@ class GraphOracle:
         return self._planes(ids, first, flat, excess if excess.any() else None)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        first = self._first(ids)
+        first = labelling.starts(self.offsets, ids)
         if [len(y) for y in labels] != np.diff(first).tolist():
             raise ValueError("These answers do not belong to this data: their lengths differ.")
         flat = labelling.check_labels(np.concatenate([_NO_LABELS, *labels]), self.pairs.shape[0], "An answer")
@@ -228,7 +228,7 @@ class GraphOracle:
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
-        first = self._first(ids)
+        first = labelling.starts(self.offsets, ids)
         flat = np.empty(first[-1], np.int32)
         excess = np.zeros(ids.size)
         trees = np.flatnonzero(self.by_tree[ids])
@@ -276,10 +276,6 @@ class GraphOracle:
                 i,
             )
         return cuts.search(*problem, network=network)
-
-    def _first(self, ids: np.ndarray) -> np.ndarray:
-        """Where the labels of each graph begin when those of all ``ids`` are stored end to end."""
-        return np.concatenate([[0], np.cumsum(self.offsets[ids + 1] - self.offsets[ids])])
 
     def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, excess: np.ndarray | None) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)

@@ -63,6 +63,11 @@ def check_labels(y: Any, n_labels: float, what: str = "y") -> np.ndarray:
     return labels.astype(np.int64)
 
 
+def starts(offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Where the labels of each of these examples begin when they stand one after another, and where the last end."""
+    return np.concatenate([[0], np.cumsum(offsets[ids + 1] - offsets[ids])])
+
+
 def split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
     """Labels that stand one after another, by example."""
     return [flat[a:b] for a, b in pairwise(first.tolist())]

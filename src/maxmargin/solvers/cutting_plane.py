@@ -21,7 +21,6 @@ from ..constraints.searched import violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
-from ..kernels.rows import RowArrays
 from ..problem import Loss, Planes, Problem, Rivals
 from ..regularizers.shape import refresh, weights_of
 from .searchers import search
@@ -170,9 +169,7 @@ class CuttingState:
 
     def mix(self, ids: np.ndarray, rivals: Rivals, sign: float) -> None:
         """Put answers to some examples into the plane under construction, or take them out of it."""
-        r = rivals.rows
-        rows = RowArrays(r.indptr, r.indices, r.data, r.width, 0.0, r.first, r.second)
-        row_kernels.combine(rows, sign * self.budget[ids], self.plane)
+        row_kernels.combine(rivals.rows.arrays, sign * self.budget[ids], self.plane)
         self.loss += sign * float(self.budget[ids] @ rivals.losses)
 
     @property
