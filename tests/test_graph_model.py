@@ -294,3 +294,15 @@ def test_bad_settings_are_named():
         Graph(2, 3, loss=np.ones((2, 2))).oracle([GOOD], [[0, 1]])
     with pytest.raises(ValueError, match="loss must be"):
         Graph(2, 3, loss="f1")
+
+
+def test_tables_of_weights_say_what_each_weight_is_for():
+    for symmetric in (False, True):
+        model = Graph(3, 2, 2, bias=True, symmetric=symmetric)
+        w = np.random.default_rng(0).normal(size=model.n_weights)
+        nodes, edges, features = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0, 1]]), np.array([[0.5, -1.0]])
+        node, pair = model.node_table(w), model.pair_tables(w)
+        assert (node.shape, pair.shape) == ((3, 3), (2, 3, 3))
+        by_hand = sum(node[:2, k] @ x + node[2, k] for x, k in zip(nodes, (2, 0), strict=True))
+        by_hand += features[0] @ pair[:, 2, 0]
+        assert float((model.features((nodes, edges, features), [2, 0]) @ w)[0]) == pytest.approx(by_hand)

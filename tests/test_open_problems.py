@@ -26,7 +26,7 @@ from maxmargin.models import Chain, Multiclass, binary
 from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent
+from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, searchers
 
 REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, relative to the optimum
 
@@ -508,3 +508,10 @@ def test_shares_of_examples_without_weight_count_for_nothing():
     warm = solve(alone, OracleAscent(random_state=0), tol=1e-6, warm=solution.alpha).certificate
     assert warm.lower <= optimum.upper * (1 + 1e-9)
     assert warm.upper >= optimum.lower * (1 - 1e-9)
+
+
+def test_processes_and_their_data_are_gone_after_a_solve():
+    X, Y = tagged(np.random.default_rng(3))
+    problem = Problem(Searched(oracle_for(Tags(), X, Y), np.ones(1)), L2())
+    solve(problem, OracleAscent(random_state=0, n_jobs=2), tol=1e-2)
+    assert not searchers._workers

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -64,7 +63,11 @@ def _key(answer: Any) -> Any:
     """The same for equal answers, as far as that can be told."""
     if hasattr(answer, "tobytes"):
         return answer.dtype.str, answer.shape, answer.tobytes()
-    return answer if isinstance(answer, Hashable) else id(answer)
+    try:
+        hash(answer)
+    except TypeError:
+        return id(answer)
+    return answer
 
 
 def _answers(label: Any) -> list[tuple[Any, float]]:
@@ -242,7 +245,7 @@ class Cache:
         labels = [Mixture.of(answers) for answers in mixed]
         pick = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.store.n_rows))
         table = self.store.table()
-        averages = (pick @ table).astype(table.dtype)
+        averages = as_rows((pick @ table).astype(table.dtype))
         losses = np.bincount(place, part * self.slots.loss[used])
         shift = self.slots.shift
         shifted = np.flatnonzero(shift >= 0)
@@ -254,8 +257,8 @@ class Cache:
         merged = self.no_shares()
         merged[held] = total
         if held.size:
-            at = self.store.append(as_rows(averages), np.arange(held.size))
-            self._name(held, Rivals(labels, as_rows(averages), losses), np.ones(held.size, bool), at, weights)
+            at = self.store.append(averages, np.arange(held.size))
+            self._name(held, Rivals(labels, averages, losses), np.ones(held.size, bool), at, weights)
         source = self.tidy(self.used())
         return np.where(source >= 0, merged[source], 0.0)
 

@@ -89,9 +89,6 @@ class Searched:
         # An example of weight zero cannot be underrated, however poorly it is searched.
         return Loss(total, float(np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size)).sum()))
 
-    def total_loss(self, w: np.ndarray) -> float:
-        return self.evaluate(w).total
-
 
 def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:
     """l − w·row for each rival: how much of its margin is missing."""

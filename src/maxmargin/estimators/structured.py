@@ -44,8 +44,6 @@ class StructuredEstimator(CertifiedEstimator):
                     self._take_over(model, partial.weights, fitted)
                     self._store([partial], partial.alpha)
                 raise
-            finally:
-                dismiss()
         self._take_over(model, solution.weights, fitted)
         self._keep([solution], solution.alpha, stacklevel=4)
 
@@ -80,7 +78,7 @@ class StructuredEstimator(CertifiedEstimator):
                 self._stream, self._stream_began = state, self._stream_settings()
             raise
         finally:
-            dismiss()
+            dismiss(window)
         self._take_over(model, state.weights().copy(), fitted)
         self._stream, self._stream_began = state, self._stream_settings()
         self._alpha, self._fitted_C = state.alpha, float(self.C)

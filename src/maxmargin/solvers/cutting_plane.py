@@ -23,6 +23,7 @@ from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Planes, Problem, Rivals
 from ..regularizers.shape import refresh, weights_of
+from ..regularizers.vectors import dot
 from .searchers import search
 
 _ALONE = np.zeros(1, np.int64)
@@ -88,7 +89,7 @@ class CuttingPlane:
             state.gap = max(problem.regularizer.value(w) + total - state.lower, 0.0)
         else:
             state.evaluated = None
-        gain = state.loss - row_of(state.plane) @ w - known
+        gain = state.loss - dot(state.plane, w) - known
         state.full_next = not everybody and gain <= 0.3 * state.gap
         self._add(state, gain > 0.0)
         self._optimize(problem, state)
@@ -132,11 +133,6 @@ class CuttingPlane:
         state.map.v[:] = cache.combine(state.shares)
         refresh(state.map)
         state.lower = cache.linear(state.shares) - problem.regularizer.conjugate(state.map.v)
-
-
-def row_of(plane: np.ndarray) -> np.ndarray:
-    """The plane as the cache will store it."""
-    return plane.astype(np.float32).astype(np.float64)
 
 
 @dataclass

@@ -6,7 +6,6 @@ weights of the moment at which they were handed out.
 
 from __future__ import annotations
 
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, wait
@@ -70,16 +69,21 @@ def _search_bound(ids: np.ndarray, w: np.ndarray) -> Rivals:
     return _bound.rivals(ids, w)
 
 
+# The workers of every oracle that is being searched by processes, and the oracle, so that its number is not given anew.
+_workers: dict[int, tuple[Oracle, Any]] = {}
+
+
 def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray], Future[Rivals]]:
     """The data travels to the workers once, when they start; after that only weights and answers do."""
-    from loky import get_reusable_executor
+    from loky import ProcessPoolExecutor
 
-    workers = get_reusable_executor(max_workers=n_jobs, initializer=_bind, initargs=(oracle,), timeout=60)
+    if id(oracle) not in _workers:
+        _workers[id(oracle)] = (oracle, ProcessPoolExecutor(n_jobs, initializer=_bind, initargs=(oracle,)))
+    workers = _workers[id(oracle)][1]
     return lambda ids, w: workers.submit(_search_bound, ids, w)
 
 
-def dismiss() -> None:
-    """Send home the processes that know somebody's data, if there are any, and forget that data here too."""
-    loky = sys.modules.get("loky")
-    if loky is not None:
-        loky.get_reusable_executor(max_workers=1, initializer=_bind, initargs=(None,), timeout=60)
+def dismiss(oracle: Oracle) -> None:
+    """Send home the processes that search for this oracle, if there are any, and with them its data."""
+    if id(oracle) in _workers:
+        _workers.pop(id(oracle))[1].shutdown(wait=True, kill_workers=True)

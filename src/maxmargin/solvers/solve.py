@@ -13,6 +13,7 @@ import numpy as np
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import OracleError, Solver
 from .certificate import bracket, lower_bound, upper_bound
+from .searchers import dismiss
 
 Callback = Callable[[Record], object]
 
@@ -94,6 +95,9 @@ def solve(
         # Nothing new can be certified; what was reached is handed over with the error.
         error.solution = _partial(state, best, history)  # type: ignore[union-attr]
         raise
+    finally:
+        if not problem.constraints.closed:
+            dismiss(problem.open.oracle)
     converged = certificate is not None
     if interrupted:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
