@@ -20,19 +20,70 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some examples of a source: their positions, inputs and labels."""
+    """Some examples of a source, next to each other in it.
+
+    ``ids`` are their positions in the source. ``x`` is a matrix, dense or CSR, with one row per example, or a list of
+    inputs of structured examples. ``group`` says which rows of a ranking problem are compared, ``weight`` how much
+    each example counts; None where the source has no such column.
+    """
 
     ids: np.ndarray
     x: Any
     y: Any
+    group: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.ids.size
 
 
 class Source(Protocol):
-    """Data, in memory or not, that can be read again and again."""
+    """Data, in memory or not, that can be read again and again, from its beginning to its end."""
+
+    @property
+    def n_features(self) -> int | None:
+        """Columns of ``x``; None where inputs are no rows of a matrix."""
+        ...
 
     def __len__(self) -> int: ...
 
-    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]: ...
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
+        """All chunks; or those whose numbers ``order`` gives, which only a ``Seekable`` source can be asked for.
+
+        The next chunk is made ready in the background while the last one is in use, and a chunk's memory is given
+        back when the next one is taken: copy what is to stay.
+        """
+        ...
+
+
+class Seekable(Source, Protocol):
+    """A source whose chunks can be read in any order: arrays, memory maps, shards."""
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where each chunk begins, and the number of examples: chunk i holds ``offsets[i]`` … ``offsets[i+1] − 1``."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that changes when the data does, found without reading all of it."""
+        ...
+
+    def chunk(self, i: int) -> Chunk:
+        """Chunk i, without a copy where that is possible."""
+        ...
+
+    def labels(self, i: int) -> Chunk:
+        """Chunk i without its inputs (``x`` is None), which are not read."""
+        ...
+
+    def nbytes(self, i: int) -> int:
+        """Bytes of chunk i in memory."""
+        ...
+
+    def release(self, i: int) -> None:
+        """The memory of chunk i is not needed for now: nothing of it is in use any more."""
+        ...
 
 
 class Model(Protocol):
