@@ -81,8 +81,8 @@ def save(estimator: Any, path: str | Path) -> None:
     fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
     certificate = estimator.certificate_
     header = {
-        "params": _encode(params, "params", arrays),
-        "fitted": _encode(fitted, "fitted", arrays),
+        "params": encode(params, "params", arrays),
+        "fitted": encode(fitted, "fitted", arrays),
         "certificate": [certificate.lower, certificate.upper, certificate.exact],
         "history": [list(vars(record).values()) for record in estimator.history_],
     }
@@ -107,7 +107,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     cls, attributes = _KNOWN[name]
     try:
         header = json.loads(metadata["header"])
-        params, fitted = dict(_decode(header["params"], arrays)), dict(_decode(header["fitted"], arrays))
+        params, fitted = dict(decode(header["params"], arrays)), dict(decode(header["fitted"], arrays))
         certificate = Certificate(*header["certificate"])
         history = [Record(*values) for values in header["history"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -171,39 +171,40 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     return metadata, arrays
 
 
-def _encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
-    """JSON for ``value``; numeric arrays go to ``arrays`` and leave their name behind."""
+def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+    """JSON for ``value``; numeric arrays go to ``arrays``, not copied, and leave their name behind."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "fiub":
-            arrays[where] = np.array(value, order="C")  # keeps 0-d arrays as they are
+            arrays[where] = np.asarray(value, order="C")  # keeps 0-d arrays as they are
             return {"array": where}
-        return {"text": [_encode(v, where, arrays) for v in value.tolist()], "dtype": value.dtype.str}
+        return {"text": [encode(v, where, arrays) for v in value.tolist()], "dtype": value.dtype.str}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
-        items = [_encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
+        items = [encode(v, f"{where}.{i}", arrays) for i, v in enumerate(value)]
         return {"tuple": items} if isinstance(value, tuple) else items
     if isinstance(value, dict):
-        return {"pairs": [[_encode(k, where, arrays), _encode(v, f"{where}.{k}", arrays)] for k, v in value.items()]}
+        return {"pairs": [[encode(k, where, arrays), encode(v, f"{where}.{k}", arrays)] for k, v in value.items()]}
     if isinstance(value, Planes):
         return _encode_planes(value, where, arrays)
     kind = type(value).__name__
     for entry, module, known in _OBJECTS:
         if kind in known and type(value) is getattr(module, kind):
-            parts = {k: _encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
+            parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
             return {entry: kind, "arguments": parts}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """What ``encode`` was given."""
     if isinstance(value, list):
-        return [_decode(v, arrays) for v in value]
+        return [decode(v, arrays) for v in value]
     if not isinstance(value, dict):
         return value
     if "array" in value:
@@ -212,22 +213,22 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         dtype = np.dtype(value["dtype"])
         if dtype.kind not in "OU":
             raise TypeError(f"text of type {dtype}")
-        items = [_decode(v, arrays) for v in value["text"]]
+        items = [decode(v, arrays) for v in value["text"]]
         array = np.empty(len(items), dtype)
         array[:] = items  # one by one: tuples stay tuples
         return array
     if "tuple" in value:
-        return tuple(_decode(v, arrays) for v in value["tuple"])
+        return tuple(decode(v, arrays) for v in value["tuple"])
     if "pairs" in value:
-        return {_decode(k, arrays): _decode(v, arrays) for k, v in value["pairs"]}
+        return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
-        return _decode_planes(_decode(value["planes"], arrays))
+        return _decode_planes(decode(value["planes"], arrays))
     for entry, module, known in _OBJECTS:
         if value.get(entry) in known:
             kind = value[entry]
             if set(value["arguments"]) != set(known[kind]):
                 raise TypeError(f"unknown arguments of {kind}")
-            return getattr(module, kind)(**{k: _decode(v, arrays) for k, v in value["arguments"].items()})
+            return getattr(module, kind)(**{k: decode(v, arrays) for k, v in value["arguments"].items()})
     raise TypeError(f"unknown entry {value.get('regularizer', value.get('model'))!r}")
 
 
@@ -267,7 +268,7 @@ def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) ->
         "labels": np.concatenate([label.ravel() for label in labels]) if labels else np.empty(0, np.int32),
         "shape": np.array([label.shape for label in labels], np.int64),
     }
-    return {"planes": _encode(parts, where, arrays)}
+    return {"planes": encode(parts, where, arrays)}
 
 
 def _decode_planes(parts: dict[str, Any]) -> Planes:

@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .kernels.rows import RowArrays
-    from .protocols import ClosedConstraints, Constraints, OpenConstraints, Regularizer
+    from .protocols import BlockedConstraints, ClosedConstraints, Constraints, OpenConstraints, Regularizer
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,19 @@ class Problem:
                 "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "
                 "CuttingPlane."
             )
+        if not hasattr(self.constraints, "sweep"):
+            raise ValueError(
+                "This solver needs all constraints in memory, but they come in blocks here. Use BlockAscent or "
+                "InteriorPoint."
+            )
         return cast("ClosedConstraints", self.constraints)
+
+    @property
+    def blocked(self) -> BlockedConstraints:
+        """The constraints, for solvers that read them block by block."""
+        if not hasattr(self.constraints, "blocks"):
+            raise ValueError("This solver reads constraints in blocks, but there are none here. Use DualCoordinate.")
+        return cast("BlockedConstraints", self.constraints)
 
     @property
     def open(self) -> OpenConstraints:

@@ -178,6 +178,10 @@ class Constraints(Protocol):
         """The part of the dual objective that does not depend on the regularizer."""
         ...
 
+    def totals(self, alpha: Any) -> tuple[float, np.ndarray]:
+        """``linear`` and ``combine`` of the nearest feasible point."""
+        ...
+
     def evaluate(self, w: np.ndarray) -> Loss:
         """Σ_i C_i·(loss of example i), every example at this one w."""
         ...
@@ -253,6 +257,26 @@ class ClosedConstraints(Constraints, Protocol):
         ...
 
 
+class BlockedConstraints(Constraints, Protocol):
+    """Closed constraints in blocks that are read one after another. Dual variables are one array for all blocks."""
+
+    first: np.ndarray
+    """Where the dual variables of each block begin, and their number."""
+    n_blocks: int
+    n_constraints: int
+    dual_shape: tuple[int, ...]
+    largest: int
+    """Bytes of the largest block."""
+
+    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
+        """(number, ClosedConstraints), one after another; each is gone when the next is taken."""
+        ...
+
+    def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
+        """The dual variables of block b, not a copy."""
+        ...
+
+
 class Regularizer(Protocol):
     """A strongly convex Ω, seen through v = Σ α (truth − rival)."""
 
@@ -298,14 +322,34 @@ class State(Protocol):
     n_constraints: int
     nbytes: int
     """Constraints at hand, and the bytes of dual variables and cache."""
+    beat: Any
+    """Set by ``solve``: to be called in long steps whenever ``alpha`` and all that follows from it agree."""
 
     def weights(self) -> np.ndarray:
         """The weights that belong to ``alpha``."""
         ...
 
 
+class Checkpoint(Protocol):
+    """A place where runs are saved. What is saved consists of numbers, text, arrays and ``Planes``."""
+
+    def load(self) -> dict[str, Any] | None:
+        """What was saved last, if anything was."""
+        ...
+
+    def due(self) -> bool:
+        """Whether it is time to save again."""
+        ...
+
+    def save(self, content: dict[str, Any]) -> None: ...
+
+
 class Solver(Protocol):
-    """Settings only: data is in the problem, progress in the state."""
+    """Settings only: data is in the problem, progress in the state.
+
+    Optional: ``save(state, settled)``, a dictionary of all that a run can go on from, and ``restore(problem, saved)``.
+    Without them it is the dual variables, and ``start``.
+    """
 
     def start(self, problem: Problem, warm: Any = None) -> Any: ...
 

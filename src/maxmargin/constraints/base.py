@@ -47,16 +47,42 @@ class Closed:
             raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
         return alpha
 
+    def columns(self) -> dict[str, np.ndarray]:
+        """The constructor's arguments with one entry per example, or one for all."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's other arguments, but for the rows."""
+        raise NotImplementedError
+
+    def quiet_radius(self, w: np.ndarray) -> float:
+        """How far w may move, at least, before any example has a loss; negative if one has now."""
+        raise NotImplementedError
+
     def supports(self, kind: type) -> bool:
         return True
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def linear(self, alpha: np.ndarray) -> float:
+        raise NotImplementedError
 
     def no_shares(self) -> np.ndarray:
         return np.zeros(self.dual_shape)
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights)
-        row_kernels.combine(self._arrays, alpha, v)
+        self.add_to(v, alpha)
         return v
+
+    def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
+        """v += Σ α (truth − rival)."""
+        row_kernels.combine(self._arrays, alpha, v)
+
+    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+        alpha = self.feasible(alpha)
+        return self.linear(alpha), self.combine(alpha)
 
     def sweep(
         self,

@@ -165,6 +165,10 @@ class Cache:
         kernels.project_slots(self.slots, self.budget, alpha)
         return alpha
 
+    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+        alpha = self.feasible(alpha)
+        return self.linear(alpha), self.combine(alpha)
+
     def evaluate(self, w: np.ndarray) -> Loss:
         return Loss(float((self.budget * self.worst(np.arange(self.n_examples), w)).sum()))
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..data.arrays import as_rows
@@ -45,6 +47,15 @@ class Classes(Closed):
             )
         self._terms = (label, cost, budget)
 
+    def columns(self) -> dict[str, np.ndarray]:
+        return {"label": self.label, "budget": self.budget}
+
+    def settings(self) -> dict[str, Any]:
+        return {"cost": self.cost}
+
+    def quiet_radius(self, w: np.ndarray) -> float:
+        return kernels.quiet_radius(self._arrays, self.label, self.cost, w)
+
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
         kernels.project_examples(self.label, self.budget, alpha)
@@ -59,10 +70,8 @@ class Classes(Closed):
             return Clipped(weights.v, weights.v, *[np.empty(0)] * 3)
         return weights  # type: ignore[return-value]
 
-    def combine(self, alpha: np.ndarray) -> np.ndarray:
-        v = np.zeros(self.n_weights)
+    def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         kernels.combine(self._arrays, self.label, alpha, v)
-        return v
 
     def linear(self, alpha: np.ndarray) -> float:
         return kernels.dual_linear(self.label, self.cost, alpha)

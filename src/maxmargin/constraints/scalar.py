@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import scalar as kernels
@@ -48,6 +50,15 @@ class Scalar(Closed):
         self._check(target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
         self._terms = (target, side, budget, self.epsilon, self.squared)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        return {"target": self.target, "side": self.side, "budget": self.budget}
+
+    def settings(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, "squared": self.squared}
+
+    def quiet_radius(self, w: np.ndarray) -> float:
+        return kernels.quiet_radius(self._arrays, self.target, self.side, self.epsilon, w)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)

@@ -70,6 +70,10 @@ class Searched:
     def _rivals(self, alpha: Planes) -> Rivals:
         return self.feasible(alpha).rivals if alpha.rivals is None else alpha.rivals  # type: ignore[return-value]
 
+    def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
+        alpha = self.feasible(alpha)
+        return self.linear(alpha), self.combine(alpha)
+
     def evaluate(self, w: np.ndarray) -> Loss:
         total = excess = 0.0
         for start in range(0, self.n_examples, _CHUNK):

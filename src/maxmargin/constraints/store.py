@@ -62,7 +62,7 @@ class RowStore:
 
     def append(self, rows: Rows, chosen: np.ndarray) -> int:
         """Take in some rows and return where the first one stands; the room grows by half when it is full."""
-        if self.n_rows == 0:
+        if self.n_rows == 0 and not (self.arrays.data.size > 1 and rows.dense == self._dense):
             self._dense, self._dtype = rows.dense, rows.data.dtype
             self.arrays = self._room(0, 0)
         if rows.dense != self._dense:
@@ -85,6 +85,22 @@ class RowStore:
         n_values = 0 if self._dense else int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
         self.arrays = self._room(chosen.size + chosen.size // 4, n_values + n_values // 4)
         self._copy(rows, chosen, 0)
+        self.n_rows = chosen.size
+
+    def reserve(self, n_rows: int, n_values: int, like: Rows) -> None:
+        """Room for so many rows and values of the kind of ``like``, made once and for all: an empty store only."""
+        self._dense, self._dtype = like.dense, like.data.dtype
+        self.arrays = self._room(n_rows, n_values)
+
+    def has_room(self, n_rows: int, n_values: int) -> bool:
+        """Whether so many more rows and values can be appended without growing."""
+        if self._dense:
+            return (self.n_rows + n_rows) * self.width <= self.arrays.data.size
+        return self.n_rows + n_rows < self.arrays.indptr.size and self._end() + n_values < self.arrays.data.size
+
+    def compact(self, chosen: np.ndarray) -> None:
+        """Only these rows are left, in ascending order, moved forward in place: nothing is allocated."""
+        self._copy(self.rows, chosen, 0)
         self.n_rows = chosen.size
 
     def rename(self, place: np.ndarray, width: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
+from ..checkpoint import CheckpointFolder
 from ..problem import Certificate, Record, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
+
+_MEANS = {"tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
 
 
 class CertifiedEstimator(BaseEstimator):
@@ -46,6 +50,23 @@ class CertifiedEstimator(BaseEstimator):
         if not self.verbose:
             return contextlib.nullcontext(())
         return ProgressLine.as_callbacks(type(self).__name__, self.tol)
+
+    def _settings(self) -> dict[str, str]:
+        """What the problem depends on: all parameters but those that say how long and with what means to work on it."""
+        return {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in _MEANS}
+
+    @contextlib.contextmanager
+    def _saving(
+        self, checkpoint: Any, every: float, fingerprint: Callable[[], str]
+    ) -> Iterator[CheckpointFolder | None]:
+        """The folder in which the run is saved, if there is to be one."""
+        if checkpoint is None:
+            yield None
+            return
+        every = inputs.check_positive("checkpoint_every", every, zero=True)
+        identity = {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
+        with CheckpointFolder(checkpoint, identity, every) as folder:
+            yield folder
 
     def _store(self, solutions: list[Solution], alpha: Any) -> None:
         """Attributes that every fit leaves behind."""

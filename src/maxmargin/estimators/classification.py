@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +10,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints import Blocked
+from ..constraints.base import Closed
+from ..kernels.maps import Clipped, Plain
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from . import inputs
+from ..protocols import Chunk, Seekable
+from . import inputs, sourced
 from .certified import total
 from .linear import LinearEstimator, solve_side_by_side
 
@@ -120,55 +126,169 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
-        """Train on a matrix (dense or sparse, float32 or float64) and one label per row."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> LinearSVC:
+        """Train on a matrix (dense or sparse, float32 or float64) and one label per row, or on a source of both.
+
+        Parameters
+        ----------
+        X : matrix, or a source from ``maxmargin.data.open``
+            A source need not fit into memory: ``memory`` then bounds all that training holds at a time.
+        y : labels; None with a source, which brings them
+        sample_weight : array or None
+        checkpoint : path or None
+            A folder to save the run in. The same call goes on from what is saved there.
+        checkpoint_every : float
+            Seconds between two savings.
+        callbacks : functions
+            Each is given a ``Record`` after every pass, and ends the run by returning True.
+        """
         self._check_settings()
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, sample_weight=sample_weight)
+            with self._readable(X, checkpoint) as source:
+                self._take_width(source)
+                counts = self._survey(source)
+                problems = self._blocked_problems(source, self._class_factors(counts))
+                self._fit_problems(problems, None, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+            self._label = None
+            return self
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=True)
         inputs.check_classes(y)
         self.classes_ = np.unique(y)
         label = np.searchsorted(self.classes_, y).astype(np.int32)  # a fifth of the time of np.unique's inverse
+        self._check_several_classes()
+        problems = self._problems(X, label, sample_weight)
+        warm = self._warm(self._dual_shape(problems))
+        self._fit_problems(
+            problems, warm, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
+        )
+        self._label = label
+        return self
+
+    def _check_several_classes(self) -> None:
         if self.classes_.size < 2:
             raise ValueError(
                 f"LinearSVC needs examples of at least 2 classes, y has one class only: {self.classes_[0]!r}."
             )
-        problems = self._problems(X, label, sample_weight)
-        warm = self._warm(self._dual_shape(problems))
-        with self._progress() as callbacks:
+
+    def _fit_problems(
+        self,
+        problems: list[Problem],
+        warm: np.ndarray | None,
+        checkpoint: Any,
+        every: float,
+        callbacks: Sequence[Any],
+        fingerprint: Callable[[], str],
+    ) -> None:
+        """Solve one problem, or one per class, and keep what came out."""
+        with self._progress() as shown:
+            callbacks = (*shown, *callbacks)
             if len(problems) == 1:
-                solutions = [self._solve_one(problems[0], warm, callbacks)]
+                with self._saving(checkpoint, every, fingerprint) as folder:
+                    solutions = [self._solve_one(problems[0], warm, callbacks, folder)]
                 alpha = solutions[0].alpha
             else:
-                solutions = self._solve_one_vs_rest(problems, warm, callbacks)
+                solutions = self._solve_one_vs_rest(problems, warm, callbacks, checkpoint, every, fingerprint)
                 alpha = np.stack([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
-        self._label = label
-        self._keep(solutions, alpha)
-        return self
+        self._keep(solutions, alpha, stacklevel=4)
+
+    def _survey(self, source: Seekable) -> np.ndarray:
+        """Look at all labels once: sets ``classes_`` and returns how much each class weighs."""
+        found: dict[Any, float] = {}
+        for chunk in sourced.labels_of(source):
+            inputs.check_labels(chunk.y)
+            inputs.check_classes(np.asarray(chunk.y))
+            values, place = np.unique(chunk.y, return_inverse=True)
+            for value, weight in zip(
+                values.tolist(), np.bincount(place, sourced.checked_weights(chunk)).tolist(), strict=True
+            ):
+                found[value] = found.get(value, 0.0) + weight
+        self.classes_ = np.array(sorted(found))
+        self._check_several_classes()
+        return np.array([found[value] for value in self.classes_.tolist()])
+
+    def _codes(self, y: Any, first: int = 0) -> np.ndarray:
+        """Labels as positions in ``classes_``; complains of a label that was not there before."""
+        label = np.searchsorted(self.classes_, y)
+        unknown = (label >= self.classes_.size) | (self.classes_[np.minimum(label, self.classes_.size - 1)] != y)
+        if unknown.any():
+            at = int(np.argmax(unknown))
+            raise ValueError(f"y[{first + at}] is {y[at]!r}, a class that was not in the training data.")
+        return label.astype(np.int32)
+
+    def _blocked_problems(self, source: Seekable, factors: np.ndarray | None) -> list[Problem]:
+        """The same problems as ``_problems``, over a source."""
+        self._check_choices()
+        bias, C = self._bias(), self._budget(None)
+
+        def budget(chunk: Chunk, label: np.ndarray) -> np.ndarray:
+            weights = sourced.checked_weights(chunk)
+            if factors is not None:
+                weights = factors[label] if weights is None else factors[label] * weights
+            return C if weights is None else C * weights
+
+        if self._is_joint():
+            cost = self._cost(self.classes_.size)
+
+            def block(chunk: Chunk) -> Closed:
+                label = self._codes(chunk.y, int(chunk.ids[0]))
+                return multiclass(sourced.rows_of(chunk.x, bias), label, cost, budget(chunk, label))
+
+            return [self._blocked(source, block, self.classes_.size, columns=(self.classes_.size,))]
+
+        def problem(positive: int) -> Problem:
+            def block(chunk: Chunk) -> Closed:
+                label = self._codes(chunk.y, int(chunk.ids[0]))
+                rows = sourced.rows_of(chunk.x, bias)
+                return binary(rows, _signs(label, positive), budget(chunk, label), squared=self._is_squared())
+
+            return self._blocked(source, block)
+
+        return [problem(k) for k in self._positives()]
 
     def _is_joint(self) -> bool:
         """Whether all classes are one Crammer–Singer problem."""
         return self.classes_.size > 2 and self.multi_class == "crammer_singer"
 
-    def _problems(self, X: Any, label: np.ndarray, sample_weight: Any) -> list[Problem]:
-        """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
+    def _is_squared(self) -> bool:
+        return self.loss == "squared_hinge"
+
+    def _positives(self) -> Sequence[int]:
+        """The class that is the positive one in each binary problem."""
+        return [1] if self.classes_.size == 2 else range(self.classes_.size)
+
+    def _check_choices(self) -> None:
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
-        squared = self.loss == "squared_hinge"
+        if self._is_joint() and self._is_squared():
+            raise ValueError("loss='squared_hinge' has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
+        if self.cost is not None and not self._is_joint():
+            raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
+
+    def _problems(self, X: Any, label: np.ndarray, sample_weight: Any) -> list[Problem]:
+        """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
+        self._check_choices()
         rows, n_classes = self._rows(X), self.classes_.size
         budget = self._budget(self._weights(X, label, sample_weight))
         if self._is_joint():
-            if squared:
-                raise ValueError(
-                    "loss='squared_hinge' has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'."
-                )
             cost = self._cost(n_classes)
             return [Problem(multiclass(rows, label, cost, budget), self._regularizer(X.shape[1], n_classes))]
-        if self.cost is not None:
-            raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         regularizer = self._regularizer(X.shape[1])
-        positives = [1] if n_classes == 2 else range(n_classes)
-        return [Problem(binary(rows, _signs(label, k), budget, squared=squared), regularizer) for k in positives]
+        return [
+            Problem(binary(rows, _signs(label, k), budget, squared=self._is_squared()), regularizer)
+            for k in self._positives()
+        ]
 
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:
@@ -181,38 +301,67 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _weights(self, X: Any, label: np.ndarray, sample_weight: Any) -> np.ndarray | None:
         """Factors of C from sample and class weights; None if there are none."""
         weights = inputs.check_weights(sample_weight, X)
-        if self.class_weight is None:
+        factors = self._class_factors(np.bincount(label, weights, self.classes_.size))
+        if factors is None:
             return weights
-        by_class = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[label], sample_weight=weights
-        )
-        if not (np.isfinite(by_class).all() and (by_class >= 0).all() and by_class.any()):
+        return factors[label] if weights is None else factors[label] * weights
+
+    def _class_factors(self, counts: np.ndarray) -> np.ndarray | None:
+        """What ``class_weight`` multiplies C by in each class, given how much each class weighs."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            factors = counts.sum() / (counts.size * np.maximum(counts, 1e-300))
+        else:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
+        if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
             raise ValueError(
                 "class_weight must be finite, not negative, and not zero for every class; "
-                f"it gives {dict(zip(self.classes_.tolist(), by_class.tolist(), strict=True))}."
+                f"it gives {dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))}."
             )
-        return by_class[label] if weights is None else by_class[label] * weights
+        return factors
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:
         shape = problems[0].closed.dual_shape
         return shape if len(problems) == 1 else (len(problems), *shape)
 
     def _solve_one_vs_rest(
-        self, problems: list[Problem], warm: np.ndarray | None, callbacks: tuple[Any, ...]
+        self,
+        problems: list[Problem],
+        warm: np.ndarray | None,
+        callbacks: tuple[Any, ...],
+        checkpoint: Any,
+        every: float,
+        fingerprint: Callable[[], str],
     ) -> list[Solution]:
-        """One problem per class: classes share the threads, each is solved on one."""
+        """One problem per class: classes share the threads, each is solved on one. Sources are read by one at a time."""
 
         def task(k: int) -> Any:
-            return lambda stop: self._solve(problems[k], None if warm is None else warm[k], (*callbacks, stop), 1)
+            def run(stop: Any) -> Solution:
+                place = None if checkpoint is None else Path(checkpoint) / f"class-{k}"
+                with self._saving(place, every, fingerprint) as folder:
+                    return self._solve(
+                        problems[k], None if warm is None else warm[k], (*callbacks, stop), 1, checkpoint=folder
+                    )
 
-        return solve_side_by_side([task(k) for k in range(len(problems))], inputs.check_threads(self.n_jobs))
+            return run
 
-    def _solve_one(self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...]) -> Solution:
+        blocked = isinstance(problems[0].constraints, Blocked)
+        threads = 1 if blocked else inputs.check_threads(self.n_jobs)
+        return solve_side_by_side([task(k) for k in range(len(problems))], threads)
+
+    def _solve_one(
+        self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...], checkpoint: Any
+    ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
-        constraints = problem.closed
-        if not constraints.supports(_kind(problem)):
-            return _solve_written_out(self._solve, problem, constraints, warm, callbacks)
-        return self._solve(problem, warm, callbacks)
+        if self._is_joint() and _kind(problem) not in (Plain, Clipped):
+            if isinstance(problem.constraints, Blocked):
+                raise ValueError(
+                    f"{self.regularizer!r} and Crammer–Singer do not go together in training from a source. Use "
+                    "multi_class='ovr'."
+                )
+            return _solve_written_out(self._solve, problem, problem.closed, warm, callbacks, checkpoint)
+        return self._solve(problem, warm, callbacks, checkpoint=checkpoint)
 
     def _set_weights(self, weights: list[np.ndarray]) -> None:
         if self._is_joint():
@@ -228,23 +377,38 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         check_is_fitted(self)
         if not self._is_joint():
             return np.atleast_2d(self._alpha)
+        if self._label is None:
+            raise AttributeError("dual_coef_ is not kept when training from a source: it would take its labels, too.")
         coefficients = -self._alpha.T
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
-        On data of another size the dual variables say nothing, and the lower bound is the trivial one.
+        X may be a source. On data of another size the dual variables say nothing, and the lower bound is the trivial
+        one.
         """
         check_is_fitted(self)
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, sample_weight=sample_weight)
+            with self._readable(X) as source:
+                self._check_width(source)
+                return self._certify_problems(self._blocked_problems(source, self._factors_for(source)))
         X, y = inputs.check_matrix(self, X, y, reset=False)
-        label = np.searchsorted(self.classes_, y)
-        unknown = (label >= self.classes_.size) | (self.classes_[np.minimum(label, self.classes_.size - 1)] != y)
-        if unknown.any():
-            at = int(np.argmax(unknown))
-            raise ValueError(f"y[{at}] is {y[at]!r}, a class that was not in the training data.")
-        problems = self._problems(X, label, sample_weight)
+        return self._certify_problems(self._problems(X, self._codes(y), sample_weight))
+
+    def _factors_for(self, source: Seekable) -> np.ndarray | None:
+        """Factors of C by class, as ``fit`` would find them on this source."""
+        if self.class_weight is None:
+            return None
+        counts = np.zeros(self.classes_.size)
+        for chunk in sourced.labels_of(source):
+            label = self._codes(chunk.y, int(chunk.ids[0]))
+            counts += np.bincount(label, sourced.checked_weights(chunk), self.classes_.size)
+        return self._class_factors(counts)
+
+    def _certify_problems(self, problems: list[Problem]) -> Certificate:
         if self._is_joint() or len(problems) == 1:
             return self._certify(problems[0], self._flat_weights(), self._alpha)
         table = self._flat_weights().reshape(-1, len(problems))
@@ -276,12 +440,18 @@ def _kind(problem: Problem) -> Any:
 
 
 def _solve_written_out(
-    solve: Any, problem: Problem, constraints: Any, warm: np.ndarray | None, callbacks: tuple[Any, ...]
+    solve: Any,
+    problem: Problem,
+    constraints: Any,
+    warm: np.ndarray | None,
+    callbacks: tuple[Any, ...],
+    checkpoint: Any,
 ) -> Solution:
     """Solve over explicit rows, and carry the dual variables back to the shape of the classes."""
     rivals = constraints.rivals_of()
     explicit = Problem(constraints.explicit(), problem.regularizer)
-    solution = solve(explicit, None if warm is None else warm.ravel()[rivals], callbacks)
+    warm = None if warm is None else warm.ravel()[rivals]
+    solution = solve(explicit, warm, callbacks, checkpoint=checkpoint)
     alpha = np.zeros(constraints.dual_shape)
     alpha.ravel()[rivals] = solution.alpha
     return replace(solution, alpha=alpha)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..checkpoint import CheckpointFolder
+from ..constraints import Blocked
+from ..constraints.base import Closed
 from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
-from ..protocols import Regularizer
+from ..protocols import Chunk, Regularizer, Seekable
 from ..regularizers import L2, Blocks
-from ..solvers import best_start, certify, choose, solve
-from . import inputs
+from ..solvers import best_start, certify, choose, choose_blocked, solve
+from . import inputs, sourced
 from .certified import CertifiedEstimator
 
 
@@ -64,7 +69,10 @@ class LinearEstimator(CertifiedEstimator):
         warm: np.ndarray | None,
         callbacks: tuple[Callable[[Record], object], ...] = (),
         threads: int | None = None,
+        checkpoint: CheckpointFolder | None = None,
     ) -> Solution:
+        if isinstance(problem.constraints, Blocked):
+            return self._solve_blocks(problem, callbacks, checkpoint)
         solver = choose(
             problem,
             self.solver,
@@ -78,7 +86,74 @@ class LinearEstimator(CertifiedEstimator):
             # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
             ratio = self.C / self._fitted_C
             warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
-        return solve(problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks)
+        return solve(
+            problem,
+            solver,
+            tol=self.tol,
+            max_passes=int(self.max_passes),
+            warm=warm,
+            callbacks=callbacks,
+            checkpoint=checkpoint,
+        )
+
+    def _solve_blocks(
+        self, problem: Problem, callbacks: tuple[Any, ...], checkpoint: CheckpointFolder | None
+    ) -> Solution:
+        solver = choose_blocked(
+            problem,
+            self.solver,
+            tol=self.tol,
+            seed=self.random_state,
+            threads=inputs.check_threads(self.n_jobs),
+            memory=inputs.check_memory(self.memory),
+            scratch=None if checkpoint is None else str(checkpoint.folder),
+        )
+        return solve(
+            problem,
+            solver,
+            tol=self.tol,
+            max_passes=int(self.max_passes),
+            callbacks=callbacks,
+            checkpoint=checkpoint,
+        )
+
+    def _blocked(self, source: Seekable, block: Callable[[Chunk], Closed], n_classes: int = 1, **shape: Any) -> Problem:
+        """The problem whose blocks are the chunks of a source."""
+        n_weights = (source.n_features + (self._bias() != 0.0)) * n_classes  # type: ignore[operator]
+        constraints = Blocked(source, block, n_weights, **shape)
+        return Problem(constraints, self._regularizer(source.n_features, n_classes))  # type: ignore[arg-type]
+
+    def _fit_one(
+        self,
+        problem: Problem,
+        checkpoint: Any,
+        every: float,
+        callbacks: Sequence[Any],
+        fingerprint: Callable[[], str],
+    ) -> Solution:
+        """Solve the one problem of an estimator, hot-started if that is wanted and possible."""
+        warm = self._warm(problem.constraints.dual_shape)  # type: ignore[attr-defined]
+        with self._progress() as shown, self._saving(checkpoint, every, fingerprint) as folder:
+            return self._solve(problem, warm, (*shown, *callbacks), checkpoint=folder)
+
+    @contextlib.contextmanager
+    def _readable(self, source: Any, checkpoint: Any = None) -> Iterator[Seekable]:
+        """The source in a form that can be read in any order; its width becomes the number of features."""
+        folder = None if checkpoint is None else Path(checkpoint)
+        with sourced.readable(source, inputs.check_memory(self.memory), folder) as data:
+            yield data
+
+    def _take_width(self, source: Seekable) -> None:
+        self.n_features_in_ = int(source.n_features)  # type: ignore[arg-type]
+        self.__dict__.pop("feature_names_in_", None)
+
+    def _check_width(self, source: Seekable) -> None:
+        if source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"The source has {source.n_features} features, this {type(self).__name__} was trained with "
+                f"{self.n_features_in_}. Give maxmargin.data.open n_features={self.n_features_in_} if it is the rest "
+                "of the same data."
+            )
 
     def _flat_weights(self) -> np.ndarray:
         """coef_ and intercept_ as the solver's weight vector, one column per class."""
@@ -97,7 +172,7 @@ class LinearEstimator(CertifiedEstimator):
 
     def _certify(self, problem: Problem, w: np.ndarray, alpha: np.ndarray | None) -> Certificate:
         """Bounds from nothing; dual variables that do not fit the data are left out (a lower bound at zero)."""
-        if alpha is not None and alpha.shape != problem.closed.dual_shape:
+        if alpha is not None and alpha.shape != problem.constraints.dual_shape:  # type: ignore[attr-defined]
             alpha = None
         return certify(problem, w, alpha)
 

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from ..constraints import Scalar
+from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
-from ..problem import Certificate, Problem
-from . import inputs
+from ..problem import Certificate, Problem, Rows
+from ..protocols import Chunk, Seekable
+from . import inputs, sourced
 from .linear import LinearEstimator
 
 
@@ -76,36 +80,93 @@ class RankingSVM(LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
-        """Train on rows with grades ``y``; ``groups`` says which rows are compared (all of them by default)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> RankingSVM:
+        """Train on rows with grades ``y``; ``groups`` says which rows are compared (all of them by default).
+
+        X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
+        """
         self._check_settings()
-        X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-        with self._progress() as callbacks:
-            solution = self._solve(problem, self._warm(problem.closed.dual_shape), callbacks)
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, groups=groups)
+            with self._readable(X, checkpoint) as source:
+                self._take_width(source)
+                problem = self._blocked_problem(source)
+                solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+                self._example_coef = self._by_example(source, problem, solution.alpha)
+        else:
+            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
+            problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
+            solution = self._fit_one(
+                problem, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, group=groups)
+            )
+            self._example_coef = _sum_over_pairs(problem.closed.rows, solution.alpha, X.shape[0])
         self.coef_ = solution.weights
-        rows = problem.closed.rows
-        self._example_coef = np.bincount(rows.first, solution.alpha, minlength=X.shape[0]) - np.bincount(
-            rows.second, solution.alpha, minlength=X.shape[0]
-        )
         self._keep([solution], solution.alpha)
         return self
 
     def _problem(self, X: Any, y: np.ndarray, groups: Any) -> Problem:
+        return Problem(self._constraints(self._rows(X), y, _groups(groups, y)), self._regularizer(X.shape[1]))
+
+    def _blocked_problem(self, source: Seekable) -> Problem:
+        """The same over a source: a group is never cut by the end of a chunk."""
+        for chunk in sourced.labels_of(source):
+            sourced.checked_numbers(chunk, "grades")
+            if chunk.group is None and len(source.offsets) > 2:
+                raise DataError(
+                    "The source has no groups, so that all rows would be compared with each other. Give them: "
+                    "qid:… in svmlight text, group='column' for Parquet, groups= for arrays."
+                )
+            if chunk.weight is not None:
+                raise DataError("Weights are not known to RankingSVM. Open the data without them.")
+
+        def block(chunk: Chunk) -> Scalar:
+            return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
+
+        problem = self._blocked(source, block, size=_count_pairs)
+        if problem.constraints.n_examples == 0:
+            raise DataError("No group has two examples of different grade, so there is nothing to rank.")
+        return problem
+
+    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
-        constraints = ranking(
-            self._rows(X), y, _groups(groups, y), self._budget(None), squared=self.loss == "squared_hinge"
-        )
-        return Problem(constraints, self._regularizer(X.shape[1]))
+        return ranking(rows, grade, group, self._budget(None), squared=self.loss == "squared_hinge")
+
+    def _by_example(self, source: Seekable, problem: Problem, alpha: np.ndarray) -> np.ndarray:
+        """How much of each example is in the weights; inputs need not be read for it."""
+        coefficients = np.zeros(len(source))
+        for b in range(problem.blocked.n_blocks):
+            chunk = source.labels(b)
+            if _count_pairs(chunk):
+                none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
+                rows = self._constraints(none, *_graded(chunk)).rows
+                coefficients[chunk.ids] = _sum_over_pairs(rows, problem.blocked.share(alpha, b), len(chunk))
+        return coefficients
 
     @property
     def dual_coef_(self) -> np.ndarray:
         check_is_fitted(self)
         return self._example_coef[None, :]
 
-    def certify(self, X: Any, y: Any, groups: Any = None) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
+    def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        X may be a source of all three.
+        """
         check_is_fitted(self)
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, groups=groups)
+            with self._readable(X) as source:
+                self._check_width(source)
+                return self._certify(self._blocked_problem(source), self.coef_, self._alpha)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
         problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
         return self._certify(problem, self.coef_, self._alpha)
@@ -131,3 +192,18 @@ def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
     groups = column_or_1d(groups)
     check_consistent_length(groups, y)
     return np.unique(groups, return_inverse=True)[1]
+
+
+def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
+    """Grades and groups of a chunk."""
+    return sourced.checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
+
+
+def _count_pairs(chunk: Chunk) -> int:
+    grade, group = _graded(chunk)
+    return int(pairs.count_pairs(*by_group(grade, group), grade))
+
+
+def _sum_over_pairs(rows: Rows, alpha: np.ndarray, n: int) -> np.ndarray:
+    """What each example has of the dual variables of its pairs, signed."""
+    return np.bincount(rows.first, alpha, minlength=n) - np.bincount(rows.second, alpha, minlength=n)

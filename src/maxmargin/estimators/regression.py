@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints import Scalar
 from ..models import regression
 from ..persistence import storable
-from ..problem import Certificate, Problem
-from . import inputs
+from ..problem import Certificate, Problem, Rows
+from ..protocols import Chunk, Seekable
+from . import inputs, sourced
 from .linear import LinearEstimator
 
 
@@ -73,28 +76,65 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
-        """Train on a matrix (dense or sparse, float32 or float64) and one number per row."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> LinearSVR:
+        """Train on a matrix (dense or sparse) and one number per row, or on a source of both.
+
+        The parameters are those of :meth:`LinearSVC.fit`.
+        """
         self._check_settings()
-        X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-        problem = self._problem(X, y, sample_weight)
-        with self._progress() as callbacks:
-            solution = self._solve(problem, self._warm(problem.closed.dual_shape), callbacks)
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, sample_weight=sample_weight)
+            with self._readable(X, checkpoint) as source:
+                self._take_width(source)
+                problem = self._blocked_problem(source)
+                solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+        else:
+            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
+            problem = self._problem(X, y, sample_weight)
+            solution = self._fit_one(
+                problem, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
+            )
         coef, intercept = self._split_weights(solution.weights, 1)
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
         self._keep([solution], solution.alpha)
         return self
 
     def _problem(self, X: Any, y: np.ndarray, sample_weight: Any) -> Problem:
+        budget = self._budget(inputs.check_weights(sample_weight, X))
+        constraints = self._constraints(self._rows(X), inputs.check_numbers(y, "targets"), budget)
+        return Problem(constraints, self._regularizer(X.shape[1]))
+
+    def _blocked_problem(self, source: Seekable) -> Problem:
+        """The same over a source."""
+        bias, C = self._bias(), self._budget(None)
+        for chunk in sourced.labels_of(source):
+            sourced.checked_numbers(chunk, "targets")
+
+        def block(chunk: Chunk) -> Scalar:
+            weights = sourced.checked_weights(chunk)
+            target = sourced.checked_numbers(chunk, "targets")
+            return self._constraints(sourced.rows_of(chunk.x, bias), target, C if weights is None else C * weights)
+
+        return self._blocked(source, block)
+
+    def _constraints(self, rows: Rows, target: np.ndarray, budget: np.ndarray) -> Scalar:
         inputs.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
-        constraints = regression(
-            self._rows(X),
-            inputs.check_numbers(y, "targets"),
-            self._budget(inputs.check_weights(sample_weight, X)),
+        return regression(
+            rows,
+            target,
+            budget,
             epsilon=inputs.check_positive("epsilon", self.epsilon, zero=True),
             squared=self.loss == "squared_epsilon_insensitive",
         )
-        return Problem(constraints, self._regularizer(X.shape[1]))
 
     @property
     def dual_coef_(self) -> np.ndarray:
@@ -102,9 +142,17 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         check_is_fitted(self)
         return self._alpha[None, :]
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone."""
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
+
+        X may be a source of both.
+        """
         check_is_fitted(self)
+        if sourced.is_source(X):
+            sourced.no_columns(y=y, sample_weight=sample_weight)
+            with self._readable(X) as source:
+                self._check_width(source)
+                return self._certify(self._blocked_problem(source), self._flat_weights(), self._alpha)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
         return self._certify(self._problem(X, y, sample_weight), self._flat_weights(), self._alpha)
 

@@ -94,9 +94,8 @@ class StructuredEstimator(CertifiedEstimator):
         }
 
     def _stream_settings(self) -> str:
-        """What the constraints of a stream depend on: all but how long and with what means to work on them."""
-        free = {"C", "tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
-        return repr({k: v for k, v in self.get_params(deep=False).items() if k not in free})
+        """What the constraints of a stream depend on."""
+        return repr({k: v for k, v in self._settings().items() if k != "C"})
 
     def _check_stream(self) -> None:
         """A stream goes on only where its constraints are still at hand, and still those of the same problem."""

@@ -343,3 +343,31 @@ def total_loss(rows, label, cost, budget, w):
                 worst = max(worst, cost[y, k] + score[k] - score[y])
         total += worst * _at(budget, i)
     return total
+
+
+@compiled
+def quiet_radius(rows, label, cost, w):
+    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
+    indptr, indices, data, width, bias, _, _ = rows
+    n_classes = cost.shape[0]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    score = np.empty(n_classes)
+    radius = np.inf
+    for i in range(label.size):
+        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+        _score(base, value, n, w, score)
+        y = label[i]
+        spare = np.inf
+        for k in range(n_classes):
+            if k != y:
+                spare = min(spare, score[y] - score[k] - cost[y, k])
+        if spare < 0.0:
+            return -1.0
+        length = 0.0
+        for p in range(n):
+            length += 2.0 * value[p] * value[p]
+        length = np.sqrt(length)
+        if spare < radius * length:
+            radius = spare / length
+    return radius

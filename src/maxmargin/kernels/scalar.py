@@ -194,3 +194,22 @@ def dual_linear(target, side, budget, epsilon, squared, beta):
         if beta[i] != 0.0:
             total += _dual_term(beta[i], np.float64(_at(target, i)), _at(budget, i), epsilon, squared)
     return total
+
+
+@compiled
+def quiet_radius(rows, target, side, epsilon, w):
+    """The least distance of w from weights at which some example has a loss; negative if one has at w."""
+    indptr, indices, data, width, bias, first, second = rows
+    m = maps.Plain(w)
+    radius = np.inf
+    for i in range(count(rows)):
+        a, b = stored_pair(first, second, i)
+        residual = np.float64(_at(target, i)) - maps.score(indptr, indices, data, width, bias, a, b, m)
+        s = _at(side, i)
+        spare = epsilon - (residual if s > 0 else -residual if s < 0 else abs(residual))
+        if spare < 0.0:
+            return -1.0
+        length = np.sqrt(maps.curvature(indptr, indices, data, width, bias, a, b, m))
+        if spare < radius * length:
+            radius = spare / length
+    return radius

@@ -1,7 +1,8 @@
 """Solvers, and ``solve``: the one loop that runs them until the duality gap is small enough."""
 
+from .block_ascent import BlockAscent
 from .certificate import best_start, certify
-from .choose import choose, choose_open, choose_stream
+from .choose import choose, choose_blocked, choose_open, choose_stream
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
@@ -10,6 +11,7 @@ from .proximal_point import ProximalPoint
 from .solve import solve
 
 __all__ = [
+    "BlockAscent",
     "CuttingPlane",
     "DualCoordinate",
     "InteriorPoint",
@@ -18,6 +20,7 @@ __all__ = [
     "best_start",
     "certify",
     "choose",
+    "choose_blocked",
     "choose_open",
     "choose_stream",
     "solve",

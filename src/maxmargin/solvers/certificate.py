@@ -15,10 +15,9 @@ def lower_bound(problem: Problem, alpha: Any) -> float:
     Where Ω* is finite only on a ball (a pure group norm), α is scaled down until v lies inside.
     """
     constraints, regularizer = problem.constraints, problem.regularizer
-    alpha = constraints.feasible(alpha)
-    v = constraints.combine(alpha)
+    linear, v = constraints.totals(alpha)
     scale = regularizer.dual_scale(v)
-    bound = scale * constraints.linear(alpha) - regularizer.conjugate(v if scale == 1.0 else scale * v)
+    bound = scale * linear - regularizer.conjugate(v if scale == 1.0 else scale * v)
     return bound if np.isfinite(bound) else -np.inf
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import tempfile
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
+
 from ..problem import Problem
 from ..protocols import Solver
+from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
@@ -16,6 +22,8 @@ from .proximal_point import ProximalPoint
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
+_COPIES_OF_WEIGHTS = 6  # v, w, momentum's v, the best, those of a reading's beginning, one in passing
+_BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
@@ -100,6 +108,73 @@ def choose(
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals
     return SOLVERS[name](problem, seed, threads, momentum, tol)
+
+
+def choose_blocked(
+    problem: Problem,
+    name: str | Solver,
+    *,
+    tol: float = 1e-3,
+    seed: Any = None,
+    threads: int = 1,
+    memory: int | None = None,
+    scratch: str | None = None,
+) -> Solver:
+    """The solver of that name for problems in blocks; a solver object is returned as it is.
+
+    ``memory`` bounds weights, dual variables, the blocks in use and the pool together (half of the machine's memory
+    by default). Dual variables that would take more than a quarter of it are kept in a file in ``scratch``.
+    """
+    if hasattr(name, "start") and hasattr(name, "step"):
+        return name
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a Solver, got {name!r}.")
+    if getattr(problem.regularizer, "pure", False):
+        raise ValueError(
+            f"{problem.regularizer!r} is not strongly convex, which training in blocks relies on. Give the group norm "
+            "some l2: GroupNorm(groups, weights, l2=0.01)."
+        )
+    blocked = problem.blocked
+    memory = memory if memory is not None else _half_of_the_machine()
+    examples = math.prod(blocked.dual_shape)
+    in_memory = _BYTES_PER_DUAL * examples <= memory // 4
+    fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
+    fixed += _BYTES_PER_DUAL * examples if in_memory else 0
+    least = fixed + max(blocked.largest, 2**20)
+    if memory < least:
+        raise ValueError(
+            f"memory={memory} bytes is too little: {problem.n_weights} weights, blocks of up to {blocked.largest} bytes "
+            f"and {blocked.n_examples} examples need at least {least} bytes."
+        )
+    duals = np.zeros if in_memory else functools.partial(on_disk, folder=scratch)
+    return BlockAscent(pool=memory - fixed, random_state=seed, n_threads=threads, duals=duals)
+
+
+def _half_of_the_machine() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):
+        return 2**31
+
+
+def on_disk(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
+    """Zeros in a file without a name, which is gone when nobody uses them any more."""
+    size = _BYTES_PER_DUAL * math.prod(shape)
+    file = tempfile.TemporaryFile(dir=folder)
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be noticed too late, by a crash
+        else:
+            file.truncate(size)
+    except OSError as error:
+        file.close()
+        where = folder or tempfile.gettempdir()
+        raise OSError(
+            error.errno,
+            f"No room in {where} for {size} bytes of dual variables ({error.strerror}). Make room, allow more memory, or "
+            "name another folder by checkpoint= or the environment variable TMPDIR",
+        ) from None
+    return np.memmap(file, np.float64, "r+", shape=shape)
 
 
 def choose_stream(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> OracleAscent:

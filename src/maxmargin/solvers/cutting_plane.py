@@ -152,6 +152,7 @@ class CuttingState:
     stuck: bool = False
     full_next: bool = False
     evaluated: tuple[np.ndarray, Loss] | None = None
+    beat: Any = None
     loss: float = 0.0
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ a simplex per example, explicit rows). Two additions decide the speed:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -187,6 +188,7 @@ class DualState:
     visited: int = 0
     """How many of ``order`` the last sweep went through."""
     evaluated: None = None
+    beat: Any = None
 
     @property
     def nbytes(self) -> int:

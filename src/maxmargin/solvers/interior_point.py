@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -287,6 +288,7 @@ class InteriorState:
     solved: bool = False
     stuck: bool = False
     evaluated: None = None
+    beat: Any = None
 
     @property
     def visited(self) -> int:

@@ -268,6 +268,7 @@ class AscentState:
     """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
     stuck: bool = False
     evaluated: tuple[np.ndarray, Loss] | None = field(default=None)
+    beat: Any = None
 
     @property
     def patience(self) -> int:

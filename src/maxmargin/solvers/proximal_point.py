@@ -10,6 +10,7 @@ is evaluated without the proximal term.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,7 @@ class ProximalState:
     goal: float = 0.0
     stuck: bool = False
     evaluated: None = None
+    beat: Any = None
 
     @property
     def n_constraints(self) -> int:

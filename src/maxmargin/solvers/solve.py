@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Certificate, Loss, Problem, Record, Solution
-from ..protocols import OracleError, Solver
+from ..protocols import Checkpoint, OracleError, Solver
 from .certificate import bracket, lower_bound, upper_bound
 from .searchers import dismiss
 
@@ -26,6 +26,7 @@ def solve(
     max_passes: int = 1000,
     warm: Any = None,
     callbacks: Iterable[Callback] = (),
+    checkpoint: Checkpoint | None = None,
 ) -> Solution:
     """Run a solver until the relative duality gap is certified to be at most ``tol``.
 
@@ -48,6 +49,8 @@ def solve(
         Dual variables to start from; made feasible first, so those of a neighbouring problem will do.
     callbacks : iterable of functions
         Each is given one ``Record`` per pass.
+    checkpoint : Checkpoint or None
+        Where the run is saved now and then, and goes on from if something was saved there.
     """
     callbacks = tuple(callbacks)
     clock = time.perf_counter()
@@ -55,12 +58,37 @@ def solve(
     best = _Best()
     certificate: Certificate | None = None
     interrupted = False
-    state: Any = solver.start(problem, warm)
+    saved = checkpoint.load() if checkpoint is not None else None
+    if saved is None:
+        state: Any = solver.start(problem, warm)
+    else:
+        state = _restored(problem, solver, saved["state"])
+        history = [Record(*values) for values in saved["history"]]
+        best.upper, best.weights = Loss(*saved["upper"]), saved["weights"]
+        clock -= saved["seconds"]
     state.goal = tol
     next_check = 20
-    calls = 0
+    calls = history[-1].oracle_calls if history else 0
+
+    def save(settled: bool = True) -> None:
+        if checkpoint is not None and (not settled or checkpoint.due()):
+            checkpoint.save(
+                {
+                    "state": _saved(solver, state, settled),
+                    "history": [tuple(vars(record).values()) for record in history],
+                    "upper": tuple(best.upper),
+                    "weights": best.weights,
+                    "seconds": time.perf_counter() - clock,
+                }
+            )
+
     try:
-        for number in range(1, max_passes + 1):
+        state.beat = save
+        if saved is not None:
+            certificate = _confirmed(problem, state, best, tol)  # perhaps there is nothing left to do
+        for number in range(len(history) + 1, max_passes + 1):
+            if certificate is not None:
+                break
             state = solver.step(problem, state)
             calls += state.visited
             if state.evaluated is not None:
@@ -85,6 +113,7 @@ def solve(
             history.append(record)
             if any([callback(record) is True for callback in callbacks]) or certificate or state.stuck:
                 break
+            save()
         if certificate is None:
             best.offer(problem, state.weights())
     except KeyboardInterrupt:
@@ -99,6 +128,7 @@ def solve(
         if not problem.constraints.closed:
             dismiss(problem.open.oracle)
     converged = certificate is not None
+    save(settled=False)
     if interrupted:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
         with contextlib.suppress(KeyboardInterrupt, OracleError):
@@ -107,6 +137,16 @@ def solve(
         certificate = bracket(lower_bound(problem, state.alpha), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     return Solution(weights, state.alpha, certificate, history, converged, interrupted)
+
+
+def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any]:
+    """What a run can go on from: the dual variables, unless the solver has more to say. ``settled`` is False at the
+    end of a run, where an interrupt may have come between two changes that belong together."""
+    return solver.save(state, settled) if hasattr(solver, "save") else {"alpha": state.alpha}
+
+
+def _restored(problem: Problem, solver: Any, saved: dict[str, Any]) -> Any:
+    return solver.restore(problem, saved) if hasattr(solver, "restore") else solver.start(problem, saved["alpha"])
 
 
 _interrupted_at = -math.inf

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..problem import Loss
+from ..protocols import Chunk, Seekable
+from .base import Closed
+
+
+class Blocked:
+    """A closed problem in blocks, of which only a few are in memory at a time.
+
+    Every chunk of a source is a block of constraints with dual variables of its own. All that certificates need are
+    sums over blocks: one reading of the source gives each of them.
+
+    Parameters
+    ----------
+    source : Seekable
+    block : function of a Chunk
+        The constraints of a chunk.
+    n_weights : int
+    columns : tuple
+        Shape of the dual variables of one example: () for one number, (K,) for one per class.
+    size : function of a Chunk without inputs
+        How many examples (rows of dual variables) the chunk has; pairs, where pairs are ranked.
+    """
+
+    closed = True
+
+    def __init__(
+        self,
+        source: Seekable,
+        block: Callable[[Chunk], Closed],
+        n_weights: int,
+        *,
+        columns: tuple[int, ...] = (),
+        size: Callable[[Chunk], int] = len,
+    ) -> None:
+        self.source = source
+        self.n_weights = n_weights
+        self.columns = columns
+        self._block = block
+        n_blocks = len(source.offsets) - 1
+        if size is len:
+            self.first = np.asarray(source.offsets, np.int64)
+        else:
+            sizes = [size(source.labels(b)) for b in range(n_blocks)]
+            self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.n_examples = int(self.first[-1])
+        self.n_constraints = self.n_examples * max([1, *(k - 1 for k in columns)])
+        self.dual_shape = (self.n_examples, *columns)
+        self.largest = max((source.nbytes(b) for b in range(n_blocks)), default=0)
+
+    @property
+    def n_blocks(self) -> int:
+        return self.first.size - 1
+
+    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Closed]]:
+        """Blocks one after another, the next one read in the background; each is gone when the next is taken."""
+        order = np.arange(self.n_blocks) if order is None else np.asarray(order)
+        order = order[self.first[order] < self.first[order + 1]]
+        for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
+            yield b, self._block(chunk)
+
+    def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
+        """The dual variables of block b, not a copy."""
+        return alpha[self.first[b] : self.first[b + 1]]
+
+    def no_shares(self) -> np.ndarray:
+        return np.zeros(self.dual_shape)
+
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
+        alpha = np.array(alpha, dtype=np.float64, order="C")
+        if alpha.shape != self.dual_shape:
+            raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
+        for b, block in self.blocks():
+            self.share(alpha, b)[:] = block.feasible(self.share(alpha, b))
+        return alpha
+
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
+        return self.totals(alpha)[1]
+
+    def linear(self, alpha: np.ndarray) -> float:
+        return self.totals(alpha)[0]
+
+    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
+        """Σ of ``linear`` and of ``combine`` at the nearest feasible point, which is never formed as a whole."""
+        linear, v = 0.0, np.zeros(self.n_weights)
+        for b, block in self.blocks():
+            share = block.feasible(self.share(alpha, b))
+            if share.any():
+                linear += block.linear(share)
+                block.add_to(v, share)
+        return linear, v
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        return Loss(sum(block.evaluate(w).total for _, block in self.blocks()))

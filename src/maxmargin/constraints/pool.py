@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ..data.arrays import as_rows
+from ..problem import Rows
+from .base import Closed
+from .store import RowStore, as_table
+
+_OVERHEAD = 64  # bytes of a row besides its values: shares twice, norm, order of visits, place, columns, end
+
+
+class Pool:
+    """Examples copied out of their blocks, so that they can be worked on while the blocks are elsewhere.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes to take, all of them reserved at the first use (an operating system gives out only what is written to).
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.place = np.empty(0, np.int64)
+        """Where the dual variables of each example stand among those of the whole problem."""
+        self.norms = np.empty(0, np.float32)
+        self._store: RowStore | None = None
+        self._columns: dict[str, np.ndarray] = {}
+        self._kind: Callable[..., Closed] | None = None
+
+    def __len__(self) -> int:
+        return self.place.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        if self._store is None:
+            return 0
+        rows = self._store.rows
+        stored = len(self) * rows.width * rows.data.itemsize if rows.dense else int(rows.indptr[-1]) * _per_value(rows)
+        return stored + len(self) * _OVERHEAD
+
+    def add(self, block: Closed, examples: np.ndarray, first: int, norms: np.ndarray) -> int:
+        """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
+        if self._store is None:
+            self._reserve(block)
+        rows, chosen = _written_out(block.rows, examples)
+        n = self._fitting(rows, chosen)
+        store: RowStore = self._store  # type: ignore[assignment]
+        store.append(rows, chosen[:n])
+        examples = examples[:n]
+        self.place = np.concatenate([self.place, first + examples.astype(np.int64)])
+        self.norms = np.concatenate([self.norms, norms[examples]])
+        for name, column in block.columns().items():
+            part = np.broadcast_to(column, block.n_examples)[examples]
+            self._columns[name] = np.concatenate([self._columns[name], part]) if len(self._columns[name]) else part
+        return n
+
+    def keep(self, chosen: np.ndarray) -> None:
+        """Only these examples stay, positions in ascending order."""
+        if self._store is None or chosen.size == len(self):
+            return
+        self._store.compact(chosen)
+        self.place = self.place[chosen]
+        self.norms = self.norms[chosen]
+        self._columns = {name: column[chosen] for name, column in self._columns.items()}
+
+    def constraints(self) -> Closed:
+        """What the pool holds, as a closed problem."""
+        if self._store is None or self._kind is None:
+            raise ValueError("The pool is empty.")
+        rows = self._store.rows
+        data = rows.data[: rows.n_rows * rows.width] if rows.dense else rows.data
+        return self._kind(replace(rows, data=data, bias=self._bias), **self._columns)
+
+    def _reserve(self, block: Closed) -> None:
+        rows = block.rows
+        per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if rows.second.size else 1)
+        n_rows = int(self.memory / (per_row * _per_value(rows) + _OVERHEAD))
+        self._store = RowStore(rows.width)
+        self._store.reserve(2 * n_rows, int(n_rows * per_row), like=rows)
+        self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
+        self._kind, self._bias = functools.partial(type(block), **block.settings()), rows.bias
+
+    def _fitting(self, rows: Rows, chosen: np.ndarray) -> int:
+        """How many of the chosen rows there is room for."""
+        store: RowStore = self._store  # type: ignore[assignment]
+        if rows.dense:
+            return min(chosen.size, store.arrays.data.size // max(rows.width, 1) - store.n_rows)
+        room = store.arrays.data.size - 1 - int(store.arrays.indptr[store.n_rows])
+        ends = np.cumsum(rows.indptr[chosen + 1] - rows.indptr[chosen])
+        return min(int(np.searchsorted(ends, room, side="right")), store.arrays.indptr.size - 1 - store.n_rows)
+
+
+def _per_value(rows: Rows) -> int:
+    return rows.data.itemsize + (0 if rows.dense else 4)
+
+
+def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
+    """Stored rows for the examples: their own, or the differences that they stand for, written out."""
+    if not rows.second.size:
+        return rows, examples.astype(np.int64)
+    first, second = rows.first[examples], rows.second[examples]
+    if rows.dense:
+        table = rows.data.reshape(rows.n_rows, rows.width)
+        written = as_rows(table[first] - table[second])
+    else:
+        table = as_table(rows)
+        written = as_rows(table[first] - table[second])
+    return written, np.arange(examples.size)

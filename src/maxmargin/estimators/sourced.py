@@ -1,0 +1,121 @@
+"""Training from sources: data that is read in chunks, because it need not fit into memory."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.errors import DataError
+from ..problem import Rows
+from ..protocols import Chunk, Seekable
+
+_EMPTY = np.empty(0, np.int32)
+
+
+def is_source(X: Any) -> bool:
+    """Whether data comes in chunks."""
+    return hasattr(X, "chunks") and hasattr(X, "n_features")
+
+
+def no_columns(**given: Any) -> None:
+    """Labels, weights and groups of a source are columns of the source."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} was given next to a source, which brings its own. Open the data together: "
+                "maxmargin.data.open(X, labels=y, groups=…, weights=…)."
+            )
+
+
+def fingerprint(X: Any, y: Any, weight: Any = None, group: Any = None) -> str:
+    """Arrays in a short text that changes when they do."""
+    from ..data.memory import Arrays
+
+    columns = [None if c is None else np.asarray(c) for c in (y, weight, group)]
+    return Arrays(X, columns[0]).fingerprint + "".join(f"-{zlib.crc32(repr(c).encode()):08x}" for c in columns[1:])
+
+
+@contextlib.contextmanager
+def readable(source: Any, memory: int | None, folder: Path | None = None) -> Iterator[Seekable]:
+    """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
+
+    The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
+    one.
+    """
+    if hasattr(source, "chunk"):
+        yield source
+        return
+    from .. import data
+
+    if source.n_features is None:
+        raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
+    options = {"shuffle": False, "memory": memory if memory is not None else "512MB", "dtype": None}
+    if folder is not None:
+        target = folder / "data"
+        note = folder / "data.source"
+        fingerprint = str(getattr(source, "fingerprint", ""))
+        if not (target.exists() and note.exists() and note.read_text() == fingerprint):
+            shutil.rmtree(target, ignore_errors=True)
+            data.convert(source, target, **options)
+            note.write_text(fingerprint)
+        yield data.open(target)  # type: ignore[misc]
+        return
+    with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
+        yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def rows_of(x: Any, bias: float) -> Rows:
+    """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
+    if not hasattr(x, "indptr"):
+        return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
+    if x.nnz == 0:
+        return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)
+    return Rows(x.indptr, x.indices, x.data, x.shape[0], x.shape[1], bias)
+
+
+def labels_of(source: Seekable) -> Iterator[Chunk]:
+    """Everything but the inputs, chunk by chunk."""
+    if len(source) == 0:
+        raise DataError("The source has no examples.")
+    for i in range(len(source.offsets) - 1):
+        chunk = source.labels(i)
+        if chunk.y is None:
+            raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
+        yield chunk
+
+
+def checked_weights(chunk: Chunk) -> np.ndarray | None:
+    """The weights of a chunk, not negative."""
+    if chunk.weight is None:
+        return None
+    weight = np.asarray(chunk.weight, np.float64)
+    bad = ~(np.isfinite(weight) & (weight >= 0.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DataError(
+            f"The weight of row {chunk.ids[at]} is {weight[at]}; it must be finite and not negative.",
+            row=int(chunk.ids[at]),
+        )
+    return weight
+
+
+def checked_numbers(chunk: Chunk, meaning: str) -> np.ndarray:
+    """The labels of a chunk as finite numbers."""
+    try:
+        y = np.ascontiguousarray(chunk.y, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"Labels must be {meaning}, one number per row; there are values such as {str(chunk.y[0])!r}.",
+            row=int(chunk.ids[0]),
+        ) from None
+    if not np.isfinite(y).all():
+        at = int(np.argmin(np.isfinite(y)))
+        raise DataError(f"The label of row {chunk.ids[at]} is {y[at]}; it must be finite.", row=int(chunk.ids[at]))
+    return y

@@ -1,0 +1,295 @@
+"""Dual coordinate ascent over blocks that do not fit into memory together.
+
+Ramanan, Algorithm 2, for constraints that are all known but not all at hand. A step is one reading of the data:
+
+* **Explore.** Blocks are read in random order, the next one while the last is in use. One sweep over a block moves its
+  dual variables and sends those examples to sleep that have no gap of their own. The others go into a *pool* of
+  rows in memory, after a few more sweeps while the block is hot.
+* **Optimize.** The pool is a closed problem; the dual coordinate solver, momentum and all, works on it when it has
+  grown by its share, when it is full, and at the end of the reading until its gap is a fraction of what exploring
+  has seen. v and the lower bound are those of the whole problem throughout.
+
+Near the goal, exploring also evaluates the weights with which the reading began, so that their certificate costs no
+reading of its own. A block without support vectors is not even read while w is too near to weights at which it
+had no loss: what w·x can change by is bounded by ‖Δw‖·‖x‖.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..constraints.pool import Pool
+from ..kernels.maps import WeightMap
+from ..problem import Loss, Problem
+from ..regularizers.shape import Shape, refresh, weights_of
+from .dual_coordinate import DualCoordinate, DualState
+
+_FULL = 0.7  # share of the pool that may stay after it was found full
+
+
+@dataclass(frozen=True)
+class BlockAscent:
+    """Settings of the solver for blocks.
+
+    Parameters
+    ----------
+    pool : int
+        Bytes of rows to keep in memory.
+    random_state : int, Generator or None
+        Order of visits.
+    hot_sweeps : int
+        Sweeps over what is awake of a block before the next one is read.
+    growth : float
+        Optimize the pool whenever this many times as many examples were explored as it holds.
+    brief : int
+        Passes over the pool in the midst of a reading.
+    fraction : float
+        At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
+    max_inner : int
+        At most so many passes over the pool at the end of a reading.
+    n_threads : int
+        Threads for the sweeps over the pool, where they are long enough.
+    duals : function of a shape
+        Where dual variables are kept: makes an array of zeros, in memory by default.
+    """
+
+    pool: int = 2**28
+    random_state: int | np.random.Generator | None = None
+    hot_sweeps: int = 2
+    growth: float = 1.0
+    brief: int = 5
+    fraction: float = 0.1
+    max_inner: int = 100
+    n_threads: int = 1
+    duals: Callable[[tuple[int, ...]], np.ndarray] = np.zeros
+
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> BlockState:
+        blocked = problem.blocked
+        alpha = self.duals(blocked.dual_shape)
+        linear, v = 0.0, np.zeros(problem.n_weights)
+        if warm is not None:
+            for b, block in blocked.blocks():
+                share = blocked.share(alpha, b)
+                share[:] = block.feasible(blocked.share(warm, b))
+                linear += block.linear(share)
+                block.add_to(v, share)
+        return self._state(problem, alpha, linear, v)
+
+    def save(self, state: BlockState, settled: bool) -> dict[str, Any]:
+        saved: dict[str, Any] = {"alpha": state.alpha}
+        if settled:
+            reading = None if state.reading is None else vars(state.reading)
+            saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
+        return saved
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> BlockState:
+        """The pool is filled anew; a reading that was under way goes on with the blocks that it had not come to."""
+        if "v" not in saved:
+            return self.start(problem, saved["alpha"])
+        alpha = self.duals(problem.blocked.dual_shape)
+        alpha[:] = saved["alpha"]
+        state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
+        state.promise = saved["promise"]
+        if saved["reading"] is not None:
+            state.reading = Reading(**saved["reading"])
+        return state
+
+    def _state(self, problem: Problem, alpha: np.ndarray, linear: float, v: np.ndarray) -> BlockState:
+        blocked = problem.blocked
+        shape = problem.regularizer.shape(problem.n_weights)
+        return BlockState(
+            alpha=alpha,
+            shape=shape,
+            map=shape.bind(v),
+            linear=linear,
+            pool=Pool(self.pool),
+            held=np.zeros(blocked.n_examples, bool),
+            rng=np.random.default_rng(self.random_state),
+            lower=linear - problem.regularizer.conjugate(v),
+            n_constraints=blocked.n_constraints,
+            quiet=np.full(blocked.n_blocks, -1.0),
+        )
+
+    def step(self, problem: Problem, state: BlockState) -> BlockState:
+        """One reading of the data, or what is left of one that was interrupted."""
+        blocked = problem.blocked
+        if state.reading is None:
+            state.reading = self._begin(problem, state)
+        reading = state.reading
+        order = reading.todo.copy()
+        for b, block in blocked.blocks(order):
+            if reading.evaluates:
+                reading.loss += block.evaluate(reading.start).total
+            self._explore(problem, state, b, block)
+            reading.todo = reading.todo[1:]
+            if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
+                self._optimize(problem, state, self.brief, self.fraction * reading.found_lately)
+                reading.explored, reading.found_lately = 0, 0.0
+            _forget_pages(state.alpha)
+            if state.beat is not None:
+                state.beat()
+        self._finish(problem, state, reading)
+        return state
+
+    def _begin(self, problem: Problem, state: BlockState) -> Reading:
+        refresh(state.map)
+        w = weights_of(state.map).copy()
+        if state.mark.size:
+            state.quiet -= 1.001 * float(np.linalg.norm(w - state.mark))
+        state.mark = w
+        todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
+        return Reading(todo, w, state.promise <= 3.0 * state.goal)
+
+    def _explore(self, problem: Problem, state: BlockState, b: int, block: Any) -> None:
+        """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
+        reading: Reading = state.reading  # type: ignore[assignment]
+        alpha = problem.blocked.share(state.alpha, b)
+        n = block.n_examples
+        norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
+        size = 8 if block.rows.indices.size else 1
+        for sweep in range(1 + self.hot_sweeps):
+            seed = int(state.rng.integers(1, 2**63))
+            active, seen, change = block.sweep(alpha, state.map, norms, order, active, size, seed)
+            state.linear += change
+            if sweep == 0:
+                reading.found += max(seen, 0.0)
+                reading.found_lately += max(seen, 0.0)
+                reading.awake += active
+            if active == 0:
+                break
+        reading.explored += n
+        reading.visited += n
+        if active == 0 and not alpha.any():
+            state.quiet[b] = block.quiet_radius(reading.start)
+        held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
+        fresh = np.sort(order[:active][~held[order[:active]]])
+        if fresh.size:
+            n = state.pool.add(block, fresh, int(problem.blocked.first[b]), norms)
+            held[fresh[:n]] = True
+            state.full = n < fresh.size
+            reading.overflow |= state.full
+
+    def _optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
+        """Passes over the pool until its own gap is as small as wanted; then room is made if it was full."""
+        pool = state.pool
+        if not len(pool):
+            return
+        constraints = pool.constraints()
+        cached = Problem(constraints, problem.regularizer)
+        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
+        order = np.arange(len(pool), dtype=np.int32)
+        inner = DualState(
+            alpha=state.alpha[pool.place],
+            shape=state.shape,
+            map=state.map,
+            linear=state.linear,
+            norms=pool.norms,
+            order=order,
+            active=order.size,
+            rng=state.rng,
+            lower=state.linear - problem.regularizer.conjugate(state.map.v),
+            fraction=coordinate.inner_fraction,
+            n_constraints=constraints.n_constraints,
+        )
+        inner.goal = wanted / max(abs(inner.lower), 1e-300)
+        try:
+            for _ in range(passes):
+                inner = coordinate.step(cached, inner)
+                if inner.inner == 0 and inner.seen <= wanted:
+                    break
+        finally:
+            state.alpha[pool.place] = inner.alpha
+        state.linear, state.lower, state.pool_gap = inner.linear, inner.lower, max(inner.seen, 0.0)
+        if state.full:
+            self._make_room(state, inner)
+
+    def _make_room(self, state: BlockState, inner: DualState) -> None:
+        """Those that are asleep leave the pool; if that is not enough, those that came first do."""
+        stay = np.sort(inner.order[: inner.active])
+        most = int(_FULL * len(state.pool))
+        self._retain(state, stay[-most:] if stay.size > most else stay)
+        state.full = False
+
+    def _retain(self, state: BlockState, stay: np.ndarray) -> None:
+        state.held[state.pool.place] = False
+        state.pool.keep(stay)
+        state.held[state.pool.place] = True
+
+    def _finish(self, problem: Problem, state: BlockState, reading: Reading) -> None:
+        scale = max(abs(state.linear - problem.regularizer.conjugate(state.map.v)), 1e-300)
+        wanted = max(self.fraction * reading.found, 0.3 * state.goal * scale)
+        self._optimize(problem, state, self.max_inner, wanted)
+        state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
+        state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
+        state.visited, state.active = reading.visited, reading.awake
+        state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
+        # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
+        left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
+        state.promise = left / max(abs(state.lower + left), 1e-300)
+        state.reading = None
+
+
+def _forget_pages(alpha: np.ndarray) -> None:
+    """Dual variables on disk are written there and read again by the operating system: none need stay in memory."""
+    if isinstance(alpha, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+        alpha._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+@dataclass
+class Reading:
+    """One reading of the data, as far as it has come."""
+
+    todo: np.ndarray
+    start: np.ndarray
+    """The weights it began with."""
+    evaluates: bool
+    """Whether their loss is computed on the way."""
+    loss: float = 0.0
+    found: float = 0.0
+    found_lately: float = 0.0
+    explored: int = 0
+    visited: int = 0
+    awake: int = 0
+    overflow: bool = False
+
+
+@dataclass
+class BlockState:
+    """Where the ascent stands. Changed in place."""
+
+    alpha: np.ndarray
+    shape: Shape
+    map: WeightMap
+    linear: float
+    pool: Pool
+    held: np.ndarray
+    """Which examples are in the pool."""
+    rng: np.random.Generator
+    lower: float
+    n_constraints: int
+    quiet: np.ndarray
+    """How far w may still move until the block must be read again; negative: now."""
+    mark: np.ndarray = field(default_factory=lambda: np.empty(0))
+    reading: Reading | None = None
+    full: bool = False
+    pool_gap: float = 0.0
+    promise: float = np.inf
+    goal: float = 0.0
+    estimate: float = np.inf
+    active: int = 0
+    visited: int = 0
+    stuck: bool = False
+    evaluated: tuple[np.ndarray, Loss] | None = None
+    beat: Callable[[], object] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return self.alpha.nbytes + self.pool.nbytes
+
+    def weights(self) -> np.ndarray:
+        return weights_of(self.map)
