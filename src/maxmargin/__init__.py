@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import (
         checks as checks,
         constraints as constraints,
+        data as data,
         models as models,
         plots as plots,
         regularizers as regularizers,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "models", "plots", "regularizers", "solvers")
+_MODULES = ("checks", "constraints", "data", "models", "plots", "regularizers", "solvers")
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",

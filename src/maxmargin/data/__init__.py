@@ -1,1 +1,102 @@
-"""Data on its way in: user arrays become ``Rows`` without a copy where that is possible."""
+"""Data on its way in: user arrays become ``Rows`` without a copy, files become sources that are read chunk by chunk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import DataError as DataError
+
+if TYPE_CHECKING:
+    from ..protocols import Source
+    from .shards import Shards
+
+__all__ = ["DataError", "convert", "open"]
+
+
+def open(what: Any, **options: Any) -> Source:
+    """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
+
+    Parameters
+    ----------
+    what : path, pattern, list of paths, arrays, pairs or source
+        - svmlight text (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``, also with ``.gz`` or ``.zst``),
+        - Parquet (``.parquet``): numeric columns are features, others are named,
+        - a folder written by ``convert``, or Arrow files out of one,
+        - ``.npy`` and ``.npz`` files, matrices (NumPy, SciPy, data frames): ``open(X, labels=y)``,
+        - structured examples: a list of pairs (x, y), or a function that returns a fresh iterator of them,
+        - a source, which is returned as it is.
+
+        Several files must be of one kind. Where a name says nothing, the first bytes of the file do.
+    labels, groups, weights : arrays or paths of ``.npy`` files
+        Columns that belong to a matrix; for a list of files, lists of them.
+    label, group, weight : str
+        Names of columns of Parquet files. The label is "label", "y" or "target" unless said otherwise.
+    chunk_rows : int
+        Rows per chunk; about 4 MB of them unless said otherwise.
+    n_features : int
+        Number of columns, where the data may not show all of them.
+    zero_based : bool or "auto"
+        Whether the first feature of svmlight text is number 0 or 1.
+    on_error : "raise" or "skip"
+        Whether to leave out what cannot be read; the source's ``skipped`` then says what that was.
+    n_jobs : int
+        Threads that read text.
+    dtype : float32 or float64
+        Inputs in this precision; as they are stored unless said otherwise.
+
+    An option that means nothing for the data at hand is refused.
+
+    Examples
+    --------
+    >>> import numpy as np, maxmargin as mm
+    >>> source = mm.data.open(np.eye(4), labels=[0, 1, 0, 1], chunk_rows=3)
+    >>> len(source), source.n_features
+    (4, 4)
+    >>> for chunk in source.chunks():
+    ...     print(chunk.ids, chunk.y)
+    [0 1 2] [0 1 0]
+    [3] [1]
+    >>> mm.data.open([("to be", "V"), ("or", "C")]).chunk(0).y
+    ['V', 'C']
+    """
+    from .opening import open_source
+
+    return open_source(what, **options)
+
+
+def convert(what: Any, folder: Any, **options: Any) -> Shards:
+    """Write data of any kind as shards, shuffled: the form in which data larger than memory is trained on.
+
+    Parameters
+    ----------
+    what : anything that ``open`` takes
+    folder : path
+        Where the shards go; it must not exist yet, or be empty.
+    shuffle : bool, default True
+        Rows (with groups: whole groups) in an order that depends on the seed and the data alone. Without, rows stay
+        in their order.
+    seed : int, default 0
+    memory : int or text, default "512MB"
+        How much may be held at a time. What does not fit goes to temporary files beside the folder.
+    shard_bytes, batch_bytes : int or text, default "256MB" and "4MB"
+        Size of a file, and of a chunk in it.
+    dtype : default "float32"
+        Precision in which inputs are stored.
+    overwrite : bool, default False
+        Whether to replace a data set that is there. It stays until the new one is complete.
+    progress : callable, optional
+        Called as ``progress(rows, bytes_done, bytes_total)``; bytes are None where they are not known.
+    **options
+        As for ``open``: ``labels``, ``label``, ``on_error`` …
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, maxmargin as mm
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     shards = mm.data.convert(np.eye(4), place + "/four", labels=[0, 1, 2, 3])
+    ...     sorted(shards.labels(0).y.tolist())
+    [0, 1, 2, 3]
+    """
+    from .conversion import convert_source
+
+    return convert_source(what, folder, **options)

@@ -1,0 +1,96 @@
+"""Several sources as one: the files of a list, one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+from zlib import crc32
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..protocols import Chunk, Seekable
+from .errors import DataError
+
+
+class Joined:
+    """Seekable sources of one kind, one after another, as wide as the widest of them: a ``Seekable`` source.
+
+    >>> from maxmargin.data.memory import Arrays
+    >>> both = Joined([Arrays(np.ones((1, 2))), Arrays(np.zeros((2, 3)))])
+    >>> [chunk.x.shape for chunk in both.chunks()]
+    [(1, 3), (2, 3)]
+    """
+
+    def __init__(self, sources: Sequence[Seekable]) -> None:
+        self._sources = list(sources)
+        self.n_features = max(cast(int, source.n_features) for source in sources)
+        self._rows = np.concatenate([[0], np.cumsum([len(source) for source in sources])])
+        counts = [source.offsets.size - 1 for source in sources]
+        self._first = np.concatenate([[0], np.cumsum(counts)])
+        cuts = [source.offsets[:-1] + start for source, start in zip(sources, self._rows, strict=False)]
+        self.offsets = np.append(np.concatenate(cuts), self._rows[-1])
+        self.skipped = [text for source in sources for text in getattr(source, "skipped", [])]
+        held = [[c is None for c in _columns(s.labels(0))] for s in sources if s.offsets.size > 1]
+        for k, columns in enumerate(held):
+            if columns != held[0]:
+                names = [n for n, a, b in zip(("y", "group", "weight"), columns, held[0], strict=True) if a != b]
+                raise DataError(f"Parts 0 and {k} differ: only one of them has {' and '.join(names)}.")
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def fingerprint(self) -> str:
+        found = crc32("".join(source.fingerprint for source in self._sources).encode())
+        return f"joined-{len(self)}x{self.n_features}-{found:08x}"
+
+    def chunk(self, i: int) -> Chunk:
+        k, source, j = self._part(i)
+        chunk = source.chunk(j)
+        return self._moved(chunk, k, _widened(chunk.x, self.n_features))
+
+    def labels(self, i: int) -> Chunk:
+        k, source, j = self._part(i)
+        return self._moved(source.labels(j), k, None)
+
+    def nbytes(self, i: int) -> int:
+        _, source, j = self._part(i)
+        return source.nbytes(j)
+
+    def release(self, i: int) -> None:
+        _, source, j = self._part(i)
+        source.release(j)
+
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
+        numbers = np.arange(self.offsets.size - 1) if order is None else np.asarray(order)
+        # Runs of chunks from one source are read by that source, which makes the next one ready meanwhile.
+        parts = np.searchsorted(self._first, numbers, side="right") - 1
+        for run in np.split(np.arange(numbers.size), np.flatnonzero(np.diff(parts)) + 1):
+            if run.size:
+                k = int(parts[run[0]])
+                for chunk in self._sources[k].chunks(numbers[run] - self._first[k]):
+                    yield self._moved(chunk, k, _widened(chunk.x, self.n_features))
+
+    def _part(self, i: int) -> tuple[int, Seekable, int]:
+        k = int(np.searchsorted(self._first, i, side="right")) - 1
+        return k, self._sources[k], int(i - self._first[k])
+
+    def _moved(self, chunk: Chunk, k: int, x: Any) -> Chunk:
+        return Chunk(chunk.ids + self._rows[k], x, chunk.y, chunk.group, chunk.weight)
+
+
+def _columns(chunk: Chunk) -> tuple[Any, Any, Any]:
+    return chunk.y, chunk.group, chunk.weight
+
+
+def _widened(x: Any, width: int) -> Any:
+    if x.shape[1] == width:
+        return x
+    if sp.issparse(x):
+        wide = sp.csr_matrix((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
+        wide.has_sorted_indices = wide.has_canonical_format = True
+        return wide
+    wide = np.zeros((x.shape[0], width), x.dtype)
+    wide[:, : x.shape[1]] = x
+    return wide

@@ -1,0 +1,336 @@
+"""Arrays as a source: NumPy or SciPy, in memory or mapped from a file, cut into chunks without a copy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+from zlib import crc32
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..protocols import Chunk
+from .errors import DataError
+from .mapped import MappedFile, Pages, map_npy, unreadable
+from .prefetch import prefetched
+
+CHUNK_BYTES = 4 << 20
+"""Bytes of a chunk if nothing else is said: large against the cost of handling it, small against memory."""
+
+
+class Arrays:
+    """A matrix, dense or CSR, with labels, groups and weights as far as there are any: a ``Seekable`` source.
+
+    Chunks are views where the matrix is float32 or float64 with rows in C order. Rows of a group must be next to each
+    other, and a chunk ends where a group does.
+
+    >>> source = Arrays(np.eye(3), np.array([1, 2, 3]), chunk_rows=2)
+    >>> [chunk.y.tolist() for chunk in source.chunks()]
+    [[1, 2], [3]]
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any = None,
+        group: Any = None,
+        weight: Any = None,
+        *,
+        chunk_rows: int | None = None,
+        n_features: int | None = None,
+        dtype: Any = None,
+        files: Sequence[MappedFile] = (),
+    ) -> None:
+        self._x = x.tocsr() if sp.issparse(x) else np.asanyarray(x)
+        if self._x.ndim != 2 or self._x.dtype.kind not in "fiub":
+            raise DataError(
+                f"x must be a matrix of numbers, one row per example; got {self._x.dtype} of shape {self._x.shape}."
+            )
+        n, width = self._x.shape
+        self._sparse = sp.issparse(self._x)
+        if n_features is not None and (n_features < width or (n_features > width and not self._sparse)):
+            raise DataError(f"x has {width} columns, n_features={n_features} was asked for.")
+        self.n_features = width if n_features is None else n_features
+        self._y = _column(y, n, "labels")
+        self._group = _group_numbers(_column(group, n, "groups"))
+        self._weight = _weights(_column(weight, n, "weights"))
+        kept = self._x.dtype if self._x.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        self._dtype = np.dtype(dtype) if dtype is not None else kept
+        self._files = list(files)
+        self._maps = [Pages(a) for a in _parts(self._x)]
+        self._mapped = any(m.mapped for m in self._maps)
+        self.offsets = _cut(n, self._group, chunk_rows or _chunk_rows(self._x, self._dtype))
+        self._fine = np.zeros(self.offsets.size - 1, bool)
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def fingerprint(self) -> str:
+        found = crc32(repr((self._x.shape, self.n_features, str(self._x.dtype), str(self._dtype))).encode())
+        for file in self._files:
+            found = crc32(repr((file.size, file.changed_at)).encode(), found)
+        for part in _parts(self._x):
+            found = crc32(_sample(part), found)
+        for column in (self._y, self._group, self._weight):
+            found = crc32(_column_bytes(column), found)
+        return f"arrays-{len(self)}x{self.n_features}-{found:08x}"
+
+    def chunk(self, i: int) -> Chunk:
+        for file in self._files:
+            file.check()
+        a, b = self.offsets[i], self.offsets[i + 1]
+        x = self._sparse_rows(i, a, b) if self._sparse else self._dense_rows(i, a, b)
+        return self._with_columns(a, b, x)
+
+    def labels(self, i: int) -> Chunk:
+        return self._with_columns(self.offsets[i], self.offsets[i + 1], None)
+
+    def nbytes(self, i: int) -> int:
+        a, b = self.offsets[i], self.offsets[i + 1]
+        columns = sum(c[a:b].nbytes for c in (self._y, self._group, self._weight) if c is not None)
+        if not self._sparse:
+            return int((b - a) * self.n_features * self._dtype.itemsize + columns)
+        entries = int(self._x.indptr[b]) - int(self._x.indptr[a])
+        entry = self._x.indices.itemsize + self._dtype.itemsize
+        return int(entries * entry + (b - a + 1) * self._x.indptr.itemsize + columns)
+
+    def release(self, i: int) -> None:
+        if not self._mapped:
+            return
+        a, b = self.offsets[i], self.offsets[i + 1]
+        parts = [self._x[a:b]]
+        if self._sparse:
+            p, q = self._x.indptr[a], self._x.indptr[b]
+            parts = [self._x.indptr[a:b], self._x.indices[p:q], self._x.data[p:q]]
+        for pages, part in zip(self._maps, parts, strict=True):
+            pages.drop(part)
+
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
+        numbers = range(self.offsets.size - 1) if order is None else order
+        made = ((int(i), self._touched(int(i))) for i in numbers)
+        for i, chunk in prefetched(made) if self._mapped else made:
+            yield chunk
+            del chunk
+            self.release(i)
+
+    def _touched(self, i: int) -> Chunk:
+        chunk = self.chunk(i)
+        if self._mapped:
+            for part in _parts(chunk.x):
+                _sum_of_pages(part)
+        return chunk
+
+    def _with_columns(self, a: int, b: int, x: Any) -> Chunk:
+        y, group, weight = (c[a:b] if c is not None else None for c in (self._y, self._group, self._weight))
+        return Chunk(np.arange(a, b), x, y, group, weight)
+
+    def _dense_rows(self, i: int, a: int, b: int) -> np.ndarray:
+        x = np.asarray(self._x[a:b])
+        x = np.ascontiguousarray(x.astype(self._dtype, copy=False))
+        if not self._fine[i]:
+            from ..kernels.batches import first_not_finite
+
+            at = first_not_finite(x.reshape(-1))
+            if at >= 0:
+                row, column = int(a + at // x.shape[1]), int(at % x.shape[1])
+                raise self._not_finite(self._x[row, column], row, column)
+            self._fine[i] = True
+        return x
+
+    def _sparse_rows(self, i: int, a: int, b: int) -> sp.csr_matrix:
+        p, q = self._x.indptr[a], self._x.indptr[b]
+        indices, values = np.asarray(self._x.indices[p:q]), np.asarray(self._x.data[p:q])
+        indptr = np.asarray(self._x.indptr[a : b + 1]) - p
+        values = values.astype(self._dtype, copy=False)
+        canonical = True
+        if not self._fine[i]:
+            from ..kernels import batches
+
+            verdict, row, entry = batches.check_rows(indptr, indices, values, self.n_features)
+            if verdict == batches.NOT_FINITE:
+                raise self._not_finite(self._x.data[p + entry], int(a + row), int(indices[entry]))
+            if verdict in (batches.BAD_OFFSETS, batches.BAD_INDEX):
+                raise DataError(
+                    f"Row {a + row} of x is no row of a matrix with {self.n_features} columns: its offsets or column "
+                    "indices lead out of it. Build the matrix again.",
+                    row=int(a + row),
+                )
+            canonical = verdict == batches.GOOD
+            self._fine[i] = canonical
+        return csr_view(indptr, indices, values, self.n_features, canonical)
+
+    def _not_finite(self, value: Any, row: int, column: int) -> DataError:
+        where = f"{self._files[0].path}: " if self._files else ""
+        if np.isfinite(value):
+            message = (
+                f"{where}{value} in row {row}, column {column} is too large for {self._dtype}. Use dtype='float64'."
+            )
+        else:
+            message = f"{where}{value} in row {row}, column {column}. Fill in or drop values that are not finite first."
+        return DataError(message, path=self._files[0].path if self._files else None, row=row, column=column)
+
+
+def csr_view(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int, canonical: bool = True
+) -> sp.csr_matrix:
+    """CSR on these arrays without a copy; entries that are not in order, or double, are mended on a copy."""
+    x = sp.csr_matrix((values, indices, indptr), shape=(indptr.size - 1, width))
+    if canonical:
+        x.has_sorted_indices = x.has_canonical_format = True  # known: scipy need not look again
+        return x
+    x = x.copy()
+    x.has_sorted_indices = x.has_canonical_format = False
+    x.sum_duplicates()
+    return x
+
+
+def open_npy(path: str | os.PathLike[str], **columns: Any) -> Arrays:
+    """A ``.npy`` file as a source, never read whole."""
+    table, file = map_npy(path)
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
+        raise DataError(
+            f"{file.path} holds {table.dtype} of shape {table.shape}; a matrix of numbers is needed, one row per "
+            "example. Labels go into labels=, as an array or the path of another .npy file.",
+            path=file.path,
+        )
+    return Arrays(table, files=[file], **columns)
+
+
+def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
+    """A ``.npz`` file with ``x`` (or ``X``) and ``y``, or with a SciPy matrix, read into memory."""
+    name = os.fspath(path)
+    try:
+        with np.load(name, allow_pickle=False) as stored:
+            held = {key: stored[key] for key in stored.files}
+    except (ValueError, BadZipFile, EOFError, KeyError) as error:
+        raise DataError(f"{name} is not a whole .npz file of plain arrays: {error}", path=name) from None
+    except OSError as error:
+        raise unreadable(name, error) from error
+    if {"data", "indices", "indptr", "shape"} <= held.keys():
+        x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
+        if held.get("format", b"csr") != b"csr":
+            raise DataError(f"{name} holds a sparse matrix of format {held['format']}; save it as CSR.", path=name)
+    elif "x" in held or "X" in held:
+        x = held["x"] if "x" in held else held["X"]
+    else:
+        raise DataError(
+            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix named x (or X) and labels named y.",
+            path=name,
+        )
+    for ours, theirs in (("y", "y"), ("group", "group"), ("weight", "weight")):
+        if columns.get(ours) is None:
+            columns[ours] = held.get(theirs)
+    return Arrays(x, **columns)
+
+
+def load_column(given: Any) -> Any:
+    """Labels, groups or weights as they may be given: an array, or the path of a ``.npy`` file."""
+    if isinstance(given, str | Path):
+        if not os.fspath(given).endswith(".npy"):
+            raise DataError(f"labels, groups and weights are arrays or paths of .npy files, not {os.fspath(given)!r}.")
+        column, _ = map_npy(given)
+        return column.reshape(-1) if column.ndim == 2 and column.shape[1] == 1 else column
+    return given
+
+
+def _parts(x: Any) -> list[np.ndarray]:
+    return [x.indptr, x.indices, x.data] if sp.issparse(x) else [x]
+
+
+def _chunk_rows(x: Any, dtype: np.dtype) -> int:
+    n, width = x.shape
+    entry = 4 + dtype.itemsize
+    row = 8 + entry * x.nnz / max(1, n) if sp.issparse(x) else dtype.itemsize * width
+    return max(1, int(CHUNK_BYTES / max(1, row)))
+
+
+def _column(given: Any, n: int, name: str) -> np.ndarray | None:
+    if given is None:
+        return None
+    column = np.asanyarray(given)
+    if column.ndim == 0 or column.shape[0] != n:
+        raise DataError(f"{name} has {column.size} entries, x has {n} rows: one is needed for each.")
+    return column
+
+
+def _weights(weight: np.ndarray | None) -> np.ndarray | None:
+    if weight is None:
+        return None
+    if weight.ndim != 1 or weight.dtype.kind not in "fiub":
+        raise DataError(f"weights must be one number per row; got {weight.dtype} of shape {weight.shape}.")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if bad.size:
+        raise DataError(f"weights[{bad[0]}] is {weight[bad[0]]}: weights must be finite and not negative.")
+    return weight.astype(np.float64, copy=False)
+
+
+def _group_numbers(group: np.ndarray | None) -> np.ndarray | None:
+    if group is None:
+        return None
+    if group.ndim != 1:
+        raise DataError(f"groups must be one number or name per row; got shape {group.shape}.")
+    if group.dtype.kind in "iub":
+        return group.astype(np.int64, copy=False)
+    return np.unique(group, return_inverse=True)[1].astype(np.int64)
+
+
+def group_starts(group: np.ndarray) -> np.ndarray:
+    """Rows where a group begins."""
+    return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]])) if group.size else np.empty(0, np.int64)
+
+
+def _cut(n: int, group: np.ndarray | None, rows: int) -> np.ndarray:
+    """Offsets of chunks of about ``rows`` rows that never part a group."""
+    if rows < 1:
+        raise DataError(f"chunk_rows must be at least 1, not {rows}.")
+    if group is None:
+        return np.append(np.arange(0, n, rows), n)
+    starts = group_starts(group)
+    names = group[starts]
+    ordered = np.argsort(names, kind="stable")
+    again = np.flatnonzero(names[ordered][1:] == names[ordered][:-1])
+    if again.size:
+        k = ordered[again[0] + 1]
+        raise DataError(
+            f"Rows of a group must be next to each other: group {names[k]} begins again in row {starts[k]}. Sort the "
+            "rows by group, or let maxmargin.data.convert gather them.",
+            row=int(starts[k]),
+        )
+    ends = np.append(starts[1:], n)
+    offsets = [0]
+    while offsets[-1] < n:
+        # As many groups as fit, but at least one.
+        fitting = np.searchsorted(ends, offsets[-1] + rows, side="right") - 1
+        begun = np.searchsorted(ends, offsets[-1], side="right")
+        offsets.append(int(ends[max(fitting, begun)]))
+    return np.array(offsets)
+
+
+def _sample(part: np.ndarray) -> bytes:
+    """Bytes from all over an array, all of it if it is small: at most a few hundred pages are read."""
+    if part.flags.f_contiguous:
+        part = part.T
+    if not part.flags.c_contiguous or part.nbytes <= 1 << 20:
+        flat = part.reshape(-1)[:: max(1, part.size >> 17)]
+        return np.ascontiguousarray(flat).tobytes()
+    flat = np.asarray(part).reshape(-1).view(np.uint8)
+    begins = np.linspace(0, flat.size - 4096, 256).astype(np.int64)
+    return b"".join(flat[b : b + 4096].tobytes() for b in begins)
+
+
+def _column_bytes(column: np.ndarray | None) -> bytes:
+    if column is None:
+        return b"none"
+    if column.dtype.hasobject:
+        return repr(column.tolist()).encode()
+    return np.ascontiguousarray(column).tobytes()
+
+
+def _sum_of_pages(part: np.ndarray) -> None:
+    """Have an array in memory by touching every page of it."""
+    if part.size and part.flags.c_contiguous:
+        part.reshape(-1).view(np.uint8)[::4096].max()

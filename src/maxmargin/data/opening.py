@@ -1,0 +1,271 @@
+"""``open``: one door for every kind of data."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .errors import DataError
+
+if TYPE_CHECKING:
+    from ..protocols import Source
+
+_KINDS = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".txt": "svmlight",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".npy": "npy",
+    ".npz": "npz",
+}
+_COMPRESSED = (".gz", ".zst")
+_WORDS = {
+    "svmlight": "svmlight text",
+    "parquet": "Parquet",
+    "arrow": "Arrow shards",
+    "npy": ".npy arrays",
+    "npz": ".npz arrays",
+    "folder": "folders of shards",
+}
+# Which options mean something to which kind; others are refused rather than ignored.
+_TAKES = {
+    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype"},
+    "parquet": {"chunk_rows", "n_features", "on_error", "dtype", "label", "group", "weight"},
+    "arrow": {"n_features", "on_error", "dtype"},
+    "folder": {"n_features", "on_error", "dtype"},
+    "npy": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
+    "npz": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
+    "arrays": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
+    "pairs": {"chunk_rows"},
+    "source": set(),
+}
+_DEFAULTS = {"zero_based": "auto", "on_error": "raise", "n_jobs": 1}
+
+
+def open_source(
+    what: Any,
+    *,
+    labels: Any = None,
+    groups: Any = None,
+    weights: Any = None,
+    chunk_rows: int | None = None,
+    n_features: int | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    zero_based: bool | str = "auto",
+    on_error: str = "raise",
+    n_jobs: int = 1,
+    dtype: Any = None,
+) -> Source:
+    """``maxmargin.data.open``; described there."""
+    given = {
+        "labels": labels,
+        "groups": groups,
+        "weights": weights,
+        "chunk_rows": chunk_rows,
+        "n_features": n_features,
+        "label": label,
+        "group": group,
+        "weight": weight,
+        "zero_based": zero_based,
+        "on_error": on_error,
+        "n_jobs": n_jobs,
+        "dtype": dtype,
+    }
+    if on_error not in ("raise", "skip"):
+        raise DataError(f"on_error must be 'raise' or 'skip', not {on_error!r}.")
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise DataError(f"dtype must be float32 or float64, not {np.dtype(dtype)}.")
+    if chunk_rows is not None and chunk_rows < 1:
+        raise DataError(f"chunk_rows must be at least 1, not {chunk_rows}.")
+    kind, thing = _kind(what, labels is not None)
+    options = _options(kind, given)
+    return _OPENERS[kind](thing, options)
+
+
+def _kind(what: Any, labelled: bool) -> tuple[str, Any]:
+    """What was given: its kind, and the thing itself (paths as a list)."""
+    if hasattr(what, "chunks") and callable(what.chunks) and hasattr(what, "n_features"):
+        return "source", what
+    if isinstance(what, str | os.PathLike):
+        return _paths_kind(_found(os.fspath(what)))
+    if isinstance(what, list | tuple) and what and all(isinstance(item, str | os.PathLike) for item in what):
+        return _paths_kind([path for item in what for path in _found(os.fspath(item))])
+    if sp.issparse(what) or isinstance(what, np.ndarray):
+        return "arrays", what
+    if hasattr(what, "to_numpy") and hasattr(what, "columns"):
+        return "arrays", what.to_numpy()
+    if isinstance(what, list | tuple) and labelled:
+        return "arrays", np.asarray(what)
+    return "pairs", what
+
+
+def _found(name: str) -> list[str]:
+    """The files that a path or pattern means, in the order of their names."""
+    if os.path.exists(name) or not glob.has_magic(name):
+        return [name]
+    found = sorted(glob.glob(name, recursive=True))
+    if not found:
+        raise DataError(f"No file fits the pattern {name!r}.", path=name)
+    return found
+
+
+def _paths_kind(paths: list[str]) -> tuple[str, list[str]]:
+    kinds = [_kind_of_file(path) for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
+            raise DataError(
+                f"All files must be of one kind: {paths[0]} is {_WORDS[kinds[0]]}, {path} is {_WORDS[kind]}. Open "
+                "them one by one, or convert each.",
+                path=path,
+            )
+    return kinds[0], paths
+
+
+def _kind_of_file(name: str) -> str:
+    path = Path(name)
+    if path.is_dir():
+        return "folder"
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _KINDS:
+        return _KINDS[suffixes[-1]]
+    return _kind_of_bytes(name)
+
+
+def _kind_of_bytes(name: str) -> str:
+    """Where the suffix says nothing the first bytes do."""
+    from .mapped import unreadable
+
+    try:
+        with open(name, "rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise unreadable(name, error) from error
+    for magic, kind in (
+        (b"PAR1", "parquet"),
+        (b"ARROW1", "arrow"),
+        (b"\x93NUMPY", "npy"),
+        (b"PK\x03\x04", "npz"),
+        (b"\x1f\x8b", "svmlight"),
+        (b"\x28\xb5\x2f\xfd", "svmlight"),
+    ):
+        if head.startswith(magic):
+            return kind
+    if b"\x00" in head:
+        known = ", ".join([*_KINDS, "with .gz or .zst for text"])
+        raise DataError(
+            f"{name} is of no kind that can be read: its name has none of {known}, and it does not begin like one.",
+            path=name,
+        )
+    return "svmlight"
+
+
+def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
+    for name, value in given.items():
+        if name not in _TAKES[kind] and value is not None and value != _DEFAULTS.get(name):
+            fitting = sorted(other for other, takes in _TAKES.items() if name in takes)
+            words = " and ".join(_WORDS.get(other, other) for other in fitting)
+            hint = (
+                "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
+                if name == "chunk_rows"
+                else f"It is for {words}."
+            )
+            raise DataError(f"{name}= means nothing for {_WORDS.get(kind, kind)}. {hint}")
+    return {name: value for name, value in given.items() if name in _TAKES[kind]}
+
+
+def _open_svmlight(paths: Any, options: dict[str, Any]) -> Any:
+    from .svmlight import SvmlightSource
+
+    return SvmlightSource(paths, **options)
+
+
+def _open_parquet(paths: Any, options: dict[str, Any]) -> Any:
+    from .parquet import ParquetSource
+
+    return ParquetSource(paths, **options)
+
+
+def _open_arrow(paths: Any, options: dict[str, Any]) -> Any:
+    from .shards import Shards
+
+    return Shards(paths, **options)
+
+
+def _open_folders(paths: Any, options: dict[str, Any]) -> Any:
+    from .shards import Shards
+
+    return _joined([Shards(path, **options) for path in paths])
+
+
+def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str, Any]) -> Any:
+    from .memory import load_column
+
+    columns = {"y": options.pop("labels"), "group": options.pop("groups"), "weight": options.pop("weights")}
+    if len(paths) == 1:
+        return opener(paths[0], **{name: load_column(c) for name, c in columns.items()}, **options)
+    parts = []
+    for k, path in enumerate(paths):
+        own = {}
+        for name, column in columns.items():
+            if column is not None and (not isinstance(column, list | tuple) or len(column) != len(paths)):
+                raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
+            own[name] = load_column(column[k]) if column is not None else None
+        parts.append(opener(path, **own, **options))
+    return _joined(parts)
+
+
+def _open_npy(paths: Any, options: dict[str, Any]) -> Any:
+    from .memory import open_npy
+
+    return _open_files(open_npy, paths, options)
+
+
+def _open_npz(paths: Any, options: dict[str, Any]) -> Any:
+    from .memory import open_npz
+
+    return _open_files(open_npz, paths, options)
+
+
+def _open_arrays(x: Any, options: dict[str, Any]) -> Any:
+    from .memory import Arrays, load_column
+
+    y, group, weight = (load_column(options.pop(name)) for name in ("labels", "groups", "weights"))
+    return Arrays(x, y, group, weight, **options)
+
+
+def _open_pairs(pairs: Any, options: dict[str, Any]) -> Any:
+    from .examples import pairs_of
+
+    return pairs_of(pairs, **options)
+
+
+def _joined(parts: list[Any]) -> Any:
+    from .joined import Joined
+
+    return parts[0] if len(parts) == 1 else Joined(parts)
+
+
+_OPENERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "svmlight": _open_svmlight,
+    "parquet": _open_parquet,
+    "arrow": _open_arrow,
+    "folder": _open_folders,
+    "npy": _open_npy,
+    "npz": _open_npz,
+    "arrays": _open_arrays,
+    "pairs": _open_pairs,
+    "source": lambda source, options: source,
+}
