@@ -334,7 +334,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         every: float,
         fingerprint: Callable[[], str],
     ) -> list[Solution]:
-        """One problem per class: classes share the threads, each is solved on one. Sources are read by one at a time."""
+        """One problem per class: they share the threads, one for each. A source is read for one class at a time."""
 
         def task(k: int) -> Any:
             def run(stop: Any) -> Solution:

@@ -143,8 +143,8 @@ def choose_blocked(
     least = fixed + max(blocked.largest, 2**20)
     if memory < least:
         raise ValueError(
-            f"memory={memory} bytes is too little: {problem.n_weights} weights, blocks of up to {blocked.largest} bytes "
-            f"and {blocked.n_examples} examples need at least {least} bytes."
+            f"memory={memory} bytes is too little: {problem.n_weights} weights, {blocked.n_examples} examples and "
+            f"blocks of up to {blocked.largest} bytes need at least {least} bytes."
         )
     duals = np.zeros if in_memory else functools.partial(on_disk, folder=scratch)
     return BlockAscent(pool=memory - fixed, random_state=seed, n_threads=threads, duals=duals)
@@ -160,7 +160,7 @@ def _half_of_the_machine() -> int:
 def on_disk(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
     """Zeros in a file without a name, which is gone when nobody uses them any more."""
     size = _BYTES_PER_DUAL * math.prod(shape)
-    file = tempfile.TemporaryFile(dir=folder)
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be noticed too late, by a crash
@@ -171,8 +171,8 @@ def on_disk(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
         where = folder or tempfile.gettempdir()
         raise OSError(
             error.errno,
-            f"No room in {where} for {size} bytes of dual variables ({error.strerror}). Make room, allow more memory, or "
-            "name another folder by checkpoint= or the environment variable TMPDIR",
+            f"No room in {where} for {size} bytes of dual variables ({error.strerror}). Make room, allow more "
+            "memory, or name another folder by checkpoint= or the environment variable TMPDIR",
         ) from None
     return np.memmap(file, np.float64, "r+", shape=shape)
 
