@@ -272,6 +272,10 @@ class BlockedConstraints(Constraints, Protocol):
         """(number, ClosedConstraints), one after another; each is gone when the next is taken."""
         ...
 
+    def a_block(self) -> np.ndarray:
+        """The number of one block that has examples, as ``blocks`` takes it."""
+        ...
+
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
         """The dual variables of block b, not a copy."""
         ...

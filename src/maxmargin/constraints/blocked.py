@@ -64,6 +64,10 @@ class Blocked:
         for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
             yield b, self._block(chunk)
 
+    def a_block(self) -> np.ndarray:
+        """The number of one block that has examples, as ``blocks`` takes it: a sample of what they are like."""
+        return np.array([int(np.argmax(np.diff(self.first) > 0))])
+
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
         """The dual variables of block b, not a copy."""
         return alpha[self.first[b] : self.first[b + 1]]

@@ -16,7 +16,7 @@ from ..protocols import Solver
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
-from .interior_point import InteriorPoint
+from .interior_point import InteriorPoint, a_part
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalPoint
 
@@ -24,6 +24,8 @@ _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
 _COPIES_OF_WEIGHTS = 6  # v, w, momentum's v, the best, those of a reading's beginning, one in passing
 _BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
+_BYTES_PER_POINT = 24  # of the interior point: three numbers per example, and a copy of the dual variables
+_NEWTON_MATRICES = 6
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
@@ -35,16 +37,16 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     steps: passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and
     squared losses, which leave no variable at a bound, need three times as many.
     """
-    rows, d = problem.closed.rows, problem.n_weights
-    if d > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
+    if problem.n_weights > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
-    constraints: Any = problem.closed
-    n, squared, dense = constraints.n_examples, constraints.squared, rows.indices.size == 0
+    part: Any = a_part(problem)
+    rows, d, n = part.rows, problem.n_weights, problem.constraints.n_examples
+    dense = rows.indices.size == 0
     stored = rows.n_stored / rows.n_rows
     matrix = d * d / 40e9 if dense else stored * stored / 2e9
-    newton = (6 if squared else 14) * n * (0.28e-6 + matrix) * (1.0 if dense else 3.0)
-    stiffness = float(constraints.budget.mean()) * constraints.mean_squared_norm()
-    passes = 4 + (300 if squared else 100) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
+    newton = (6 if part.squared else 14) * n * (0.28e-6 + matrix) * (1.0 if dense else 3.0)
+    stiffness = float(part.budget.mean()) * part.mean_squared_norm()
+    passes = 4 + (300 if part.squared else 100) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
     visit = 90e-9 + 0.6e-9 * stored if dense else 45e-9 + 1.5e-9 * stored
     return newton < passes * n * visit
 
@@ -54,7 +56,7 @@ def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, t
     if not solver.handles(problem):
         raise ValueError(
             "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {type(problem.closed).__name__} "
+            f"weights with an l2 or Gaussian regularizer; this one has {type(a_part(problem)).__name__} "
             f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
             "Use solver='dual_coordinate' or 'auto'."
         )
@@ -136,6 +138,14 @@ def choose_blocked(
         )
     blocked = problem.blocked
     memory = memory if memory is not None else _half_of_the_machine()
+    if name == "interior_point" or (name == "auto" and interior_point_pays(problem, tol)):
+        solver = _interior_point(problem, seed, threads, True, tol)
+        matrices = _NEWTON_MATRICES * threads * 8 * problem.n_weights**2
+        needed = _BYTES_PER_POINT * blocked.n_examples + _BLOCKS_AT_A_TIME * blocked.largest + matrices
+        if needed <= memory:
+            return solver
+        if name == "interior_point":
+            raise ValueError(f"memory={memory} bytes is too little: solver='interior_point' needs {needed} bytes here.")
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples

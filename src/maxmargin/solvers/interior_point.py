@@ -5,13 +5,16 @@ steps hardly depends on the data or on C: some 15 to a relative gap of 1e-3, 25 
 more passes the larger C is and the more the rows resemble each other; this does not.
 
 Every iterate lies inside the box of the dual variables, so its dual objective is a true lower bound.
+
+All that a step needs of the rows are sums over them. They may therefore come in blocks: only the point itself, 12 to 16
+bytes per example, has to be in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -22,6 +25,8 @@ from ..kernels.rows import RowArrays
 from ..problem import Problem
 from ..regularizers.shape import Shape
 from . import threads
+
+T = TypeVar("T")
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
@@ -47,9 +52,9 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the problem has one dual variable per example, a quadratic regularizer and not too many weights."""
-        if not hasattr(problem.closed, "squared") or getattr(problem.regularizer, "pure", False):
+        if getattr(problem.regularizer, "pure", False) or problem.n_weights > _MOST_WEIGHTS:
             return False
-        if problem.n_weights > _MOST_WEIGHTS:
+        if not hasattr(a_part(problem), "squared"):
             return False
         shape = problem.regularizer.shape(problem.n_weights)
         return shape.floor is None and shape.group is None
@@ -68,15 +73,16 @@ class InteriorPoint:
         )
         state = InteriorState(data, point, np.zeros(problem.n_weights))
         w = data.weights(state.omega)
-        if problem.closed.evaluate(w).total == 0.0:
+        if problem.constraints.evaluate(w).total == 0.0:
             # Nothing is lost at α = 0, a corner of the box that no interior point reaches.
             state.solved, state.estimate, state.lower = True, 0.0, -problem.regularizer.conjugate(np.zeros(w.size))
             return state
 
-        def centre(start: int, stop: int) -> None:
-            kernels.centre(data.rows, *data.terms, w, 1.0, start, stop, point)
+        def centre(part: _Part, start: int, stop: int) -> None:
+            kernels.centre(part.rows, *part.terms, w, 1.0, start, stop, part.point)
 
-        self._share(data.n, centre)
+        for _ in self._share(problem, state, centre):
+            pass
         with threads.one_blas_thread():
             self._advance(problem, state, np.zeros((0, w.size)), np.zeros(w.size), 0.0, 0.0)
         return state
@@ -103,18 +109,18 @@ class InteriorPoint:
 
         move = solve(v + k0, np.zeros_like(omega))
         directions[0] = root(move)
-        corrected, (rate, slope, curvature) = self._look(state, directions[:1], 0.0)
+        corrected, (rate, slope, curvature) = self._look(problem, state, directions[:1], 0.0)
         length = min(1.0, 1.0 / max(rate, 1e-300))
         left = 1.0 + length * (slope + length * curvature) / state.sums[2]
         target = max(left, 0.0) ** _CENTRING * mu
         move = solve(v + corrected + target * k1, move)
         directions[1] = root(move)
-        corrected, (rate, _, _) = self._look(state, directions[:2], target)
+        corrected, (rate, _, _) = self._look(problem, state, directions[:2], target)
         length, depth = min(1.0, _STEP / max(rate, 1e-300)), 2
         if length < _LONG_ENOUGH:
             third = solve(v + corrected, move)
             directions[2] = root(third)
-            _, (rate, _, _) = self._look(state, directions, target)
+            _, (rate, _, _) = self._look(problem, state, directions, target)
             longer = min(1.0, _STEP / max(rate, 1e-300))
             if longer > length + 0.01:
                 move, length, depth = third, longer, 3
@@ -138,25 +144,44 @@ class InteriorPoint:
                 self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
         return None
 
-    def _share(self, n: int, work: Callable[[int, int], object]) -> list:
-        """work(start, stop) over all rows, a range for each thread."""
-        bounds = np.linspace(0, n, self.n_threads + 1).astype(int).tolist()
-        return threads.run(work, bounds[:-1], bounds[1:])
+    def save(self, state: InteriorState, settled: bool) -> dict[str, Any]:
+        if state.solved or not settled:
+            return {"alpha": state.alpha}
+        return {"alpha": state.alpha, "point": state.point[1:], "omega": state.omega}
 
-    def _look(self, state: InteriorState, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
+        """The same point; what the next step needs of the rows is gathered anew."""
+        if "omega" not in saved:
+            return self.start(problem)
+        point = Point(np.array(saved["alpha"]), *(np.array(part) for part in saved["point"]))
+        state = InteriorState(_Data.of(problem), point, np.array(saved["omega"]))
+        with threads.one_blas_thread():
+            nowhere = np.zeros(state.omega.size)
+            self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
+        return state
+
+    def _share(self, problem: Problem, state: InteriorState, work: Callable[[_Part, int, int], T]) -> Iterator[T]:
+        """work(part, start, stop) over all rows of all parts, a range for each thread."""
+        for part in _parts(problem, state.point):
+            bounds = np.linspace(0, part.n, self.n_threads + 1).astype(int).tolist()
+            yield from threads.run(work, [part] * self.n_threads, bounds[:-1], bounds[1:])
+
+    def _look(
+        self, problem: Problem, state: InteriorState, directions: np.ndarray, target: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
-        data = state.data
-        w = data.weights(state.omega)
+        w = state.data.weights(state.omega)
 
-        def look(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        def look(part: _Part, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
             vector, sums = np.zeros(w.size), np.zeros(3)
-            kernels.look(data.rows, *data.terms, w, directions, target, start, stop, state.point, vector, sums)
+            kernels.look(part.rows, *part.terms, w, directions, target, start, stop, part.point, vector, sums)
             return vector, sums
 
-        parts = self._share(data.n, look)
-        sums = np.sum([s for _, s in parts], axis=0)
-        sums[0] = max(s[0] for _, s in parts)
-        return np.sum([v for v, _ in parts], axis=0), sums
+        vector, sums = np.zeros(w.size), np.zeros(3)
+        for more, (rate, slope, curvature) in self._share(problem, state, look):
+            vector += more
+            sums += (max(rate - sums[0], 0.0), slope, curvature)  # the largest rate, the sums of the others
+        return vector, sums
 
     def _advance(
         self,
@@ -171,13 +196,14 @@ class InteriorPoint:
         data = state.data
         w = data.weights(state.omega)
 
-        def advance(start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return _advance_rows(state, directions, w, target, length, start, stop)
+        def advance(part: _Part, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            return _advance_rows(state, part, directions, w, target, length, start, stop)
 
-        parts = self._share(data.n, advance)
-        state.gram = np.sum([g for g, _, _ in parts], axis=0)
-        state.vectors = np.sum([v for _, v, _ in parts], axis=0)
-        state.sums = np.sum([s for _, _, s in parts], axis=0)
+        state.gram, state.vectors, state.sums = np.zeros((w.size, w.size)), np.zeros((3, w.size)), np.zeros(5)
+        for gram, vectors, sums in self._share(problem, state, advance):
+            state.gram += gram
+            state.vectors += vectors
+            state.sums += sums
         if data.sparse:
             state.gram = np.triu(state.gram) + np.triu(state.gram, 1).T
         state.omega = state.omega + length * move
@@ -189,6 +215,7 @@ class InteriorPoint:
 
 def _advance_rows(
     state: InteriorState,
+    part: _Part,
     directions: np.ndarray,
     w: np.ndarray,
     target: float,
@@ -200,18 +227,19 @@ def _advance_rows(
     data, d = state.data, w.size
     gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)
     weight = np.empty(_BLOCK)
-    kind = np.float64 if state.precise else data.rows.data.dtype
+    rows, terms = part.rows, part.terms
+    kind = np.float64 if state.precise else rows.data.dtype
     written_out = np.empty((0 if data.sparse else _BLOCK, d), kind)
     product = np.empty((d, d), kind)
     for a in range(start, stop, _BLOCK):
         b = min(a + _BLOCK, stop)
-        kernels.advance(data.rows, *data.terms, w, directions, target, length, a, b, state.point, weight, vectors, sums)
+        kernels.advance(rows, *terms, w, directions, target, length, a, b, part.point, weight, vectors, sums)
         if data.sparse:
-            kernels.add_outer(data.rows, weight, a, b, gram)
+            kernels.add_outer(rows, weight, a, b, gram)
         else:
-            kernels.scale_rows(data.rows, weight, a, b, written_out)
-            part = written_out[: b - a]
-            gram += np.matmul(part.T, part, out=product)
+            kernels.scale_rows(rows, weight, a, b, written_out)
+            scaled = written_out[: b - a]
+            gram += np.matmul(scaled.T, scaled, out=product)
     return gram, vectors, sums
 
 
@@ -235,12 +263,41 @@ class _Root:
         return gram * np.multiply.outer(self.scale, self.scale) if np.ndim(self.scale) else gram.copy()
 
 
-@dataclass(frozen=True)
-class _Data:
-    """The problem as the kernels read it."""
+class _Part(NamedTuple):
+    """Some of the examples as the kernels read them: all, or those of a block."""
 
     rows: RowArrays
     terms: tuple
+    point: Point
+    n: int
+
+
+def a_part(problem: Problem) -> Any:
+    """The constraints; one block of them where they come in blocks."""
+    if hasattr(problem.constraints, "blocks"):
+        _, block = next(iter(problem.blocked.blocks(problem.blocked.a_block())))
+        return block
+    return problem.closed
+
+
+def _parts(problem: Problem, point: Point) -> Iterator[_Part]:
+    if not hasattr(problem.constraints, "blocks"):
+        yield _part(problem.closed, point)
+        return
+    first = problem.blocked.first
+    for b, block in problem.blocked.blocks():
+        span = slice(first[b], first[b + 1])
+        yield _part(block, Point(*(values[span] for values in point)))
+
+
+def _part(constraints: Any, point: Point) -> _Part:
+    return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """What is known of the problem as a whole."""
+
     n: int
     squared: bool
     two_sided: bool
@@ -250,18 +307,15 @@ class _Data:
 
     @staticmethod
     def of(problem: Problem) -> _Data:
-        c = problem.closed
-        rows: RowArrays = c._arrays  # type: ignore[attr-defined]
-        target, side, budget, epsilon, squared = c._terms  # type: ignore[attr-defined]
+        part = a_part(problem)
+        rows, side = part.rows, part.side
         shape = problem.regularizer.shape(problem.n_weights)
-        stored = c.rows.n_stored
+        few = rows.n_stored <= _SPARSE * part.n_examples * rows.width
         return _Data(
-            rows=rows,
-            terms=(target, side, budget, epsilon, squared),
-            n=c.n_examples,
-            squared=squared,
+            n=problem.constraints.n_examples,
+            squared=part.squared,
             two_sided=bool((side == 0).any()),
-            sparse=bool(rows.indices.size and not rows.second.size and stored <= _SPARSE * c.n_examples * rows.width),
+            sparse=bool(rows.indices.size and not rows.second.size and few),
             centre=np.zeros(problem.n_weights) if shape.centre is None else shape.centre,
             root=_Root(shape),
         )
