@@ -152,6 +152,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             Each is given a ``Record`` after every pass, and ends the run by returning True.
         """
         self._check_settings()
+        self._forget_stream()
         if sourced.is_source(X):
             sourced.no_columns(y=y, sample_weight=sample_weight)
             with self._readable(X, checkpoint) as source:
@@ -173,6 +174,38 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             problems, warm, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
         )
         self._label = label
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
+        """Learn from one more chunk of a stream, of any size.
+
+        Only rows that matter are kept, in at most ``memory`` bytes (256 MB by default). ``certificate_`` has a lower
+        bound for all examples so far; ``certify`` on all of them, as a matrix or a source, adds the upper one.
+
+        Parameters
+        ----------
+        X, y : matrix and labels
+        classes : array or None
+            All classes that will come; needed in the first call unless its labels show them all.
+        sample_weight : array or None
+        """
+        self._check_stream()
+        inputs.check_labels(y)
+        first = not hasattr(self, "_stream")
+        X, y = inputs.check_matrix(self, X, y, reset=first)
+        inputs.check_classes(y)
+        if isinstance(self.class_weight, str):
+            raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
+        if first:
+            self.classes_ = np.unique(y if classes is None else classes)
+            self._check_several_classes()
+        problems = self._problems(X, self._codes(y), sample_weight)
+        if self._is_joint() and _kind(problems[0]) not in (Plain, Clipped):
+            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
+        columns = (self.classes_.size,) if self._is_joint() else ()
+        blocks = [p.closed for p in problems]
+        self._set_weights(self._absorb(blocks, problems[0].regularizer, problems[0].n_weights, columns))
+        self._label = None
         return self
 
     def _check_several_classes(self) -> None:
@@ -375,10 +408,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def dual_coef_(self) -> np.ndarray:
         """How much of each example is in the weights of each class."""
         check_is_fitted(self)
-        if not self._is_joint():
+        if self._alpha is not None and not self._is_joint():
             return np.atleast_2d(self._alpha)
-        if self._label is None:
-            raise AttributeError("dual_coef_ is not kept when training from a source: it would take its labels, too.")
+        if self._alpha is None or self._label is None:
+            raise AttributeError("dual_coef_ is not kept of streams, nor of several classes in a source.")
         coefficients = -self._alpha.T
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
@@ -409,10 +442,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return self._class_factors(counts)
 
     def _certify_problems(self, problems: list[Problem]) -> Certificate:
+        alpha = self._shares()
         if self._is_joint() or len(problems) == 1:
-            return self._certify(problems[0], self._flat_weights(), self._alpha)
+            return self._certify(problems[0], self._flat_weights(), alpha)
         table = self._flat_weights().reshape(-1, len(problems))
-        return total([self._certify(p, table[:, k].copy(), self._alpha[k]) for k, p in enumerate(problems)])
+        shares = [None] * len(problems) if alpha is None else list(alpha)
+        return total([self._certify(p, table[:, k].copy(), shares[k]) for k, p in enumerate(problems)])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""

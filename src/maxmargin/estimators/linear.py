@@ -19,16 +19,18 @@ from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Chunk, Regularizer, Seekable
 from ..regularizers import L2, Blocks
-from ..solvers import best_start, certify, choose, choose_blocked, solve
+from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
 from .certified import CertifiedEstimator
+
+_STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
 
 class LinearEstimator(CertifiedEstimator):
     """Base of the linear estimators. Subclasses turn (X, y) into constraints and weights into attributes."""
 
     n_features_in_: int
-    _alpha: np.ndarray
+    _alpha: np.ndarray | None
 
     def _bias(self) -> float:
         if not self.fit_intercept:
@@ -154,6 +156,49 @@ class LinearEstimator(CertifiedEstimator):
                 f"{self.n_features_in_}. Give maxmargin.data.open n_features={self.n_features_in_} if it is the rest "
                 "of the same data."
             )
+
+    def _absorb(
+        self, blocks: list[Closed], regularizer: Regularizer, n_weights: int, columns: tuple[int, ...] = ()
+    ) -> list[np.ndarray]:
+        """Learn from one more chunk of a stream, one block of constraints for each problem; returns the weights."""
+        states = getattr(self, "_stream", None)
+        if states is None:
+            memory = inputs.check_memory(self.memory) or _STREAM_MEMORY
+            solver = StreamAscent(
+                memory // len(blocks), random_state=self.random_state, n_threads=inputs.check_threads(self.n_jobs)
+            )
+            states = [solver.start(regularizer, n_weights, columns) for _ in blocks]
+            self._stream, self._stream_solver, self._stream_began = states, solver, self._settings()
+        for state, block in zip(states, blocks, strict=True):
+            self._stream_solver.absorb(state, block)
+        self._alpha, self._fitted_C = None, float(self.C)
+        self.certificate_ = Certificate(sum(state.lower for state in states), np.inf)
+        self.history_, self.n_passes_ = [], 1
+        return [state.weights().copy() for state in states]
+
+    def _check_stream(self) -> None:
+        """A stream goes on only where its examples are still at hand, and still those of the same problem."""
+        self._check_settings()
+        if hasattr(self, "_stream"):
+            changed = [k for k, v in self._settings().items() if self._stream_began[k] != v]
+            if changed:
+                told = ", ".join(f"{k} from {self._stream_began[k]} to {self._settings()[k]}" for k in changed)
+                raise ValueError(f"Settings of a stream must not change between chunks: {told}. Use a new estimator.")
+        elif hasattr(self, "coef_"):
+            raise ValueError(
+                f"This {type(self).__name__} was trained by fit, or loaded from a file: the examples that partial_fit "
+                "goes on from are not at hand. Start with partial_fit on a new estimator."
+            )
+
+    def _forget_stream(self) -> None:
+        self.__dict__.pop("_stream", None)
+
+    def _shares(self) -> np.ndarray | None:
+        """Dual variables of the training data, as far as they are known."""
+        if self._alpha is None and hasattr(self, "_stream"):
+            shares = [state.shares() for state in self._stream]
+            return shares[0] if len(shares) == 1 else np.stack(shares)
+        return self._alpha
 
     def _flat_weights(self) -> np.ndarray:
         """coef_ and intercept_ as the solver's weight vector, one column per class."""

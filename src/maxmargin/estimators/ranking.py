@@ -95,6 +95,7 @@ class RankingSVM(LinearEstimator):
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """
         self._check_settings()
+        self._forget_stream()
         if sourced.is_source(X):
             sourced.no_columns(y=y, groups=groups)
             with self._readable(X, checkpoint) as source:
@@ -111,6 +112,15 @@ class RankingSVM(LinearEstimator):
             self._example_coef = _sum_over_pairs(problem.closed.rows, solution.alpha, X.shape[0])
         self.coef_ = solution.weights
         self._keep([solution], solution.alpha)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
+        """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
+        self._check_stream()
+        X, y = inputs.check_matrix(self, X, y, reset=not hasattr(self, "_stream"), y_numeric=True)
+        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
+        (self.coef_,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
+        self._example_coef = None
         return self
 
     def _problem(self, X: Any, y: np.ndarray, groups: Any) -> Problem:
@@ -154,6 +164,8 @@ class RankingSVM(LinearEstimator):
     @property
     def dual_coef_(self) -> np.ndarray:
         check_is_fitted(self)
+        if self._example_coef is None:
+            raise AttributeError("dual_coef_ is not kept of streams.")
         return self._example_coef[None, :]
 
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
@@ -166,10 +178,10 @@ class RankingSVM(LinearEstimator):
             sourced.no_columns(y=y, groups=groups)
             with self._readable(X) as source:
                 self._check_width(source)
-                return self._certify(self._blocked_problem(source), self.coef_, self._alpha)
+                return self._certify(self._blocked_problem(source), self.coef_, self._shares())
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
         problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-        return self._certify(problem, self.coef_, self._alpha)
+        return self._certify(problem, self.coef_, self._shares())
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""

@@ -91,6 +91,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         The parameters are those of :meth:`LinearSVC.fit`.
         """
         self._check_settings()
+        self._forget_stream()
         if sourced.is_source(X):
             sourced.no_columns(y=y, sample_weight=sample_weight)
             with self._readable(X, checkpoint) as source:
@@ -103,10 +104,22 @@ class LinearSVR(RegressorMixin, LinearEstimator):
             solution = self._fit_one(
                 problem, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
             )
-        coef, intercept = self._split_weights(solution.weights, 1)
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
+        self._set_weights(solution.weights)
         self._keep([solution], solution.alpha)
         return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+        """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
+        self._check_stream()
+        X, y = inputs.check_matrix(self, X, y, reset=not hasattr(self, "_stream"), y_numeric=True)
+        problem = self._problem(X, y, sample_weight)
+        (weights,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
+        self._set_weights(weights)
+        return self
+
+    def _set_weights(self, weights: np.ndarray) -> None:
+        coef, intercept = self._split_weights(weights, 1)
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
     def _problem(self, X: Any, y: np.ndarray, sample_weight: Any) -> Problem:
         budget = self._budget(inputs.check_weights(sample_weight, X))
@@ -140,6 +153,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     def dual_coef_(self) -> np.ndarray:
         """How much of each example is in the weights."""
         check_is_fitted(self)
+        if self._alpha is None:
+            raise AttributeError("dual_coef_ is not kept of streams.")
         return self._alpha[None, :]
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
@@ -152,9 +167,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
             sourced.no_columns(y=y, sample_weight=sample_weight)
             with self._readable(X) as source:
                 self._check_width(source)
-                return self._certify(self._blocked_problem(source), self._flat_weights(), self._alpha)
+                return self._certify(self._blocked_problem(source), self._flat_weights(), self._shares())
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
-        return self._certify(self._problem(X, y, sample_weight), self._flat_weights(), self._alpha)
+        return self._certify(self._problem(X, y, sample_weight), self._flat_weights(), self._shares())
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

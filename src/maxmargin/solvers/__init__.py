@@ -9,6 +9,7 @@ from .interior_point import InteriorPoint
 from .oracle_ascent import OracleAscent
 from .proximal_point import ProximalPoint
 from .solve import solve
+from .stream_ascent import StreamAscent
 
 __all__ = [
     "BlockAscent",
@@ -17,6 +18,7 @@ __all__ = [
     "InteriorPoint",
     "OracleAscent",
     "ProximalPoint",
+    "StreamAscent",
     "best_start",
     "certify",
     "choose",

@@ -1,0 +1,185 @@
+"""Dual ascent over a stream: examples come once, and only those that matter are kept.
+
+Ramanan, Algorithm 2, for closed problems whose data cannot be read again. A new block is swept a few times; its
+examples with a share in the weights join a pool. The pool is worked on whenever enough new examples have come for its
+size, so that all this costs a constant number of passes over the stream, however finely it is cut.
+
+What leaves the pool: first examples without a share that are at rest; then, where memory is short, those at rest with
+one. Their dual variables are *frozen*: they can no longer move, but v and the dual objective keep them, and the lower
+bound for all examples seen so far stays true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..constraints.base import Closed
+from ..constraints.pool import Pool
+from ..kernels.maps import WeightMap
+from ..problem import Problem
+from ..protocols import Regularizer
+from ..regularizers.shape import Shape, refresh, weights_of
+from .dual_coordinate import DualCoordinate, DualState
+
+
+@dataclass(frozen=True)
+class StreamAscent:
+    """Settings of the solver for streams of closed constraints.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes of rows to keep.
+    random_state : int, Generator or None
+    hot_sweeps : int
+        Sweeps over a new block.
+    growth : float
+        Work on the pool when this share of its size has come in since the last time.
+    fraction : float
+        Work on it until its gap is this fraction of what the new examples brought.
+    max_inner : int
+        At most so many passes over the pool at a time.
+    n_threads : int
+    """
+
+    memory: int = 2**28
+    random_state: Any = None
+    hot_sweeps: int = 3
+    growth: float = 0.1
+    fraction: float = 0.1
+    max_inner: int = 10
+    n_threads: int = 1
+
+    def start(self, regularizer: Regularizer, n_weights: int, columns: tuple[int, ...] = ()) -> StreamState:
+        shape = regularizer.shape(n_weights)
+        return StreamState(
+            regularizer=regularizer,
+            shape=shape,
+            map=shape.bind(np.zeros(n_weights)),
+            pool=Pool(self.memory),
+            alpha=np.empty((0, *columns)),
+            rng=np.random.default_rng(self.random_state),
+        )
+
+    def absorb(self, state: StreamState, block: Closed) -> None:
+        """Learn from the next examples of the stream."""
+        refresh(state.map)
+        n = block.n_examples
+        alpha = np.zeros(block.dual_shape)
+        norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
+        size = 8 if block.rows.indices.size else 1
+        for sweep in range(self.hot_sweeps):
+            seed = int(state.rng.integers(1, 2**63))
+            active, seen, change = block.sweep(alpha, state.map, norms, order, active, size, seed)
+            state.linear += change
+            state.brought += max(seen, 0.0) if sweep == 0 else 0.0
+            if active == 0:
+                break
+        keep = _with_share(alpha)
+        keep[order[:active]] = True
+        self._take_in(state, block, np.flatnonzero(keep), alpha, norms)
+        state.n_seen += n
+        state.since += n
+        if state.since >= self.growth * len(state.pool):
+            self._optimize(state)
+            state.since, state.brought = 0, 0.0
+        state.lower = state.linear - state.regularizer.conjugate(state.map.v)
+
+    def _take_in(
+        self, state: StreamState, block: Closed, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
+    ) -> None:
+        while examples.size:
+            n = state.pool.add(block, examples, state.n_seen, norms)
+            state.alpha = np.concatenate([state.alpha, alpha[examples[:n]]])
+            examples = examples[n:]
+            if examples.size:
+                self._optimize(state)
+                self._make_room(state)
+
+    def _optimize(self, state: StreamState) -> None:
+        """Passes over the pool; then those without a share that are at rest leave."""
+        if not len(state.pool):
+            return
+        constraints = state.pool.constraints()
+        cached = Problem(constraints, state.regularizer)
+        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=3)
+        order = np.arange(len(state.pool), dtype=np.int32)
+        inner = DualState(
+            alpha=state.alpha,
+            shape=state.shape,
+            map=state.map,
+            linear=state.linear,
+            norms=state.pool.norms,
+            order=order,
+            active=order.size,
+            rng=state.rng,
+            lower=state.linear - state.regularizer.conjugate(state.map.v),
+            fraction=coordinate.inner_fraction,
+            n_constraints=constraints.n_constraints,
+        )
+        wanted = self.fraction * state.brought
+        inner.goal = wanted / max(abs(inner.lower), 1e-300)
+        for _ in range(self.max_inner):
+            inner = coordinate.step(cached, inner)
+            if inner.inner == 0 and inner.seen <= wanted:
+                break
+        state.alpha, state.linear = inner.alpha, inner.linear
+        state.at_rest = np.zeros(len(state.pool), bool)
+        state.at_rest[inner.order[inner.active :]] = True
+        self._retain(state, ~state.at_rest | _with_share(state.alpha))
+
+    def _make_room(self, state: StreamState) -> None:
+        """Half of the pool goes: those at rest first, and of these as of the others those that came first."""
+        n = len(state.pool)
+        leaving = np.argsort(~state.at_rest, kind="stable")[: (n + 1) // 2]
+        stay = np.ones(n, bool)
+        stay[leaving] = False
+        frozen = ~stay & _with_share(state.alpha)
+        state.frozen.append((state.pool.place[frozen], state.alpha[frozen]))
+        self._retain(state, stay)
+
+    def _retain(self, state: StreamState, stay: np.ndarray) -> None:
+        chosen = np.flatnonzero(stay)
+        state.pool.keep(chosen)
+        state.alpha, state.at_rest = state.alpha[chosen], state.at_rest[chosen]
+
+
+def _with_share(alpha: np.ndarray) -> np.ndarray:
+    return alpha.any(axis=1) if alpha.ndim > 1 else alpha != 0.0
+
+
+@dataclass
+class StreamState:
+    """Where a stream stands: the pool, the shares of its examples, and v and the dual objective of all seen."""
+
+    regularizer: Regularizer
+    shape: Shape
+    map: WeightMap
+    pool: Pool
+    alpha: np.ndarray
+    rng: np.random.Generator
+    linear: float = 0.0
+    lower: float = 0.0
+    n_seen: int = 0
+    since: int = 0
+    brought: float = 0.0
+    at_rest: Any = None
+    frozen: Any = None
+
+    def __post_init__(self) -> None:
+        self.at_rest = np.zeros(len(self.pool), bool)
+        self.frozen = []
+        self.lower = -self.regularizer.conjugate(self.map.v)
+
+    def weights(self) -> np.ndarray:
+        return weights_of(self.map)
+
+    def shares(self) -> np.ndarray:
+        """Dual variables of all examples seen, in the order in which they came."""
+        alpha = np.zeros((self.n_seen, *self.alpha.shape[1:]))
+        for place, part in [*self.frozen, (self.pool.place, self.alpha)]:
+            alpha[place] = part
+        return alpha
