@@ -1,12 +1,15 @@
 """Dual ascent over a stream: examples come once, and only those that matter are kept.
 
 Ramanan, Algorithm 2, for closed problems whose data cannot be read again. A new block is swept a few times; its
-examples with a share in the weights join a pool. The pool is worked on whenever enough new examples have come for its
+examples join a pool. The pool is worked on whenever enough new examples have come for its
 size, so that all this costs a constant number of passes over the stream, however finely it is cut.
 
-What leaves the pool: first examples without a share that are at rest; then, where memory is short, those at rest with
+When memory is short, examples leave the pool: first those without a share that are at rest; then those at rest with
 one. Their dual variables are *frozen*: they can no longer move, but v and the dual objective keep them, and the lower
 bound for all examples seen so far stays true.
+
+The weights to be used are those after the last work on the pool. The latest examples have left their mark in v, but
+each has only been fitted by itself so far: weights formed from that v would be worse.
 """
 
 from __future__ import annotations
@@ -22,7 +25,15 @@ from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import Regularizer
 from ..regularizers.shape import Shape, refresh, weights_of
+from ..regularizers.tilted import Tilted
+from .choose import interior_point_pays
 from .dual_coordinate import DualCoordinate, DualState
+from .interior_point import InteriorPoint
+from .solve import solve
+
+_NEWTON_TOL = 1e-3
+_NEWTON_GROWTH = 0.3  # with few weights, even a part of the examples tells nearly all
+_FAINT = 1e-6  # of its budget
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class StreamAscent:
     memory: int = 2**28
     random_state: Any = None
     hot_sweeps: int = 3
-    growth: float = 0.1
+    growth: float = 0.05
     fraction: float = 0.1
     max_inner: int = 10
     n_threads: int = 1
@@ -78,14 +89,11 @@ class StreamAscent:
             state.brought += max(seen, 0.0) if sweep == 0 else 0.0
             if active == 0:
                 break
-        keep = _with_share(alpha)
-        keep[order[:active]] = True
-        self._take_in(state, block, np.flatnonzero(keep), alpha, norms)
+        self._take_in(state, block, np.arange(n), alpha, norms)
         state.n_seen += n
         state.since += n
-        if state.since >= self.growth * len(state.pool):
+        if state.since >= (_NEWTON_GROWTH if state.newton else self.growth) * len(state.pool):
             self._optimize(state)
-            state.since, state.brought = 0, 0.0
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
 
     def _take_in(
@@ -94,17 +102,26 @@ class StreamAscent:
         while examples.size:
             n = state.pool.add(block, examples, state.n_seen, norms)
             state.alpha = np.concatenate([state.alpha, alpha[examples[:n]]])
+            state.at_rest = np.concatenate([state.at_rest, np.zeros(n, bool)])
             examples = examples[n:]
             if examples.size:
                 self._optimize(state)
                 self._make_room(state)
 
     def _optimize(self, state: StreamState) -> None:
-        """Passes over the pool; then those without a share that are at rest leave."""
+        """Work on the pool until little is left to gain there; the weights at its end are those to be used."""
         if not len(state.pool):
             return
-        constraints = state.pool.constraints()
-        cached = Problem(constraints, state.regularizer)
+        problem = Problem(state.pool.constraints(), state.regularizer)
+        state.newton = interior_point_pays(problem, _NEWTON_TOL)
+        if state.newton:
+            self._solve_at_once(state, problem)
+        else:
+            self._pass_over(state, problem)
+        state.since, state.brought = 0, 0.0
+
+    def _pass_over(self, state: StreamState, problem: Problem) -> None:
+        """Coordinate passes over the pool."""
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=3)
         order = np.arange(len(state.pool), dtype=np.int32)
         inner = DualState(
@@ -118,27 +135,45 @@ class StreamAscent:
             rng=state.rng,
             lower=state.linear - state.regularizer.conjugate(state.map.v),
             fraction=coordinate.inner_fraction,
-            n_constraints=constraints.n_constraints,
+            n_constraints=problem.closed.n_constraints,
         )
         wanted = self.fraction * state.brought
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
         for _ in range(self.max_inner):
-            inner = coordinate.step(cached, inner)
+            inner = coordinate.step(problem, inner)
             if inner.inner == 0 and inner.seen <= wanted:
                 break
         state.alpha, state.linear = inner.alpha, inner.linear
+        state.settled = weights_of(state.map).copy()
         state.at_rest = np.zeros(len(state.pool), bool)
         state.at_rest[inner.order[inner.active :]] = True
-        self._retain(state, ~state.at_rest | _with_share(state.alpha))
+
+    def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
+        """Few weights: Newton steps, around what the frozen examples have of v."""
+        constraints = problem.closed
+        pooled = constraints.combine(state.alpha)
+        rest = state.map.v - pooled
+        tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.frozen else state.regularizer)
+        solution = solve(tilted, InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
+        state.linear += constraints.linear(solution.alpha) - constraints.linear(state.alpha)
+        state.alpha = solution.alpha
+        state.map.v[:] = rest + constraints.combine(solution.alpha)
+        refresh(state.map)
+        state.settled = solution.weights
+        # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
+        state.at_rest = ~_with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
 
     def _make_room(self, state: StreamState) -> None:
-        """Half of the pool goes: those at rest first, and of these as of the others those that came first."""
+        """Examples leave the pool until half of it is free: those at rest without a share first, then those at rest,
+        then those that came first."""
         n = len(state.pool)
-        leaving = np.argsort(~state.at_rest, kind="stable")[: (n + 1) // 2]
+        shares = _with_share(state.alpha)
+        turn = np.lexsort((np.arange(n), shares, ~state.at_rest))
         stay = np.ones(n, bool)
-        stay[leaving] = False
-        frozen = ~stay & _with_share(state.alpha)
-        state.frozen.append((state.pool.place[frozen], state.alpha[frozen]))
+        stay[turn[: (n + 1) // 2]] = False
+        frozen = ~stay & shares
+        if frozen.any():
+            state.frozen.append((state.pool.place[frozen], state.alpha[frozen]))
         self._retain(state, stay)
 
     def _retain(self, state: StreamState, stay: np.ndarray) -> None:
@@ -166,6 +201,10 @@ class StreamState:
     n_seen: int = 0
     since: int = 0
     brought: float = 0.0
+    newton: bool = False
+    """Whether the weights are few enough for Newton steps."""
+    settled: Any = None
+    """The weights after the last work on the pool."""
     at_rest: Any = None
     frozen: Any = None
 
@@ -175,7 +214,7 @@ class StreamState:
         self.lower = -self.regularizer.conjugate(self.map.v)
 
     def weights(self) -> np.ndarray:
-        return weights_of(self.map)
+        return self.settled
 
     def shares(self) -> np.ndarray:
         """Dual variables of all examples seen, in the order in which they came."""
