@@ -32,7 +32,6 @@ from .interior_point import InteriorPoint
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
-_NEWTON_GROWTH = 0.3  # with few weights, even a part of the examples tells nearly all
 _FAINT = 1e-6  # of its budget
 
 
@@ -48,7 +47,9 @@ class StreamAscent:
     hot_sweeps : int
         Sweeps over a new block.
     growth : float
-        Work on the pool when this share of its size has come in since the last time.
+        Work on the pool when this share of its size has come in since the last time. By default 0.05; 0.02 where there
+        are more weights than examples, and every example tells something new; 0.3 where there are so few that Newton
+        steps pay, and a part of the examples tells nearly all.
     fraction : float
         Work on it until its gap is this fraction of what the new examples brought.
     max_inner : int
@@ -59,7 +60,7 @@ class StreamAscent:
     memory: int = 2**28
     random_state: Any = None
     hot_sweeps: int = 3
-    growth: float = 0.05
+    growth: float | None = None
     fraction: float = 0.1
     max_inner: int = 10
     n_threads: int = 1
@@ -92,9 +93,14 @@ class StreamAscent:
         self._take_in(state, block, np.arange(n), alpha, norms)
         state.n_seen += n
         state.since += n
-        if state.since >= (_NEWTON_GROWTH if state.newton else self.growth) * len(state.pool):
+        if state.since >= self._growth(state) * len(state.pool):
             self._optimize(state)
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
+
+    def _growth(self, state: StreamState) -> float:
+        if self.growth is not None:
+            return self.growth
+        return 0.3 if state.newton else 0.02 if state.map.v.size > len(state.pool) else 0.05
 
     def _take_in(
         self, state: StreamState, block: Closed, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
