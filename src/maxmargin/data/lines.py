@@ -65,7 +65,8 @@ def parsed(text: bytearray, end: int, allowed: tuple[int, int], grouped: int, dt
     ``allowed`` are the least and the greatest index that may occur; ``grouped`` says whether rows must have a group
     (1), must not (0), or must do as the first one does (−1).
 
-    >>> parsed(bytearray(b"1 1:2 3:4\\n-1 x:1\\n"), 18, (0, 3), -1, np.dtype("f4")).faults
+    >>> text = bytearray(b"1 1:2 3:4\\n-1 x:1\\n")
+    >>> parsed(text, len(text), (0, 3), -1, np.dtype("f4")).faults
     [Fault(kind=5, line=2, column=4, token=b'x:1')]
     """
     characters = np.frombuffer(text, np.uint8)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -261,7 +261,7 @@ class SvmlightSource:
             pool.shutdown(wait=True, cancel_futures=True)
             walk.close()
 
-    def _walk(self) -> Iterator[tuple[int, bytearray, int]]:
+    def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
             for text, end in pieces(path, stamp):

@@ -61,7 +61,7 @@ def _composed(X: sp.csr_matrix, y: np.ndarray, groups: np.ndarray, base: int) ->
     out = np.empty(y.size * 60 + values.size * 40 + 1, np.uint8)
     characters = np.frombuffer("".join(text + " " for text in rare).encode() + b" ", np.uint8)
     size = kernels.compose(out, *parts[0], groups, X.indptr, X.indices, *parts[1], base, characters)
-    return memoryview(out)[:size]
+    return out[:size].data
 
 
 def _interleaved(
