@@ -231,6 +231,7 @@ def test_groups(tmp_path, rng):
         ("1 3:1 1:1 3:2\n", 1, 11, "the index of '3:2' is in this row before"),
         ("1 1:1 99999999999999999999:2\n", 1, 7, "larger than 2147483647"),
         ("1 qid:a 1:1\n", 1, 3, "'qid:a' must be qid: and a whole number"),
+        ("1 qid:133333333333333314829616256247 1:1\n", 1, 3, "must be qid: and a whole number"),
         ("1 qid:1 1:1\n2 1:1\n", 2, 3, "no qid, but earlier rows have one"),
         ("1 1:1\n2 qid:2 1:1\n", 2, 3, "'qid:2', but earlier rows have no qid"),
         (b"\x00\x01\x02\xff\n", 1, 1, "is not text"),

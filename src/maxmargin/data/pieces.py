@@ -13,7 +13,7 @@ from .errors import DataError
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
-LONGEST_LINE = 1 << 30
+LONGEST_LINE = 256 << 20
 
 _NAMES = {".gz": "gzip", ".zst": "Zstandard"}
 _MAGIC = {"gzip": b"\x1f\x8b", "Zstandard": b"\x28\xb5\x2f\xfd"}

@@ -54,7 +54,7 @@ def _composed(X: sp.csr_matrix, y: np.ndarray, groups: np.ndarray, base: int) ->
     parts, texts = [], []
     for numbers in (y, values):
         wholes, places = np.empty(numbers.size, np.int64), np.empty(numbers.size, np.int8)
-        kernels.decimals(numbers, wholes, places, np.empty(2, numbers.dtype))
+        kernels.shortest_of_all(numbers, wholes, places, np.empty(2, numbers.dtype))
         parts.append((np.signbit(numbers), wholes, places))
         texts.append([repr(float(v)) for v in numbers[places < 0]])
     rare = _interleaved(X.indptr, parts[0][2] < 0, parts[1][2] < 0, *texts)

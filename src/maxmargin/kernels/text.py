@@ -42,7 +42,8 @@ def _whole(text, p, most):
     if p - start > 18:
         n = 0
         for i in range(start, p):
-            n = min(n * 10 + (int64(text[i]) - 48), most + 1)
+            d = int64(text[i]) - 48
+            n = n * 10 + d if n <= (most - d) // 10 else most + 1
     return min(n, most + 1), p
 
 
@@ -88,7 +89,9 @@ def _noted(table, n, a, b, c):
     """``table`` with one more line, in twice the space where it is full."""
     if n == len(table):
         wider = np.empty((2 * n, 3), np.int64)
-        wider[:n] = table
+        for i in range(n):  # an assignment of slices would take seconds to compile
+            for j in range(3):
+                wider[i, j] = table[i, j]
         table = wider
     table[n, 0] = a
     table[n, 1] = b
@@ -238,7 +241,7 @@ def _second(text, place, index):
 
 
 @compiled
-def decimals(numbers, wholes, places, like):
+def shortest_of_all(numbers, wholes, places, like):
     """``shortest`` of many numbers without their signs."""
     for i in range(len(numbers)):
         wholes[i], places[i] = shortest(abs(float(numbers[i])), like)
@@ -293,8 +296,8 @@ def _write_number(out, p, negative, m, k):
 def compose(out, label_signs, label_wholes, label_places, groups, indptr, indices, signs, wholes, places, base, texts):
     """Write rows as lines and return how many bytes they take.
 
-    Numbers come as (negative, m, k), see ``decimals``. Where k is −1 their text is the next one in ``texts``, each of
-    which ends with a blank.
+    Numbers come as (negative, m, k), see ``shortest_of_all``. Where k is −1 their text is the next one in ``texts``,
+    each of which ends with a blank.
     """
     p = 0
     t = 0
