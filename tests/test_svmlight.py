@@ -7,6 +7,7 @@ import threading
 from decimal import Context, Decimal
 from pathlib import Path
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import given, settings, strategies as st
 from maxmargin.data import pieces
 from maxmargin.data.errors import DataError
 from maxmargin.data.svmlight import SvmlightSource, write_svmlight
-from maxmargin.kernels import compiled, decimals, text as text_kernels
+from maxmargin.kernels import decimals, text as text_kernels
 
 _LINES = b"1 1:0.5 3:2\n-1 2:1e-3\n\n# a comment\n2.5 1:.5 4:-0 # more\n"
 
@@ -63,7 +64,7 @@ def _some_data(rng, n=300, width=50, dtype=np.float64):
 # Numbers
 
 
-@compiled
+@numba.njit  # not cached: a copy on disk would not notice changes of the kernel
 def _read(text):
     return decimals.read(text, 0)
 
