@@ -1,0 +1,287 @@
+"""Examples in svmlight (libsvm) text files: ``label [qid:n] index:value … [# comment]``, one per line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..protocols import Chunk
+from .errors import DataError
+from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
+from .pieces import Stamp, pieces
+from .svmlight_writer import write_svmlight
+
+__all__ = ["SvmlightSource", "write_svmlight"]
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class SvmlightSource:
+    """Text files, read from beginning to end as often as it is asked for, in bounded memory.
+
+    Blank lines and comments are passed over; indices may stand in any order, but only once in a row. Values are the
+    floats nearest to their text, and must be finite.
+
+    Parameters
+    ----------
+    paths : path or list of paths
+        Plain, gzip or Zstandard; several files are read one after another.
+    chunk_rows : int, optional
+        Examples per chunk; by default as many as one piece of the file holds (4 MB of text).
+    n_features : int, optional
+        Larger indices are errors. By default it is found by reading everything once.
+    zero_based : bool or "auto"
+        Whether the first feature is 0 or 1. "auto": 0 if that index occurs in the first piece that has any.
+    on_error : "raise" or "skip"
+        Whether a malformed line is an error, or left out, counted (``n_skipped``) and the first few described
+        (``skipped``); both are of the last pass.
+    n_jobs : int
+        Threads that read.
+    dtype : float32 or float64
+        Of values, float32 by default; labels are float64.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.svm")
+    ...     write_svmlight(path, np.array([[0, 1.5], [2, 0]]), [1, -1])
+    ...     source = SvmlightSource(path)
+    ...     [(chunk.x.toarray().tolist(), chunk.y.tolist()) for chunk in source.chunks()]
+    [([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])]
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        chunk_rows: int | None = None,
+        n_features: int | None = None,
+        zero_based: bool | str = "auto",
+        on_error: str = "raise",
+        n_jobs: int = 1,
+        dtype: Any = None,
+    ) -> None:
+        self.paths = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+        if not self.paths:
+            raise ValueError("There are no files.")
+        if zero_based not in (True, False, "auto"):
+            raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}.')
+        if on_error not in ("raise", "skip"):
+            raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
+        for name, number in (("chunk_rows", chunk_rows), ("n_features", n_features), ("n_jobs", n_jobs)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} must be at least 1, got {number}.")
+        self.dtype = np.dtype(np.float32 if dtype is None else dtype)
+        if self.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype}.")
+        self.chunk_rows, self.zero_based, self.on_error, self.n_jobs = chunk_rows, zero_based, on_error, n_jobs
+        self.skipped: list[str] = []
+        self.n_skipped = 0
+        self._declared = n_features
+        self._width = n_features or 0  # the greatest index so far
+        self._length: int | None = None
+        self._base = None if zero_based == "auto" else int(not zero_based)
+        self._grouped = -1
+        self._stamps = [Stamp.of(p) for p in self.paths]
+        for path, stamp in zip(self.paths, self._stamps, strict=True):
+            if stamp.size == 0:
+                raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
+
+    @property
+    def n_features(self) -> int:
+        """Columns; reads everything once if nothing has told yet."""
+        if self._declared is None and self._length is None:
+            self._survey()
+        return self._width
+
+    def __len__(self) -> int:
+        if self._length is None:
+            self._survey()
+        assert self._length is not None
+        return self._length
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when a file does (its name, size or time), or what is read from it."""
+        files = [(os.path.basename(p), s.size, s.modified) for p, s in zip(self.paths, self._stamps, strict=True)]
+        said = repr((files, self._declared, self.zero_based, self.on_error, self.dtype.str))
+        return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
+        """All chunks, read ahead in the background. Before all was read once, they are as wide as what was seen."""
+        if order is not None:
+            raise ValueError("Text can only be read from beginning to end. Convert it first to read it in any order.")
+        begin = 0
+        for part in self._resized(self._parts()):
+            x = sp.csr_matrix((part.values, part.indices, part.indptr), shape=(len(part), self._width))
+            x.has_canonical_format = True  # sorted and without duplicates: nobody need look again
+            yield Chunk(np.arange(begin, begin + len(part)), x, part.labels, part.groups)
+            begin += len(part)
+
+    def _survey(self) -> None:
+        for _ in self._parts():
+            pass
+
+    def _resized(self, parts: Iterator[Rows]) -> Iterator[Rows]:
+        if self.chunk_rows is None:
+            yield from parts
+            return
+        waiting: list[Rows] = []
+        missing = self.chunk_rows
+        for part in parts:
+            begin = 0
+            while len(part) - begin >= missing:
+                yield joined([*waiting, part.slice(begin, begin + missing)])
+                begin += missing
+                waiting, missing = [], self.chunk_rows
+            if begin < len(part):
+                waiting.append(part.slice(begin, len(part)))
+                missing -= len(part) - begin
+        if waiting:
+            yield joined(waiting)
+
+    def _parts(self) -> Iterator[Rows]:
+        """The rows of all pieces, with indices from 0 on, checked as a whole."""
+        self.skipped, self.n_skipped = [], 0
+        length, width = 0, self._declared or 0
+        file, lines, rows = 0, 0, 0
+        for piece in self._parsed():
+            if piece.file != file:
+                self._not_empty(file, rows)
+                file, lines, rows = piece.file, 0, 0
+            read = self._agreed(piece)
+            self._complain(piece.file, lines, read)
+            lines += read.n_lines
+            rows += len(read.rows)
+            length += len(read.rows)
+            if not len(read.rows):
+                continue
+            if self._base and read.rows.indices.size:
+                np.subtract(read.rows.indices, self._base, out=read.rows.indices)
+            width = max(width, read.greatest + 1 - (self._base or 0))
+            self._width = max(self._width, width)
+            yield read.rows
+        self._not_empty(file, rows)
+        self._length = length
+
+    def _agreed(self, piece: _Piece) -> Parsed:
+        """The piece as all that came before it wants it: where indices start, how many there are, with groups or not.
+
+        Pieces are read ahead before that is known, so the few that turn out to differ are read again.
+        """
+        read = piece.read
+        if self._base is None and read.rows.indices.size:
+            self._base = int(read.least > 0)
+        if self._grouped < 0 and len(read.rows):
+            self._grouped = read.grouped
+        lowest, highest = self._allowed()
+        fits = not read.rows.indices.size or (lowest <= read.least and read.greatest <= highest)
+        if fits and (not len(read.rows) or read.grouped == self._grouped):
+            return read
+        return parsed(piece.text, piece.end, self._allowed(), self._grouped, self.dtype)
+
+    def _allowed(self) -> tuple[int, int]:
+        highest = LAST_INDEX
+        if self._declared is not None:
+            highest = min(highest, self._declared - 1 + (1 if self._base is None else self._base))
+        return self._base or 0, highest
+
+    def _complain(self, file: int, lines: int, read: Parsed) -> None:
+        path = self.paths[file]
+        for fault in read.faults:
+            line = lines + fault.line
+            what = explain(
+                fault,
+                zero_based=self.zero_based,
+                n_features=self._declared,
+                last=self._allowed()[1],
+                dtype=self.dtype,
+            )
+            message = f"{path}, line {line}, column {fault.column}: {what}"
+            if self.on_error == "raise":
+                raise DataError(message, path=path, row=line, column=fault.column)
+            if len(self.skipped) < MESSAGES:
+                self.skipped.append(message)
+        self.n_skipped += read.n_faults
+
+    def _not_empty(self, file: int, rows: int) -> None:
+        if rows:
+            return
+        path = self.paths[file]
+        mine = [s for s in self.skipped if s.startswith(f"{path}, ")]
+        why = f"all its lines are malformed, the first one: {mine[0]}" if mine else f"every line must read: {GRAMMAR}"
+        raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
+
+    def _parsed(self) -> Iterator[_Piece]:
+        """All pieces in order. ``n_jobs`` threads take turns in reading the next one, and parse side by side."""
+        walk = self._walk()
+        turn = threading.Lock()
+        taken = 0
+
+        def next_piece() -> tuple[int, _Piece | BaseException | None]:
+            nonlocal taken
+            with turn:
+                mine, taken = taken, taken + 1
+                try:
+                    got = next(walk, None)
+                except BaseException as error:
+                    return mine, error
+            if got is None:
+                return mine, None
+            file, text, end = got
+            return mine, _Piece(file, text, end, parsed(text, end, self._allowed(), self._grouped, self.dtype))
+
+        done: dict[int, _Piece | BaseException | None] = {}
+        ahead: deque[Future] = deque()
+        pool = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="maxmargin-read")
+        try:
+            number = 0
+            while True:
+                while len(ahead) + len(done) <= self.n_jobs:
+                    ahead.append(pool.submit(next_piece))
+                while number not in done:
+                    key, piece = ahead.popleft().result()
+                    done[key] = piece
+                piece = done.pop(number)
+                if isinstance(piece, BaseException):
+                    raise piece
+                if piece is None:
+                    return
+                yield piece
+                del piece
+                number += 1
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+            walk.close()
+
+    def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
+        for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
+            first = True
+            for text, end in pieces(path, stamp):
+                if first:
+                    _check_start(path, text)
+                    first = False
+                yield file, text, end
+            if first:
+                raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
+
+
+class _Piece(NamedTuple):
+    file: int
+    text: bytearray
+    end: int
+    read: Parsed
+
+
+def _check_start(path: str, text: bytearray) -> None:
+    if text[:3] == b"\xef\xbb\xbf":
+        text[:3] = b"   "  # the mark of UTF-8 that some editors write
+    if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{path} is text in UTF-16. Save it as UTF-8 or ASCII.", path=path)
