@@ -218,7 +218,7 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
         x = held["x"] if "x" in held else held["X"]
     else:
         raise DataError(
-            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix named x (or X) and labels named y.",
+            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.",
             path=name,
         )
     for ours, theirs in (("y", "y"), ("group", "group"), ("weight", "weight")):

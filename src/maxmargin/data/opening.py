@@ -189,7 +189,7 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
 def _open_svmlight(paths: Any, options: dict[str, Any]) -> Any:
     from .svmlight import SvmlightSource
 
-    return SvmlightSource(paths, **options)
+    return SvmlightSource(paths, **{name: value for name, value in options.items() if value is not None})
 
 
 def _open_parquet(paths: Any, options: dict[str, Any]) -> Any:

@@ -78,7 +78,7 @@ class ParquetSource:
         self._asked_width = n_features
         if not self._sparse and n_features not in (None, len(self._features)):
             raise DataError(
-                f"{self._paths[0]} has {len(self._features)} columns of features, n_features={n_features} was asked for.",
+                f"{self._paths[0]} has {len(self._features)} columns of features, not n_features={n_features}.",
                 path=self._paths[0],
             )
         self._width = n_features if self._sparse else len(self._features)

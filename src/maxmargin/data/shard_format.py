@@ -255,7 +255,7 @@ def _columns_of(schema: Any, path: str) -> Columns:
     kinds = {field.name: str(field.type).replace("item: ", "").replace("element: ", "") for field in schema}
     plain = {"float": "float32", "double": "float64"}
     values = kinds.get("values", "")
-    inner, bracket, size = values.partition("<")[2].partition(">")
+    inner, _, size = values.partition("<")[2].partition(">")
     labels = {None: None, "double": "float64", "int64": "int64", "string": "utf8"}
     sparse = values.startswith("list") and kinds.get("indices") == "list<int32>"
     dense = values.startswith("fixed_size_list") and "indices" not in kinds
@@ -329,7 +329,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             name = held["name"]
             if Path(name).name != name:
                 raise ValueError(f"{name!r} is no name of a file in this folder")
-            batches = [Batch(k, *row[:5], tuple(row[5:])) for k, row in enumerate(held["batches"])]
+            batches = [Batch(k, *map(int, row[:5]), tuple(row[5:])) for k, row in enumerate(held["batches"])]  # type: ignore[call-arg]
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
             shards.append(Shard(str(Path(folder) / name), held["bytes"], batches))
