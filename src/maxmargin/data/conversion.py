@@ -2,7 +2,8 @@
 
 Every row has a key, a scrambled form of its number (with groups: of its group), and the shards hold the rows in the
 order of their keys. What does not fit in memory is dealt to temporary files by the leading bits of the keys; each file
-is then small enough to be sorted. So the bytes written depend on the data and the seed, not on memory, chunks or threads.
+is then small enough to be sorted. So the bytes that are written depend on the data and the seed, not on memory, chunks
+or threads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,6 @@ def convert_source(
     target = Path(folder)
     _check_target(target, overwrite)
     source = open_source(what, **options)
-    if (
-        source.n_features is None
-        if hasattr(type(source), "offsets")
-        else getattr(type(source), "n_features", 0) is None
-    ):
-        raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     part.mkdir()
@@ -72,8 +67,8 @@ def convert_source(
         _put_in_place(part, target)
     except OSError as error:
         raise DataError(
-            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with more "
-            "room or other permissions.",
+            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
+            "more room or other permissions.",
             path=str(target),
         ) from error
     finally:
@@ -218,7 +213,7 @@ class _Conversion:
                 if bucket.least == bucket.greatest:
                     raise self._too_large(bucket)
                 finer = Buckets(self._folder, self._columns, buckets.depth + 1, f"{name}-{k:02d}")
-                piece = Hand(self._columns, self._limit // 4)
+                piece = Hand(self._columns, self._limit // 16)
                 try:
                     with open(bucket.path, "rb") as file:
                         for rows, entries in bucket.segments:
@@ -240,8 +235,8 @@ class _Conversion:
             one = Hand(self._columns, 0)  # type: ignore[arg-type]
             load_segment(file, one, *bucket.segments[0], self._columns)  # type: ignore[arg-type]
         return DataError(
-            f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is kept "
-            f"together: give more memory than {int(self._limit / _SHARE)} bytes."
+            f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "
+            f"kept together: give more memory than {int(self._limit / _SHARE)} bytes."
         )
 
     def _write(self, last: bool) -> None:
@@ -271,8 +266,8 @@ class _Conversion:
             hand.keep(order[begin:], starts)
         elif not last and not self._shuffle and hand.nbytes() > self._limit:
             raise DataError(
-                f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: give "
-                f"more memory than {int(self._limit / _SHARE)} bytes."
+                f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
+                f"give more memory than {int(self._limit / _SHARE)} bytes."
             )
         if last and self._writer is not None:
             self._close_shard()
@@ -320,6 +315,8 @@ def _checked(x: Any, dtype: str, first: int) -> Any:
     """Rows in the precision of the shards, in canonical form, finite and within bounds: whoever made them."""
     from ..kernels import batches
 
+    if isinstance(x, list):
+        raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
     if sp.issparse(x):
         x = x.tocsr()
         values = x.data.astype(dtype, copy=False)
@@ -348,7 +345,7 @@ def _checked(x: Any, dtype: str, first: int) -> Any:
     raise DataError(f"{value} in row {first + row}. Fill in or drop values that are not finite.", row=int(first + row))
 
 
-def _counted(source: Any, progress: Progress | None) -> Iterator[Chunk]:
+def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, None]:
     """The chunks of a source, telling how far it is: by its own count of bytes, or that of its chunks."""
     rows, done = 0, 0
     seekable = hasattr(source, "nbytes")
@@ -385,8 +382,8 @@ def _check_target(target: Path, overwrite: bool) -> None:
         )
     if foreign := [path.name for path in target.iterdir() if not _ours(path)]:
         raise DataError(
-            f"{target} has files in it that are no shards ({', '.join(sorted(foreign)[:3])}), which overwrite=True would "
-            "remove. Give another folder.",
+            f"{target} has files in it that are no shards ({', '.join(sorted(foreign)[:3])}), which overwrite=True "
+            "would remove. Give another folder.",
             path=str(target),
         )
 

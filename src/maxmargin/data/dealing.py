@@ -26,7 +26,7 @@ class Hand:
     def __init__(self, columns: Columns, capacity: int) -> None:
         self._columns = columns
         self._item = np.dtype(columns.dtype).itemsize
-        fixed = {"key": np.uint64, "sizes": np.int32}
+        fixed: dict[str, Any] = {"key": np.uint64, "sizes": np.int32}
         if columns.label is not None:
             fixed["label"] = np.float64 if columns.label == "float64" else np.int64  # text by its number
         if columns.group:
@@ -76,8 +76,8 @@ class Hand:
 
     def sorted(self) -> np.ndarray:
         """Positions of rows in the order of their keys, rows of equal keys (of a group) as they came."""
-        kind = "stable" if self._columns.group else None
-        return np.argsort(self.column("key"), kind=kind)  # type: ignore[call-overload, no-any-return]
+        keys = self.column("key")
+        return np.argsort(keys, kind="stable") if self._columns.group else np.argsort(keys)
 
     def starts(self) -> np.ndarray:
         starts = np.zeros(self.rows + 1, np.int64)
@@ -138,7 +138,7 @@ class Bucket:
         if self.file is None:
             self.file = open(self.path, "wb")  # noqa: SIM115  # closed when all is dealt
         for array in arrays:
-            self.file.write(memoryview(array).cast("B") if array.size else b"")
+            array.tofile(self.file)
         self.segments.append((rows, entries))
         self.least, self.greatest = min(self.least, int(keys.min())), max(self.greatest, int(keys.max()))
 

@@ -80,7 +80,7 @@ class Batch:
     text: int
     inputs_sum: int
     others_sum: int
-    starts: tuple[int, ...]
+    starts: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def write_contents(folder: Path, shards: Sequence[Shard], columns: Columns, n_fe
                 "name": Path(shard.path).name,
                 "bytes": shard.size,
                 "rows": sum(b.rows for b in shard.batches),
-                "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, *b.starts] for b in shard.batches],
+                "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, b.starts] for b in shard.batches],
             }
             for shard in shards
         ],
@@ -329,7 +329,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             name = held["name"]
             if Path(name).name != name:
                 raise ValueError(f"{name!r} is no name of a file in this folder")
-            batches = [Batch(k, *map(int, row[:5]), tuple(row[5:])) for k, row in enumerate(held["batches"])]  # type: ignore[call-arg]
+            batches = [Batch(k, *row) for k, row in enumerate(held["batches"])]
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
             shards.append(Shard(str(Path(folder) / name), held["bytes"], batches))

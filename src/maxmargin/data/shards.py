@@ -222,14 +222,8 @@ def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard]
 
 
 def _difference(one: Columns, other: Columns) -> str:
-    names = {
-        "dtype": "values",
-        "width": "columns of dense rows",
-        "label": "label",
-        "group": "group",
-        "weight": "weight",
-    }
-    pairs = [(word, getattr(one, name), getattr(other, name)) for name, word in names.items()]
+    words = {"dtype": "values", "width": "columns of dense rows"}
+    pairs = [(words.get(f.name, f.name), getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
     return ", ".join(f"{word} {a} and {b}" for word, a, b in pairs if a != b)
 
 
