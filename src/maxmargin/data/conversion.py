@@ -35,14 +35,14 @@ def convert_source(
     what: Any,
     folder: str | os.PathLike[str],
     *,
-    shuffle: bool = True,
-    seed: int = 0,
-    memory: int | str = "512MB",
-    shard_bytes: int | str = "256MB",
-    batch_bytes: int | str = "4MB",
-    dtype: Any = "float32",
-    overwrite: bool = False,
-    progress: Progress | None = None,
+    shuffle: bool,
+    seed: int,
+    memory: int | str,
+    shard_bytes: int | str,
+    batch_bytes: int | str,
+    dtype: Any,
+    overwrite: bool,
+    progress: Progress | None,
     **options: Any,
 ) -> Shards:
     """``maxmargin.data.convert``; described there."""
@@ -58,7 +58,7 @@ def convert_source(
         raise DataError(f"batch_bytes must be at most 1 GiB, not {batch_bytes}.")
     target = Path(folder)
     _check_target(target, overwrite)
-    source = open_source(what, **options)
+    source = open_source(what, whole_groups=False, **options)
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     part.mkdir()
@@ -313,6 +313,11 @@ class _Conversion:
 
 def _checked(x: Any, dtype: str, first: int) -> Any:
     """Rows in the precision of the shards, in canonical form, finite and within bounds: whoever made them."""
+    with np.errstate(over="ignore"):  # what is too large is found here in other words
+        return _checked_as(x, dtype, first)
+
+
+def _checked_as(x: Any, dtype: str, first: int) -> Any:
     from ..kernels import batches
 
     if isinstance(x, list):

@@ -138,7 +138,7 @@ class Bucket:
         if self.file is None:
             self.file = open(self.path, "wb")  # noqa: SIM115  # closed when all is dealt
         for array in arrays:
-            array.tofile(self.file)
+            self.file.write(array.data)
         self.segments.append((rows, entries))
         self.least, self.greatest = min(self.least, int(keys.min())), max(self.greatest, int(keys.max()))
 

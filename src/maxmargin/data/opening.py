@@ -66,8 +66,9 @@ def open_source(
     on_error: str = "raise",
     n_jobs: int = 1,
     dtype: Any = None,
+    whole_groups: bool = True,
 ) -> Source:
-    """``maxmargin.data.open``; described there."""
+    """``maxmargin.data.open``, described there; without ``whole_groups`` rows of a group may be anywhere."""
     given = {
         "labels": labels,
         "groups": groups,
@@ -90,6 +91,8 @@ def open_source(
         raise DataError(f"chunk_rows must be at least 1, not {chunk_rows}.")
     kind, thing = _kind(what, labels is not None)
     options = _options(kind, given)
+    if kind in ("arrays", "npy", "npz", "folder"):
+        options["whole_groups"] = whole_groups
     return _OPENERS[kind](thing, options)
 
 
@@ -207,7 +210,8 @@ def _open_arrow(paths: Any, options: dict[str, Any]) -> Any:
 def _open_folders(paths: Any, options: dict[str, Any]) -> Any:
     from .shards import Shards
 
-    return _joined([Shards(path, **options) for path in paths])
+    whole_groups = options.pop("whole_groups")
+    return _joined([Shards(path, **options) for path in paths], whole_groups)
 
 
 def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str, Any]) -> Any:
@@ -224,7 +228,7 @@ def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str,
                 raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
             own[name] = load_column(column[k]) if column is not None else None
         parts.append(opener(path, **own, **options))
-    return _joined(parts)
+    return _joined(parts, options["whole_groups"])
 
 
 def _open_npy(paths: Any, options: dict[str, Any]) -> Any:
@@ -252,10 +256,10 @@ def _open_pairs(pairs: Any, options: dict[str, Any]) -> Any:
     return pairs_of(pairs, **options)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[Any], whole_groups: bool) -> Any:
     from .joined import Joined
 
-    return parts[0] if len(parts) == 1 else Joined(parts)
+    return parts[0] if len(parts) == 1 else Joined(parts, whole_groups)
 
 
 _OPENERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
