@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from ..protocols import Chunk
 from .dealing import Bucket, Buckets, Hand, load_segment
 from .errors import DataError
+from .memory import csr_view
 from .opening import open_source
 from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
@@ -327,11 +328,9 @@ def _checked_as(x: Any, dtype: str, first: int) -> Any:
         values = x.data.astype(dtype, copy=False)
         verdict, row, entry = batches.check_rows(x.indptr, x.indices, values, min(x.shape[1], 2**31 - 1))
         if verdict == batches.GOOD:
-            return x if values is x.data else sp.csr_matrix((values, x.indices, x.indptr), shape=x.shape)
+            return csr_view(x.indptr, x.indices, values, x.shape[1])
         if verdict == batches.UNSORTED:
-            x = sp.csr_matrix((values, x.indices, x.indptr), shape=x.shape, copy=True)
-            x.sum_duplicates()
-            return x
+            return csr_view(x.indptr, x.indices, values, x.shape[1], canonical=False)
         if verdict != batches.NOT_FINITE:
             raise DataError(f"Row {first + row} has indices that are not below {min(x.shape[1], 2**31 - 1)}.")
         value = x.data[entry]

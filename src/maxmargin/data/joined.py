@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..protocols import Chunk, Seekable
 from .errors import DataError
+from .memory import csr_view
 
 
 class Joined:
@@ -102,9 +103,7 @@ def _widened(x: Any, width: int) -> Any:
     if x.shape[1] == width:
         return x
     if sp.issparse(x):
-        wide = sp.csr_matrix((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
-        wide.has_sorted_indices = wide.has_canonical_format = True
-        return wide
+        return csr_view(x.indptr, x.indices, x.data, width)
     wide = np.zeros((x.shape[0], width), x.dtype)
     wide[:, : x.shape[1]] = x
     return wide

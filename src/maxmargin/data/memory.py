@@ -184,7 +184,8 @@ def csr_view(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int, canonical: bool = True
 ) -> sp.csr_matrix:
     """CSR on these arrays without a copy; entries that are not in order, or double, are mended on a copy."""
-    x = sp.csr_matrix((values, indices, indptr), shape=(indptr.size - 1, width))
+    x = sp.csr_matrix((indptr.size - 1, width), dtype=values.dtype)
+    x.indptr, x.indices, x.data = indptr, indices, values  # the constructor would copy views of large arrays
     if canonical:
         x.has_sorted_indices = x.has_canonical_format = True  # known: scipy need not look again
         return x

@@ -39,6 +39,13 @@ class Columns:
     group: bool
     weight: bool
 
+    def __post_init__(self) -> None:
+        """Columns also come from files."""
+        known = self.dtype in ("float32", "float64") and self.label in (None, "float64", "int64", "utf8")
+        width = self.width is None or (type(self.width) is int and self.width >= 0)
+        if not (known and width and type(self.group) is bool and type(self.weight) is bool):
+            raise ValueError(f"there are no such columns: {self}")
+
     @property
     def sparse(self) -> bool:
         return self.width is None
