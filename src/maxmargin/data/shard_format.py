@@ -201,9 +201,9 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
     try:
         stream = pa.ipc.open_stream(source)
         columns = _columns_of(stream.schema, path)
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        if isinstance(error, DataError):
-            raise
+    except DataError:
+        raise
+    except Exception as error:  # Arrow has many ways to fail on damaged metadata
         raise DataError(f"{path} is damaged: its schema cannot be read ({_short(error)}).", path=path) from None
     batches: list[Batch] = []
     width = columns.width or 0
@@ -219,12 +219,13 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
             width = max(width, features)
         if source.tell() + int.from_bytes(tail[:4], "little") + _END != file.size:
             raise ValueError("batches are missing")
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+    except DataError:
+        raise
+    except Exception as error:
         message = f"{path} is damaged at batch {len(batches)}: {_short(error)}. Write or copy it again"
-        if damaged is None or (isinstance(error, DataError) and error.row is None):
-            message += ", or skip what is damaged with on_error='skip'."
-            raise error if isinstance(error, DataError) else DataError(message, path=path) from None
-        damaged.append(message + "; the rest of the file is left out.")
+        if damaged is None:
+            raise DataError(f"{message}, or leave out the rest with on_error='skip'.", path=path) from None
+        damaged.append(f"{message}; the rest of the file is left out.")
     return Shard(path, file.size, batches), columns, width
 
 
@@ -242,18 +243,17 @@ def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, pat
     where, features, *sums = body.split()
     if int(where) != number:
         raise ValueError(f"batch {int(where)} is in its place")
-    starts, entries, text = [], 0, 0
-    for column in batch.columns:
-        if column.null_count or column.offset:
+    batch.validate()
+    starts: list[int] = []
+    sizes: dict[str, int] = {"values": 0, "label": 0}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.offset or column.null_count:
             raise ValueError("it has missing values")
-        buffers = [b for b in column.buffers() if b is not None]
-        starts += [b.address - base if b.size else 0 for b in buffers]
-        kind = str(column.type)
-        if kind.startswith("list"):
-            entries = len(column.values)
-        elif kind == "string":
-            text = buffers[1].size if len(buffers) > 1 else 0
-            starts += [starts[-1]] * (len(buffers) < 2)
+        held = [b for b in column.buffers() if b is not None]
+        starts += [b.address - base if b.size else 0 for b in held]
+        sizes[name] = held[-1].size
+    entries = sizes["values"] // np.dtype(columns.dtype).itemsize if columns.sparse else 0
+    text = sizes["label"] if columns.label == "utf8" else 0
     return Batch(number, len(batch), entries, text, int(sums[0], 16), int(sums[1], 16), tuple(starts)), int(features)
 
 
