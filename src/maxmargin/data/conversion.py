@@ -131,7 +131,7 @@ class _Conversion:
             )
         sparse = self._columns.sparse
         values = x.data if sparse else x.reshape(-1)
-        if self._hand.rows and self._hand.nbytes(len(chunk), values.size) > self._limit:
+        if self._hand.rows and self._held + self._hand.nbytes(len(chunk), values.size) > self._limit:
             if self._shuffle:
                 buckets = buckets or Buckets(self._folder, self._columns)
                 buckets.deal(self._hand)
@@ -140,6 +140,10 @@ class _Conversion:
         self._hand.append(fixed, x.indices if sparse else None, values)
         self._rows += len(chunk)
         return buckets
+
+    @property
+    def _held(self) -> int:
+        return self._hand.nbytes(self._hand.rows, self._hand.entries)
 
     def _prepared(self, chunk: Chunk) -> tuple[Any, dict[str, np.ndarray]]:
         """Rows as they will be stored, and their other columns with a key for each."""
@@ -265,7 +269,7 @@ class _Conversion:
             begin = end
         if begin:
             hand.keep(order[begin:], starts)
-        elif not last and not self._shuffle and hand.nbytes() > self._limit:
+        elif not last and not self._shuffle and self._held > self._limit:
             raise DataError(
                 f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
                 f"give more memory than {int(self._limit / _SHARE)} bytes."

@@ -48,9 +48,9 @@ class Hand:
         self.rows = 0
         self.entries = 0
 
-    def nbytes(self, rows: int = 0, entries: int = 0) -> int:
-        """Bytes in use, with so many more rows and entries."""
-        return (self.rows + rows) * self._row_bytes + (self.entries + entries) * self._entry_bytes
+    def nbytes(self, rows: int, entries: int) -> int:
+        """Bytes that so many rows and entries take."""
+        return rows * self._row_bytes + entries * self._entry_bytes
 
     def room(self, rows: int, entries: int) -> None:
         """Have room for more; a single chunk may be larger than what was asked for at first."""
