@@ -233,6 +233,43 @@ def test_unsorted_and_double_entries_are_mended(tmp_path):
     assert mm.data.convert(Foreign(), tmp_path / "set").chunk(0).x.toarray().tolist() == [[2, 0, 4]]
 
 
+class _Failing:
+    """A source that breaks off."""
+
+    n_features = 2
+
+    def __init__(self, **last):
+        self._last = last
+
+    def chunks(self, order=None):
+        yield mm.protocols.Chunk(np.arange(2), np.ones((2, 2)), np.zeros(2), weight=np.ones(2))
+        if not self._last:
+            raise OSError(errno.EIO, "Input/output error")
+        yield mm.protocols.Chunk(
+            np.arange(2, 4), np.ones((2, 2)), **{"y": np.zeros(2), "weight": np.ones(2), **self._last}
+        )
+
+    def __len__(self):
+        return 4
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (_Failing(), "The data cannot be read on after 2 rows: Input/output error"),
+        (_Failing(y=np.array([1, np.nan])), "The label of row 3 is nan; it must be finite"),
+        (_Failing(weight=np.array([-1.0, 0])), "The weight of row 2 is -1.0; it must be not negative"),
+        (_Failing(weight=np.array([0.0, np.nan])), "The weight of row 3 is nan"),
+        (_Failing(weight=None), r"changes its kind at row 2: .* labels, weights before, .* labels now"),
+        (_Failing(y=np.array(["a", "b"])), "float64 labels, weights before, dense rows of 2, utf8 labels"),
+    ],
+)
+def test_source_that_breaks_off(source, message, tmp_path):
+    with pytest.raises(DataError, match=message):
+        mm.data.convert(source, tmp_path / "set")
+    assert os.listdir(tmp_path) == []
+
+
 def test_what_was_skipped_is_told(tmp_path):
     pq.write_table(pa.table({"a": [1.0, None, 3.0], "label": [0, 1, 0]}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match="row 1, column 'a'"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -145,6 +146,14 @@ def test_fingerprint_is_of_the_contents_not_the_place(folder, tmp_path):
     y[3] += 1
     other = mm.data.convert(x, tmp_path / "other", labels=y, shuffle=False, batch_bytes=450, shard_bytes=2000)
     assert other.fingerprint != mm.data.open(folder).fingerprint
+
+
+def test_shards_travel_to_other_processes(folder):
+    source = mm.data.open(folder)
+    source.chunk(0)
+    again = pickle.loads(pickle.dumps(source))
+    assert again.fingerprint == source.fingerprint
+    assert np.array_equal(_all(again)[0], _all(source)[0])
 
 
 def test_two_data_sets_as_one(folder, tmp_path):

@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Generator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ class _Conversion:
         """Rows as they will be stored, and their other columns with a key for each."""
         x = _checked(chunk.x, self._dtype, self._rows)
         self._width = max(self._width, x.shape[1])
-        fixed: dict[str, np.ndarray] = {"key": self._keys(chunk)}
+        fixed: dict[str, np.ndarray] = {}
         if sp.issparse(x):
             fixed["sizes"] = np.diff(x.indptr)
         else:
@@ -157,35 +158,46 @@ class _Conversion:
         if chunk.y is not None:
             fixed["label"] = self._labels(chunk.y)
         if chunk.group is not None:
-            fixed["group"] = chunk.group
+            fixed["group"] = np.asarray(chunk.group).astype(np.int64, copy=False)
             if not self._shuffle:
-                self._check_groups(chunk.group)
+                self._check_groups(fixed["group"])
         if chunk.weight is not None:
-            fixed["weight"] = chunk.weight
+            fixed["weight"] = np.asarray(chunk.weight, np.float64)
+            self._refuse(~(fixed["weight"] >= 0) | np.isinf(fixed["weight"]), fixed["weight"], "weight", "not negative")
+        fixed["key"] = self._keys(len(chunk), fixed.get("group"))
         return x, fixed
 
-    def _keys(self, chunk: Chunk) -> np.ndarray:
-        numbers = np.arange(self._rows, self._rows + len(chunk))
+    def _keys(self, rows: int, group: np.ndarray | None) -> np.ndarray:
+        numbers = np.arange(self._rows, self._rows + rows)
         if not self._shuffle:
             return numbers.astype(np.uint64)
         from ..kernels.batches import scrambled
 
-        keys = np.empty(len(chunk), np.uint64)
-        scrambled(numbers if chunk.group is None else chunk.group, self._seed, keys)
+        keys = np.empty(rows, np.uint64)
+        scrambled(numbers if group is None else group, self._seed, keys)
         return keys
 
     def _labels(self, y: Any) -> np.ndarray:
         y = np.asarray(y)
         if y.ndim != 1:
             raise DataError(f"Shards hold one label per row; got labels of shape {y.shape}.")
-        if y.dtype.kind in "fiub":
-            return y.astype(np.float64 if y.dtype.kind == "f" else np.int64, copy=False)
+        if y.dtype.kind == "f":
+            self._refuse(~np.isfinite(y), y, "label", "finite")
+            return y.astype(np.float64, copy=False)
+        if y.dtype.kind in "iub":
+            return y.astype(np.int64, copy=False)
         names, codes = np.unique(y.astype(str), return_inverse=True)
         for name in names.tolist():
             if name not in self._texts:
                 self._texts[name] = len(self._texts)
                 self._encoded.append(name.encode())
         return np.array([self._texts[name] for name in names.tolist()], np.int64)[codes]
+
+    def _refuse(self, bad: np.ndarray, column: np.ndarray, name: str, needed: str) -> None:
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            message = f"The {name} of row {self._rows + i} is {column[i]}; it must be {needed}."
+            raise DataError(message, row=self._rows + i)
 
     def _check_groups(self, group: np.ndarray) -> None:
         """Without a shuffle nothing can be gathered: a group that was left may not come back."""
@@ -360,7 +372,14 @@ def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, N
     total = getattr(source, "bytes_total", None)
     if seekable and progress is not None:
         total = sum(source.nbytes(i) for i in range(source.offsets.size - 1))
-    for i, chunk in enumerate(source.chunks()):
+    chunks = iter(source.chunks())
+    for i in count():
+        try:
+            chunk = next(chunks, None)
+        except OSError as error:  # not to be mistaken for one of writing
+            raise DataError(f"The data cannot be read on after {rows} rows: {error.strerror or error}.") from error
+        if chunk is None:
+            return
         yield chunk
         rows += len(chunk)
         if progress is not None:

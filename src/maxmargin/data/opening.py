@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .errors import DataError
+from .mapped import unreadable
 
 if TYPE_CHECKING:
     from ..protocols import Source
@@ -115,8 +116,10 @@ def _kind(what: Any, labelled: bool) -> tuple[str, Any]:
 
 def _found(name: str) -> list[str]:
     """The files that a path or pattern means, in the order of their names."""
-    if os.path.exists(name) or not glob.has_magic(name):
+    if os.path.exists(name):
         return [name]
+    if not glob.has_magic(name):
+        raise unreadable(name, FileNotFoundError())
     found = sorted(glob.glob(name, recursive=True))
     if not found:
         raise DataError(f"No file fits the pattern {name!r}.", path=name)
@@ -149,8 +152,6 @@ def _kind_of_file(name: str) -> str:
 
 def _kind_of_bytes(name: str) -> str:
     """Where the suffix says nothing the first bytes do."""
-    from .mapped import unreadable
-
     try:
         with open(name, "rb") as file:
             head = file.read(512)

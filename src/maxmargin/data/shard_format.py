@@ -324,7 +324,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             raise ValueError("it describes no shards")
         if table["version"] > VERSION:
             raise DataError(
-                f"{folder} has format version {table['version']}, this release reads up to {VERSION}: use a newer "
+                f"{path} has format version {table['version']}, this release reads up to {VERSION}: use a newer "
                 "release of maxmargin.",
                 path=str(path),
             )

@@ -72,6 +72,13 @@ class Shards:
         self._inputs_checked = np.zeros(len(batches), bool)
         self._others_checked = np.zeros(len(batches), bool)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Maps and locks do not travel to other processes; the files are mapped there again."""
+        return {**self.__dict__, "_maps": {}, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
