@@ -7,13 +7,31 @@ from typing import TYPE_CHECKING, Any
 from .errors import DataError as DataError
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
     from ..protocols import Source
     from .shards import Shards
 
 __all__ = ["DataError", "convert", "open"]
 
 
-def open(what: Any, **options: Any) -> Source:
+def open(
+    what: Any,
+    *,
+    labels: Any = None,
+    groups: Any = None,
+    weights: Any = None,
+    chunk_rows: int | None = None,
+    n_features: int | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    zero_based: bool | str = "auto",
+    on_error: str = "raise",
+    n_jobs: int = 1,
+    dtype: Any = None,
+) -> Source:
     """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
 
     Parameters
@@ -61,10 +79,37 @@ def open(what: Any, **options: Any) -> Source:
     """
     from .opening import open_source
 
-    return open_source(what, **options)
+    return open_source(
+        what,
+        labels=labels,
+        groups=groups,
+        weights=weights,
+        chunk_rows=chunk_rows,
+        n_features=n_features,
+        label=label,
+        group=group,
+        weight=weight,
+        zero_based=zero_based,
+        on_error=on_error,
+        n_jobs=n_jobs,
+        dtype=dtype,
+    )
 
 
-def convert(what: Any, folder: Any, **options: Any) -> Shards:
+def convert(
+    what: Any,
+    folder: str | os.PathLike[str],
+    *,
+    shuffle: bool = True,
+    seed: int = 0,
+    memory: int | str = "512MB",
+    shard_bytes: int | str = "256MB",
+    batch_bytes: int | str = "4MB",
+    dtype: Any = "float32",
+    overwrite: bool = False,
+    progress: Callable[[int, int | None, int | None], Any] | None = None,
+    **options: Any,
+) -> Shards:
     """Write data of any kind as shards, shuffled: the form in which data larger than memory is trained on.
 
     Parameters
@@ -99,4 +144,16 @@ def convert(what: Any, folder: Any, **options: Any) -> Shards:
     """
     from .conversion import convert_source
 
-    return convert_source(what, folder, **options)
+    return convert_source(
+        what,
+        folder,
+        shuffle=shuffle,
+        seed=seed,
+        memory=memory,
+        shard_bytes=shard_bytes,
+        batch_bytes=batch_bytes,
+        dtype=dtype,
+        overwrite=overwrite,
+        progress=progress,
+        **options,
+    )

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..protocols import Chunk, Seekable
 from .errors import DataError
+from .memory import csr_view
 
 
 class Joined:
@@ -22,7 +23,7 @@ class Joined:
     [(1, 3), (2, 3)]
     """
 
-    def __init__(self, sources: Sequence[Seekable]) -> None:
+    def __init__(self, sources: Sequence[Seekable], whole_groups: bool = True) -> None:
         self._sources = list(sources)
         self.n_features = max(cast(int, source.n_features) for source in sources)
         self._rows = np.concatenate([[0], np.cumsum([len(source) for source in sources])])
@@ -36,6 +37,8 @@ class Joined:
             if columns != held[0]:
                 names = [n for n, a, b in zip(("y", "group", "weight"), columns, held[0], strict=True) if a != b]
                 raise DataError(f"Parts 0 and {k} differ: only one of them has {' and '.join(names)}.")
+        if whole_groups and held and not held[0][1]:
+            self._check_groups()
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -72,6 +75,18 @@ class Joined:
                 for chunk in self._sources[k].chunks(numbers[run] - self._first[k]):
                     yield self._moved(chunk, k, _widened(chunk.x, self.n_features))
 
+    def _check_groups(self) -> None:
+        """A group that is in two parts would be taken for two."""
+        seen: dict[int, int] = {}
+        for k, source in enumerate(self._sources):
+            for i in range(source.offsets.size - 1):
+                for name in np.unique(source.labels(i).group).tolist():  # type: ignore[arg-type]
+                    if seen.setdefault(name, k) != k:
+                        raise DataError(
+                            f"Group {name} is in part {seen[name]} and in part {k}; rows of a group must be next to "
+                            "each other. Number groups differently in each, or let maxmargin.data.convert gather them."
+                        )
+
     def _part(self, i: int) -> tuple[int, Seekable, int]:
         k = int(np.searchsorted(self._first, i, side="right")) - 1
         return k, self._sources[k], int(i - self._first[k])
@@ -88,9 +103,7 @@ def _widened(x: Any, width: int) -> Any:
     if x.shape[1] == width:
         return x
     if sp.issparse(x):
-        wide = sp.csr_matrix((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
-        wide.has_sorted_indices = wide.has_canonical_format = True
-        return wide
+        return csr_view(x.indptr, x.indices, x.data, width)
     wide = np.zeros((x.shape[0], width), x.dtype)
     wide[:, : x.shape[1]] = x
     return wide

@@ -75,6 +75,7 @@ class Pages:
             if isinstance(base, np.memmap) and base.mode not in ("r", "r+"):
                 return  # a private map of the caller's may hold changes, which would be lost
             base = base.base
+        base = base.obj if isinstance(base, memoryview) else base
         if isinstance(base, mmap.mmap) and not base.closed:
             self._map = base
             self._begin = np.frombuffer(base, np.uint8).__array_interface__["data"][0]

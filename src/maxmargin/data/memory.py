@@ -25,7 +25,7 @@ class Arrays:
     """A matrix, dense or CSR, with labels, groups and weights as far as there are any: a ``Seekable`` source.
 
     Chunks are views where the matrix is float32 or float64 with rows in C order. Rows of a group must be next to each
-    other, and a chunk ends where a group does.
+    other, and a chunk ends where a group does; unless ``whole_groups`` is False, for who gathers groups anyway.
 
     >>> source = Arrays(np.eye(3), np.array([1, 2, 3]), chunk_rows=2)
     >>> [chunk.y.tolist() for chunk in source.chunks()]
@@ -43,6 +43,7 @@ class Arrays:
         n_features: int | None = None,
         dtype: Any = None,
         files: Sequence[MappedFile] = (),
+        whole_groups: bool = True,
     ) -> None:
         self._x = x.tocsr() if sp.issparse(x) else np.asanyarray(x)
         if self._x.ndim != 2 or self._x.dtype.kind not in "fiub":
@@ -62,7 +63,7 @@ class Arrays:
         self._files = list(files)
         self._maps = [Pages(a) for a in _parts(self._x)]
         self._mapped = any(m.mapped for m in self._maps)
-        self.offsets = _cut(n, self._group, chunk_rows or _chunk_rows(self._x, self._dtype))
+        self.offsets = _cut(n, self._group if whole_groups else None, chunk_rows or _chunk_rows(self._x, self._dtype))
         self._fine = np.zeros(self.offsets.size - 1, bool)
 
     def __len__(self) -> int:
@@ -130,7 +131,7 @@ class Arrays:
 
     def _dense_rows(self, i: int, a: int, b: int) -> np.ndarray:
         x = np.asarray(self._x[a:b])
-        x = np.ascontiguousarray(x.astype(self._dtype, copy=False))
+        x = np.ascontiguousarray(_cast(x, self._dtype))
         if not self._fine[i]:
             from ..kernels.batches import first_not_finite
 
@@ -145,7 +146,7 @@ class Arrays:
         p, q = self._x.indptr[a], self._x.indptr[b]
         indices, values = np.asarray(self._x.indices[p:q]), np.asarray(self._x.data[p:q])
         indptr = np.asarray(self._x.indptr[a : b + 1]) - p
-        values = values.astype(self._dtype, copy=False)
+        values = _cast(values, self._dtype)
         canonical = True
         if not self._fine[i]:
             from ..kernels import batches
@@ -174,11 +175,17 @@ class Arrays:
         return DataError(message, path=self._files[0].path if self._files else None, row=row, column=column)
 
 
+def _cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what is too large is found when the chunk is checked
+        return values.astype(dtype, copy=False)
+
+
 def csr_view(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int, canonical: bool = True
 ) -> sp.csr_matrix:
     """CSR on these arrays without a copy; entries that are not in order, or double, are mended on a copy."""
-    x = sp.csr_matrix((values, indices, indptr), shape=(indptr.size - 1, width))
+    x = sp.csr_matrix((indptr.size - 1, width), dtype=values.dtype)
+    x.indptr, x.indices, x.data = indptr, indices, values  # the constructor would copy views of large arrays
     if canonical:
         x.has_sorted_indices = x.has_canonical_format = True  # known: scipy need not look again
         return x
@@ -218,7 +225,7 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
         x = held["x"] if "x" in held else held["X"]
     else:
         raise DataError(
-            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix named x (or X) and labels named y.",
+            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.",
             path=name,
         )
     for ours, theirs in (("y", "y"), ("group", "group"), ("weight", "weight")):

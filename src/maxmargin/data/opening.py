@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .errors import DataError
+from .mapped import unreadable
 
 if TYPE_CHECKING:
     from ..protocols import Source
@@ -66,8 +67,9 @@ def open_source(
     on_error: str = "raise",
     n_jobs: int = 1,
     dtype: Any = None,
+    whole_groups: bool = True,
 ) -> Source:
-    """``maxmargin.data.open``; described there."""
+    """``maxmargin.data.open``, described there; without ``whole_groups`` rows of a group may be anywhere."""
     given = {
         "labels": labels,
         "groups": groups,
@@ -90,6 +92,8 @@ def open_source(
         raise DataError(f"chunk_rows must be at least 1, not {chunk_rows}.")
     kind, thing = _kind(what, labels is not None)
     options = _options(kind, given)
+    if kind in ("arrays", "npy", "npz", "folder"):
+        options["whole_groups"] = whole_groups
     return _OPENERS[kind](thing, options)
 
 
@@ -112,8 +116,10 @@ def _kind(what: Any, labelled: bool) -> tuple[str, Any]:
 
 def _found(name: str) -> list[str]:
     """The files that a path or pattern means, in the order of their names."""
-    if os.path.exists(name) or not glob.has_magic(name):
+    if os.path.exists(name):
         return [name]
+    if not glob.has_magic(name):
+        raise unreadable(name, FileNotFoundError())
     found = sorted(glob.glob(name, recursive=True))
     if not found:
         raise DataError(f"No file fits the pattern {name!r}.", path=name)
@@ -146,8 +152,6 @@ def _kind_of_file(name: str) -> str:
 
 def _kind_of_bytes(name: str) -> str:
     """Where the suffix says nothing the first bytes do."""
-    from .mapped import unreadable
-
     try:
         with open(name, "rb") as file:
             head = file.read(512)
@@ -189,7 +193,7 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
 def _open_svmlight(paths: Any, options: dict[str, Any]) -> Any:
     from .svmlight import SvmlightSource
 
-    return SvmlightSource(paths, **options)
+    return SvmlightSource(paths, **{name: value for name, value in options.items() if value is not None})
 
 
 def _open_parquet(paths: Any, options: dict[str, Any]) -> Any:
@@ -207,7 +211,8 @@ def _open_arrow(paths: Any, options: dict[str, Any]) -> Any:
 def _open_folders(paths: Any, options: dict[str, Any]) -> Any:
     from .shards import Shards
 
-    return _joined([Shards(path, **options) for path in paths])
+    whole_groups = options.pop("whole_groups")
+    return _joined([Shards(path, **options) for path in paths], whole_groups)
 
 
 def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str, Any]) -> Any:
@@ -224,7 +229,7 @@ def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str,
                 raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
             own[name] = load_column(column[k]) if column is not None else None
         parts.append(opener(path, **own, **options))
-    return _joined(parts)
+    return _joined(parts, options["whole_groups"])
 
 
 def _open_npy(paths: Any, options: dict[str, Any]) -> Any:
@@ -252,10 +257,10 @@ def _open_pairs(pairs: Any, options: dict[str, Any]) -> Any:
     return pairs_of(pairs, **options)
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[Any], whole_groups: bool) -> Any:
     from .joined import Joined
 
-    return parts[0] if len(parts) == 1 else Joined(parts)
+    return parts[0] if len(parts) == 1 else Joined(parts, whole_groups)
 
 
 _OPENERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {

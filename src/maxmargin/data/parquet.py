@@ -74,11 +74,12 @@ class ParquetSource:
         self._dtype = np.dtype(dtype if dtype is not None else np.float32 if small else np.float64)
         self._n_rows = sum(file.metadata.num_rows for file in files)
         self._length = None if self._skip else self._n_rows
+        self._rows_done = 0
         self._group_codes: dict[Any, int] = {}
         self._asked_width = n_features
         if not self._sparse and n_features not in (None, len(self._features)):
             raise DataError(
-                f"{self._paths[0]} has {len(self._features)} columns of features, n_features={n_features} was asked for.",
+                f"{self._paths[0]} has {len(self._features)} columns of features, not n_features={n_features}.",
                 path=self._paths[0],
             )
         self._width = n_features if self._sparse else len(self._features)
@@ -101,6 +102,11 @@ class ParquetSource:
         """Bytes of all files."""
         return sum(os.path.getsize(path) for path in self._paths)
 
+    @property
+    def bytes_done(self) -> int:
+        """Bytes of the files that the present pass has read, as far as rows tell."""
+        return self.bytes_total * self._rows_done // max(1, self._n_rows)
+
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         if order is not None:
             raise DataError("Parquet files are read in their own order only. Convert them to shards to shuffle.")
@@ -112,12 +118,14 @@ class ParquetSource:
 
     def _pieces(self) -> Iterator[Chunk]:
         self.skipped = []
+        self._rows_done = 0
         done, width = 0, self._asked_width or 0
         for path in self._paths:
             row = 0
             for batch in self._batches(path):
                 chunk, reach = self._chunk(batch, done, path, row)
                 row += len(batch)
+                self._rows_done += len(batch)
                 width = max(width, reach)
                 if len(chunk):
                     done += len(chunk)

@@ -39,6 +39,13 @@ class Columns:
     group: bool
     weight: bool
 
+    def __post_init__(self) -> None:
+        """Columns also come from files."""
+        known = self.dtype in ("float32", "float64") and self.label in (None, "float64", "int64", "utf8")
+        width = self.width is None or (type(self.width) is int and self.width >= 0)
+        if not (known and width and type(self.group) is bool and type(self.weight) is bool):
+            raise ValueError(f"there are no such columns: {self}")
+
     @property
     def sparse(self) -> bool:
         return self.width is None
@@ -80,7 +87,7 @@ class Batch:
     text: int
     inputs_sum: int
     others_sum: int
-    starts: tuple[int, ...]
+    starts: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -194,9 +201,9 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
     try:
         stream = pa.ipc.open_stream(source)
         columns = _columns_of(stream.schema, path)
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        if isinstance(error, DataError):
-            raise
+    except DataError:
+        raise
+    except Exception as error:  # Arrow has many ways to fail on damaged metadata
         raise DataError(f"{path} is damaged: its schema cannot be read ({_short(error)}).", path=path) from None
     batches: list[Batch] = []
     width = columns.width or 0
@@ -212,12 +219,13 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
             width = max(width, features)
         if source.tell() + int.from_bytes(tail[:4], "little") + _END != file.size:
             raise ValueError("batches are missing")
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+    except DataError:
+        raise
+    except Exception as error:
         message = f"{path} is damaged at batch {len(batches)}: {_short(error)}. Write or copy it again"
-        if damaged is None or (isinstance(error, DataError) and error.row is None):
-            message += ", or skip what is damaged with on_error='skip'."
-            raise error if isinstance(error, DataError) else DataError(message, path=path) from None
-        damaged.append(message + "; the rest of the file is left out.")
+        if damaged is None:
+            raise DataError(f"{message}, or leave out the rest with on_error='skip'.", path=path) from None
+        damaged.append(f"{message}; the rest of the file is left out.")
     return Shard(path, file.size, batches), columns, width
 
 
@@ -235,18 +243,17 @@ def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, pat
     where, features, *sums = body.split()
     if int(where) != number:
         raise ValueError(f"batch {int(where)} is in its place")
-    starts, entries, text = [], 0, 0
-    for column in batch.columns:
-        if column.null_count or column.offset:
+    batch.validate()
+    starts: list[int] = []
+    sizes: dict[str, int] = {"values": 0, "label": 0}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.offset or column.null_count:
             raise ValueError("it has missing values")
-        buffers = [b for b in column.buffers() if b is not None]
-        starts += [b.address - base if b.size else 0 for b in buffers]
-        kind = str(column.type)
-        if kind.startswith("list"):
-            entries = len(column.values)
-        elif kind == "string":
-            text = buffers[1].size if len(buffers) > 1 else 0
-            starts += [starts[-1]] * (len(buffers) < 2)
+        held = [b for b in column.buffers() if b is not None]
+        starts += [b.address - base if b.size else 0 for b in held]
+        sizes[name] = held[-1].size
+    entries = sizes["values"] // np.dtype(columns.dtype).itemsize if columns.sparse else 0
+    text = sizes["label"] if columns.label == "utf8" else 0
     return Batch(number, len(batch), entries, text, int(sums[0], 16), int(sums[1], 16), tuple(starts)), int(features)
 
 
@@ -255,7 +262,7 @@ def _columns_of(schema: Any, path: str) -> Columns:
     kinds = {field.name: str(field.type).replace("item: ", "").replace("element: ", "") for field in schema}
     plain = {"float": "float32", "double": "float64"}
     values = kinds.get("values", "")
-    inner, bracket, size = values.partition("<")[2].partition(">")
+    inner, _, size = values.partition("<")[2].partition(">")
     labels = {None: None, "double": "float64", "int64": "int64", "string": "utf8"}
     sparse = values.startswith("list") and kinds.get("indices") == "list<int32>"
     dense = values.startswith("fixed_size_list") and "indices" not in kinds
@@ -287,7 +294,7 @@ def write_contents(folder: Path, shards: Sequence[Shard], columns: Columns, n_fe
                 "name": Path(shard.path).name,
                 "bytes": shard.size,
                 "rows": sum(b.rows for b in shard.batches),
-                "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, *b.starts] for b in shard.batches],
+                "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, b.starts] for b in shard.batches],
             }
             for shard in shards
         ],
@@ -317,7 +324,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             raise ValueError("it describes no shards")
         if table["version"] > VERSION:
             raise DataError(
-                f"{folder} has format version {table['version']}, this release reads up to {VERSION}: use a newer "
+                f"{path} has format version {table['version']}, this release reads up to {VERSION}: use a newer "
                 "release of maxmargin.",
                 path=str(path),
             )
@@ -329,7 +336,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             name = held["name"]
             if Path(name).name != name:
                 raise ValueError(f"{name!r} is no name of a file in this folder")
-            batches = [Batch(k, *row[:5], tuple(row[5:])) for k, row in enumerate(held["batches"])]
+            batches = [Batch(k, *row) for k, row in enumerate(held["batches"])]
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
             shards.append(Shard(str(Path(folder) / name), held["bytes"], batches))

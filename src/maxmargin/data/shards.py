@@ -72,6 +72,13 @@ class Shards:
         self._inputs_checked = np.zeros(len(batches), bool)
         self._others_checked = np.zeros(len(batches), bool)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Maps and locks do not travel to other processes; the files are mapped there again."""
+        return {**self.__dict__, "_maps": {}, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
@@ -222,14 +229,8 @@ def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard]
 
 
 def _difference(one: Columns, other: Columns) -> str:
-    names = {
-        "dtype": "values",
-        "width": "columns of dense rows",
-        "label": "label",
-        "group": "group",
-        "weight": "weight",
-    }
-    pairs = [(word, getattr(one, name), getattr(other, name)) for name, word in names.items()]
+    words = {"dtype": "values", "width": "columns of dense rows"}
+    pairs = [(words.get(f.name, f.name), getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
     return ", ".join(f"{word} {a} and {b}" for word, a, b in pairs if a != b)
 
 

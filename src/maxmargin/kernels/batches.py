@@ -52,15 +52,17 @@ def first_not_finite(values):
 @compiled
 def gather_entries(order, starts, sizes, indices, values, out_offsets, out_indices, out_values):
     """The entries of the rows ``order``, one after another; offsets (int32) of where each row begins."""
-    at = 0
+    at = np.int64(0)
     for k in range(order.size):
         i = order[k]
         out_offsets[k] = at
         first = starts[i]
-        for p in range(sizes[i]):
+        size = np.int64(sizes[i])
+        for p in range(size):  # two loops, each of which the compiler turns into wide copies
             out_indices[at + p] = indices[first + p]
+        for p in range(size):
             out_values[at + p] = values[first + p]
-        at += sizes[i]
+        at += size
     out_offsets[order.size] = at
 
 

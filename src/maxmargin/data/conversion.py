@@ -1,0 +1,435 @@
+"""``convert``: any source becomes shuffled shards, in bounded memory.
+
+Every row has a key, a scrambled form of its number (with groups: of its group), and the shards hold the rows in the
+order of their keys. What does not fit in memory is dealt to temporary files by the leading bits of the keys; each file
+is then small enough to be sorted. So the bytes that are written depend on the data and the seed, not on memory, chunks
+or threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Generator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..protocols import Chunk
+from .dealing import Bucket, Buckets, Hand, load_segment
+from .errors import DataError
+from .memory import csr_view
+from .opening import open_source
+from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
+from .shards import Shards
+from .sizes import as_bytes
+
+Progress = Callable[[int, int | None, int | None], Any]
+_SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at hand, and for the batch being written
+
+
+def convert_source(
+    what: Any,
+    folder: str | os.PathLike[str],
+    *,
+    shuffle: bool,
+    seed: int,
+    memory: int | str,
+    shard_bytes: int | str,
+    batch_bytes: int | str,
+    dtype: Any,
+    overwrite: bool,
+    progress: Progress | None,
+    **options: Any,
+) -> Shards:
+    """``maxmargin.data.convert``; described there."""
+    limit, shard, batch = (
+        as_bytes(memory, "memory"),
+        as_bytes(shard_bytes, "shard_bytes"),
+        as_bytes(batch_bytes, "batch_bytes"),
+    )
+    kind = np.dtype(dtype).name
+    if kind not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64, not {kind}.")
+    if batch > 2**30:
+        raise DataError(f"batch_bytes must be at most 1 GiB, not {batch_bytes}.")
+    target = Path(folder)
+    _check_target(target, overwrite)
+    source = open_source(what, whole_groups=False, **options)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
+    part.mkdir()
+    try:
+        _Conversion(part, kind, shuffle, seed, limit, shard, batch).run(source, progress)
+        _put_in_place(part, target)
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
+            "more room or other permissions.",
+            path=str(target),
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    shards = Shards(target)
+    shards.skipped = list(getattr(source, "skipped", []))
+    return shards
+
+
+class _Conversion:
+    """One run: rows come in by ``_take``, batches go out by ``_write``."""
+
+    def __init__(
+        self, folder: Path, dtype: str, shuffle: bool, seed: int, limit: int, shard_bytes: int, batch_bytes: int
+    ) -> None:
+        self._folder, self._dtype, self._shuffle = folder, dtype, shuffle
+        self._seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
+        self._limit = max(1, int(limit * _SHARE))
+        self._shard_bytes, self._batch_bytes = shard_bytes, batch_bytes
+        self._columns: Columns | None = None
+        self._texts: dict[str, int] = {}
+        self._encoded: list[bytes] = []
+        self._seen: set[int] = set()
+        self._width = 0
+        self._rows = 0
+        self._shards: list[Shard] = []
+        self._writer: ShardWriter | None = None
+
+    def run(self, source: Any, progress: Progress | None) -> None:
+        buckets: Buckets | None = None
+        try:
+            with contextlib.closing(_counted(source, progress)) as chunks:
+                for chunk in chunks:
+                    if len(chunk):
+                        buckets = self._take(chunk, buckets)
+            if self._columns is None:
+                raise DataError("There are no examples to convert.")
+            if buckets is not None:
+                buckets.deal(self._hand)
+                buckets.close()
+                self._merge(buckets)
+            self._write(last=True)
+            write_contents(self._folder, self._shards, self._columns, self._width)
+        finally:
+            if self._writer is not None:
+                self._writer.abandon()
+            if buckets is not None:
+                buckets.close()
+
+    def _take(self, chunk: Chunk, buckets: Buckets | None) -> Buckets | None:
+        x, fixed = self._prepared(chunk)
+        if self._columns is None:
+            self._columns = self._columns_of(chunk, x)
+            self._hand = Hand(self._columns, self._limit)
+        elif self._columns != (found := self._columns_of(chunk, x)):
+            raise DataError(
+                f"The data changes its kind at row {self._rows}: {_kinds(self._columns)} before, {_kinds(found)} now. "
+                "All parts must have the same columns and labels of one type."
+            )
+        sparse = self._columns.sparse
+        values = x.data if sparse else x.reshape(-1)
+        if self._hand.rows and self._held + self._hand.nbytes(len(chunk), values.size) > self._limit:
+            if self._shuffle:
+                buckets = buckets or Buckets(self._folder, self._columns)
+                buckets.deal(self._hand)
+            else:
+                self._write(last=False)
+        self._hand.append(fixed, x.indices if sparse else None, values)
+        self._rows += len(chunk)
+        return buckets
+
+    @property
+    def _held(self) -> int:
+        return self._hand.nbytes(self._hand.rows, self._hand.entries)
+
+    def _prepared(self, chunk: Chunk) -> tuple[Any, dict[str, np.ndarray]]:
+        """Rows as they will be stored, and their other columns with a key for each."""
+        x = _checked(chunk.x, self._dtype, self._rows)
+        self._width = max(self._width, x.shape[1])
+        fixed: dict[str, np.ndarray] = {}
+        if sp.issparse(x):
+            fixed["sizes"] = np.diff(x.indptr)
+        else:
+            fixed["sizes"] = np.full(len(chunk), x.shape[1], np.int32)
+        if chunk.y is not None:
+            fixed["label"] = self._labels(chunk.y)
+        if chunk.group is not None:
+            fixed["group"] = np.asarray(chunk.group).astype(np.int64, copy=False)
+            if not self._shuffle:
+                self._check_groups(fixed["group"])
+        if chunk.weight is not None:
+            fixed["weight"] = np.asarray(chunk.weight, np.float64)
+            self._refuse(~(fixed["weight"] >= 0) | np.isinf(fixed["weight"]), fixed["weight"], "weight", "not negative")
+        fixed["key"] = self._keys(len(chunk), fixed.get("group"))
+        return x, fixed
+
+    def _keys(self, rows: int, group: np.ndarray | None) -> np.ndarray:
+        numbers = np.arange(self._rows, self._rows + rows)
+        if not self._shuffle:
+            return numbers.astype(np.uint64)
+        from ..kernels.batches import scrambled
+
+        keys = np.empty(rows, np.uint64)
+        scrambled(numbers if group is None else group, self._seed, keys)
+        return keys
+
+    def _labels(self, y: Any) -> np.ndarray:
+        y = np.asarray(y)
+        if y.ndim != 1:
+            raise DataError(f"Shards hold one label per row; got labels of shape {y.shape}.")
+        if y.dtype.kind == "f":
+            self._refuse(~np.isfinite(y), y, "label", "finite")
+            return y.astype(np.float64, copy=False)
+        if y.dtype.kind in "iub":
+            return y.astype(np.int64, copy=False)
+        names, codes = np.unique(y.astype(str), return_inverse=True)
+        for name in names.tolist():
+            if name not in self._texts:
+                self._texts[name] = len(self._texts)
+                self._encoded.append(name.encode())
+        return np.array([self._texts[name] for name in names.tolist()], np.int64)[codes]
+
+    def _refuse(self, bad: np.ndarray, column: np.ndarray, name: str, needed: str) -> None:
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            message = f"The {name} of row {self._rows + i} is {column[i]}; it must be {needed}."
+            raise DataError(message, row=self._rows + i)
+
+    def _check_groups(self, group: np.ndarray) -> None:
+        """Without a shuffle nothing can be gathered: a group that was left may not come back."""
+        starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+        last = self._hand.column("group")[-1] if self._columns is not None and self._hand.rows else None
+        for k, name in zip(starts, group[starts].tolist(), strict=True):
+            if name in self._seen and not (k == 0 and name == last):
+                raise DataError(
+                    f"Rows of a group must be next to each other: group {name} begins again in row {self._rows + k}. "
+                    "Leave out shuffle=False: shuffling gathers groups.",
+                    row=int(self._rows + k),
+                )
+            self._seen.add(name)
+
+    def _columns_of(self, chunk: Chunk, x: Any) -> Columns:
+        label = None
+        if chunk.y is not None:
+            kind = np.asarray(chunk.y).dtype.kind
+            label = "float64" if kind == "f" else "int64" if kind in "iub" else "utf8"
+        width = None if sp.issparse(x) else x.shape[1]
+        return Columns(self._dtype, width, label, chunk.group is not None, chunk.weight is not None)
+
+    def _merge(self, buckets: Buckets, name: str = "") -> None:
+        """The rows of all buckets, one bucket after another; one that is too large is dealt again."""
+        assert self._columns is not None
+        for k, bucket in enumerate(buckets.buckets):
+            if not bucket.segments:
+                continue
+            if self._hand.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
+                if bucket.least == bucket.greatest:
+                    raise self._too_large(bucket)
+                finer = Buckets(self._folder, self._columns, buckets.depth + 1, f"{name}-{k:02d}")
+                piece = Hand(self._columns, self._limit // 16)
+                try:
+                    with open(bucket.path, "rb") as file:
+                        for rows, entries in bucket.segments:
+                            load_segment(file, piece, rows, entries, self._columns)
+                            finer.deal(piece)
+                finally:
+                    finer.close()
+                bucket.path.unlink()
+                self._merge(finer, f"{name}-{k:02d}")
+                continue
+            with open(bucket.path, "rb") as file:
+                for rows, entries in bucket.segments:
+                    load_segment(file, self._hand, rows, entries, self._columns)
+            bucket.path.unlink()
+            self._write(last=False)
+
+    def _too_large(self, bucket: Bucket) -> DataError:
+        with open(bucket.path, "rb") as file:
+            one = Hand(self._columns, 0)  # type: ignore[arg-type]
+            load_segment(file, one, *bucket.segments[0], self._columns)  # type: ignore[arg-type]
+        return DataError(
+            f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "
+            f"kept together: give more memory than {int(self._limit / _SHARE)} bytes."
+        )
+
+    def _write(self, last: bool) -> None:
+        """All full batches of the rows at hand; the rest stays there, or is written as well if it is the last."""
+        assert self._columns is not None
+        hand, columns = self._hand, self._columns
+        order = hand.sorted() if self._shuffle else np.arange(hand.rows)
+        starts = hand.starts() if columns.sparse else np.empty(0, np.int64)
+        sizes = np.full(hand.rows, self._row_bytes(columns.width or 0))
+        if columns.sparse:
+            sizes += hand.column("sizes")[order] * (4 + np.dtype(columns.dtype).itemsize)
+        total = np.cumsum(sizes)
+        ends = np.arange(1, hand.rows + 1)
+        if columns.group:
+            group = hand.column("group")[order]
+            ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, [hand.rows] * last).astype(np.int64)
+        begin = 0
+        while begin < hand.rows:
+            goal = self._batch_bytes + (total[begin - 1] if begin else 0)
+            k = int(np.searchsorted(total[ends - 1], goal)) if ends.size else 0
+            if k >= ends.size and not last:
+                break
+            end = int(ends[min(k, ends.size - 1)])
+            self._batch(order[begin:end], starts)
+            begin = end
+        if begin:
+            hand.keep(order[begin:], starts)
+        elif not last and not self._shuffle and self._held > self._limit:
+            raise DataError(
+                f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
+                f"give more memory than {int(self._limit / _SHARE)} bytes."
+            )
+        if last and self._writer is not None:
+            self._close_shard()
+
+    def _row_bytes(self, width: int) -> int:
+        columns = self._columns
+        assert columns is not None
+        fixed = 8 * ((columns.label is not None) + columns.group + columns.weight)
+        return fixed + (8 if columns.sparse else width * np.dtype(columns.dtype).itemsize)
+
+    def _batch(self, rows: np.ndarray, starts: np.ndarray) -> None:
+        hand, columns = self._hand, self._columns
+        assert columns is not None
+        if columns.sparse and int(hand.column("sizes")[rows].sum(dtype=np.int64)) >= 2**31:
+            raise DataError(
+                f"A group of {rows.size} rows has more than {2**31 - 1} entries: it does not fit into a batch."
+            )
+        offsets, indices, values = hand.take(rows, starts)
+        arrays = [offsets, indices, offsets, values] if columns.sparse else [values]
+        text = 0
+        if columns.label == "utf8":
+            words = [self._encoded[code] for code in hand.column("label")[rows].tolist()]
+            places = np.zeros(rows.size + 1, np.int64)
+            np.cumsum([len(word) for word in words], out=places[1:])
+            text = int(places[-1])
+            if text >= 2**31:
+                raise DataError("The labels of a batch have more than 2 GB of text.")
+            arrays += [places.astype(np.int32), np.frombuffer(b"".join(words), np.uint8)]
+        elif columns.label is not None:
+            arrays.append(hand.column("label")[rows])
+        arrays += [hand.column(name)[rows] for name in ("group", "weight") if name in hand.fixed]
+        if self._writer is None:
+            self._writer = ShardWriter(self._folder / f"{len(self._shards):05d}.arrow", columns)
+        self._writer.write(arrays, (rows.size, values.size if columns.sparse else 0, text), self._width)
+        if self._writer.size >= self._shard_bytes:
+            self._close_shard()
+
+    def _close_shard(self) -> None:
+        assert self._writer is not None
+        self._shards.append(self._writer.close())
+        self._writer = None
+
+
+def _checked(x: Any, dtype: str, first: int) -> Any:
+    """Rows in the precision of the shards, in canonical form, finite and within bounds: whoever made them."""
+    with np.errstate(over="ignore"):  # what is too large is found here in other words
+        return _checked_as(x, dtype, first)
+
+
+def _checked_as(x: Any, dtype: str, first: int) -> Any:
+    from ..kernels import batches
+
+    if isinstance(x, list):
+        raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
+    if sp.issparse(x):
+        x = x.tocsr()
+        values = x.data.astype(dtype, copy=False)
+        verdict, row, entry = batches.check_rows(x.indptr, x.indices, values, min(x.shape[1], 2**31 - 1))
+        if verdict == batches.GOOD:
+            return csr_view(x.indptr, x.indices, values, x.shape[1])
+        if verdict == batches.UNSORTED:
+            return csr_view(x.indptr, x.indices, values, x.shape[1], canonical=False)
+        if verdict != batches.NOT_FINITE:
+            raise DataError(f"Row {first + row} has indices that are not below {min(x.shape[1], 2**31 - 1)}.")
+        value = x.data[entry]
+    else:
+        x = np.asarray(x)
+        values = np.ascontiguousarray(x, dtype)
+        at = batches.first_not_finite(values.reshape(-1))
+        if at < 0:
+            return values
+        row = at // x.shape[1]
+        value = x.reshape(-1)[at]
+    if np.isfinite(value):
+        raise DataError(
+            f"{value} in row {first + row} is too large for {dtype}. Use dtype='float64'.", row=int(first + row)
+        )
+    raise DataError(f"{value} in row {first + row}. Fill in or drop values that are not finite.", row=int(first + row))
+
+
+def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, None]:
+    """The chunks of a source, telling how far it is: by its own count of bytes, or that of its chunks."""
+    rows, done = 0, 0
+    seekable = hasattr(source, "nbytes")
+    total = getattr(source, "bytes_total", None)
+    if seekable and progress is not None:
+        total = sum(source.nbytes(i) for i in range(source.offsets.size - 1))
+    chunks = iter(source.chunks())
+    for i in count():
+        try:
+            chunk = next(chunks, None)
+        except OSError as error:  # not to be mistaken for one of writing
+            raise DataError(f"The data cannot be read on after {rows} rows: {error.strerror or error}.") from error
+        if chunk is None:
+            return
+        yield chunk
+        rows += len(chunk)
+        if progress is not None:
+            done += source.nbytes(i) if seekable else 0
+            progress(rows, done if seekable else getattr(source, "bytes_done", None), total)
+
+
+def _kinds(columns: Columns) -> str:
+    rows = "sparse rows" if columns.sparse else f"dense rows of {columns.width}"
+    parts = [rows, f"{columns.label or 'no'} labels"]
+    return ", ".join(parts + ["groups"] * columns.group + ["weights"] * columns.weight)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise DataError(f"{target} is a file. Shards need a folder.", path=str(target))
+    if not any(target.iterdir()):
+        return
+    if not (target / CONTENTS).exists() and not all(_ours(path) for path in target.iterdir()):
+        raise DataError(f"{target} has other files in it. Give a new folder.", path=str(target))
+    if not overwrite:
+        raise DataError(
+            f"{target} holds a data set already. Open it, give another folder, or replace it with overwrite=True.",
+            path=str(target),
+        )
+    if foreign := [path.name for path in target.iterdir() if not _ours(path)]:
+        raise DataError(
+            f"{target} has files in it that are no shards ({', '.join(sorted(foreign)[:3])}), which overwrite=True "
+            "would remove. Give another folder.",
+            path=str(target),
+        )
+
+
+def _ours(path: Path) -> bool:
+    return path.name == CONTENTS or (path.suffix == ".arrow" and path.stem.isdigit())
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    """The finished folder gets its name; the one that had it goes."""
+    old = None
+    if target.exists() and any(target.iterdir()):
+        old = part.with_suffix(".old")
+        target.rename(old)
+    try:
+        part.rename(target)
+    except BaseException:
+        if old is not None:
+            old.rename(target)
+        raise
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,191 @@
+"""Rows on their way to shards: held in memory, dealt to temporary files, gathered in the order of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from .shard_format import Columns
+
+_BITS = 6
+BUCKETS = 1 << _BITS
+"""Files at a time that rows are dealt to: each is written in pieces large enough for a disk."""
+
+
+class Hand:
+    """Rows in memory, in columns that have room for about ``capacity`` bytes.
+
+    Room is asked for at once: the system gives memory only where it is written to, so what is not used costs nothing
+    and nothing is moved later.
+    """
+
+    def __init__(self, columns: Columns, capacity: int) -> None:
+        self._columns = columns
+        self._item = np.dtype(columns.dtype).itemsize
+        fixed: dict[str, Any] = {"key": np.uint64, "sizes": np.int32}
+        if columns.label is not None:
+            fixed["label"] = np.float64 if columns.label == "float64" else np.int64  # text by its number
+        if columns.group:
+            fixed["group"] = np.int64
+        if columns.weight:
+            fixed["weight"] = np.float64
+        # Sorting needs two more numbers per row.
+        self._row_bytes = 16 + sum(np.dtype(kind).itemsize for kind in fixed.values())
+        width = columns.width
+        self._entry_bytes = self._item + (4 if width is None else 0)
+        rows = capacity // (self._row_bytes + (0 if width is None else width * self._item)) + 1
+        entries = capacity // self._entry_bytes + 1
+        self.fixed = {name: np.empty(rows, kind) for name, kind in fixed.items()}
+        self.indices = np.empty(entries if width is None else 0, np.int32)
+        self.values = np.empty(entries, columns.dtype)
+        self.clear()
+
+    def clear(self) -> None:
+        self.rows = 0
+        self.entries = 0
+
+    def nbytes(self, rows: int, entries: int) -> int:
+        """Bytes that so many rows and entries take."""
+        return rows * self._row_bytes + entries * self._entry_bytes
+
+    def room(self, rows: int, entries: int) -> None:
+        """Have room for more; a single chunk may be larger than what was asked for at first."""
+        for name, held in self.fixed.items():
+            self.fixed[name] = _grown(held, self.rows, self.rows + rows)
+        self.values = _grown(self.values, self.entries, self.entries + entries)
+        if self._columns.sparse:
+            self.indices = _grown(self.indices, self.entries, self.entries + entries)
+
+    def append(self, fixed: dict[str, np.ndarray], indices: np.ndarray | None, values: np.ndarray) -> None:
+        rows, entries = fixed["key"].size, values.size
+        self.room(rows, entries)
+        for name, held in self.fixed.items():
+            held[self.rows : self.rows + rows] = fixed[name]
+        self.values[self.entries : self.entries + entries] = values
+        if indices is not None:
+            self.indices[self.entries : self.entries + entries] = indices
+        self.rows += rows
+        self.entries += entries
+
+    def column(self, name: str) -> np.ndarray:
+        return self.fixed[name][: self.rows]
+
+    def sorted(self) -> np.ndarray:
+        """Positions of rows in the order of their keys, rows of equal keys (of a group) as they came."""
+        keys = self.column("key")
+        return np.argsort(keys, kind="stable") if self._columns.group else np.argsort(keys)
+
+    def starts(self) -> np.ndarray:
+        starts = np.zeros(self.rows + 1, np.int64)
+        np.cumsum(self.column("sizes"), out=starts[1:])
+        return starts
+
+    def take(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Offsets, indices and values of these rows; for dense rows only values."""
+        from ..kernels.batches import gather_dense, gather_entries
+
+        width = self._columns.width
+        if width is not None:
+            out = np.empty((order.size, width), self.values.dtype)
+            gather_dense(order, self.values[: self.rows * width].reshape(self.rows, width), out)
+            return np.empty(0, np.int32), np.empty(0, np.int32), out.reshape(-1)
+        sizes = self.column("sizes")
+        entries = int(sizes[order].sum())
+        offsets = np.empty(order.size + 1, np.int32)
+        indices, values = np.empty(entries, np.int32), np.empty(entries, self.values.dtype)
+        gather_entries(order, starts, sizes, self.indices, self.values, offsets, indices, values)
+        return offsets, indices, values
+
+    def keep(self, order: np.ndarray, starts: np.ndarray) -> None:
+        """Only these rows, in this order."""
+        _, indices, values = self.take(order, starts)
+        fixed = {name: self.column(name)[order] for name in self.fixed}
+        self.clear()
+        self.append(fixed, indices if self._columns.sparse else None, values)
+
+
+def _grown(held: np.ndarray, used: int, needed: int) -> np.ndarray:
+    if needed <= held.size:
+        return held
+    larger = np.empty(needed + needed // 4, held.dtype)
+    larger[:used] = held[:used]
+    return larger
+
+
+@dataclass
+class Bucket:
+    """A temporary file of rows whose keys begin alike, in segments as they were dealt."""
+
+    path: Path
+    segments: list[tuple[int, int]] = field(default_factory=list)
+    least: int = 2**64
+    greatest: int = -1
+    file: BinaryIO | None = None
+
+    @property
+    def rows(self) -> int:
+        return sum(rows for rows, _ in self.segments)
+
+    @property
+    def entries(self) -> int:
+        return sum(entries for _, entries in self.segments)
+
+    def write(self, arrays: Sequence[np.ndarray], rows: int, entries: int, keys: np.ndarray) -> None:
+        if self.file is None:
+            self.file = open(self.path, "wb")  # noqa: SIM115  # closed when all is dealt
+        for array in arrays:
+            self.file.write(array.data)
+        self.segments.append((rows, entries))
+        self.least, self.greatest = min(self.least, int(keys.min())), max(self.greatest, int(keys.max()))
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+
+
+class Buckets:
+    """Deals rows to files by the leading bits of their keys below the first ``depth``·6 ones."""
+
+    def __init__(self, folder: Path, columns: Columns, depth: int = 0, name: str = "") -> None:
+        self._columns, self._shift = columns, np.uint64(64 - _BITS * (depth + 1))
+        self.depth = depth
+        self.buckets = [Bucket(folder / f"spill{name}-{k:02d}") for k in range(BUCKETS)]
+
+    def deal(self, hand: Hand) -> None:
+        """All rows of a hand, which is empty then."""
+        keys = hand.column("key")
+        bucket = (keys >> self._shift).astype(np.int64) % BUCKETS
+        order = np.argsort(bucket.astype(np.uint8), kind="stable")
+        ends = np.cumsum(np.bincount(bucket, minlength=BUCKETS))
+        starts = hand.starts() if self._columns.sparse else np.empty(0, np.int64)
+        begin = 0
+        for k, end in enumerate(ends):
+            chosen = order[begin:end]
+            begin = end
+            if chosen.size:
+                _, indices, values = hand.take(chosen, starts)
+                fixed = [hand.column(name)[chosen] for name in hand.fixed]
+                self.buckets[k].write([*fixed, indices, values], chosen.size, values.size, keys[chosen])
+        hand.clear()
+
+    def close(self) -> None:
+        for bucket in self.buckets:
+            bucket.close()
+
+
+def load_segment(file: BinaryIO, hand: Hand, rows: int, entries: int, columns: Columns) -> None:
+    """Rows of a bucket back into memory."""
+
+    def read(kind: Any, count: int) -> np.ndarray:
+        found = np.fromfile(file, kind, count)
+        if found.size != count:
+            raise OSError(f"temporary file {file.name} is cut short")
+        return found
+
+    fixed = {name: read(held.dtype, rows) for name, held in hand.fixed.items()}
+    indices = read(np.int32, entries) if columns.sparse else None
+    hand.append(fixed, indices, read(columns.dtype, entries))

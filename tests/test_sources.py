@@ -1,0 +1,550 @@
+"""Every kind of source gives the same data back; what cannot be read is refused in words that help."""
+
+import gc
+import os
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse as sp
+
+import maxmargin as mm
+from maxmargin.data import DataError
+from maxmargin.data.prefetch import prefetched
+
+N, D = 103, 7
+
+
+def _data():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(N, D)).astype(np.float32)
+    x[rng.random((N, D)) < 0.5] = 0.0
+    x[0, D - 1] = 1.0
+    y = rng.integers(0, 3, N).astype(float)
+    group = np.repeat(np.arange(40, 100), 2)[:N] // 3
+    weight = rng.random(N)
+    return x, y, group, weight
+
+
+X, Y, GROUP, WEIGHT = _data()
+
+
+def _arrays(folder, rows):
+    return mm.data.open(X, labels=Y, groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _csr(folder, rows):
+    return mm.data.open(sp.csr_matrix(X), labels=Y, groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _unsorted_csr(folder, rows):
+    x = sp.csr_matrix(X)
+    for i in range(N):
+        part = slice(x.indptr[i], x.indptr[i + 1])
+        x.indices[part], x.data[part] = x.indices[part][::-1].copy(), x.data[part][::-1].copy()
+    x.has_sorted_indices = False
+    return mm.data.open(x, labels=Y, groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _columns(folder):
+    for name, column in (("y", Y), ("g", GROUP), ("w", WEIGHT)):
+        np.save(folder / f"{name}.npy", column)
+    return {"labels": folder / "y.npy", "groups": str(folder / "g.npy"), "weights": folder / "w.npy"}
+
+
+def _npy(folder, rows):
+    np.save(folder / "x.npy", X)
+    return mm.data.open(folder / "x.npy", **_columns(folder), chunk_rows=rows)
+
+
+def _npy_by_columns(folder, rows):
+    np.save(folder / "x.npy", np.asfortranarray(X))
+    return mm.data.open(folder / "x.npy", **_columns(folder), chunk_rows=rows)
+
+
+def _memmap(folder, rows):
+    np.save(folder / "x.npy", X)
+    x = np.load(folder / "x.npy", mmap_mode="r")
+    return mm.data.open(x, labels=Y, groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _mapped_csr(folder, rows):
+    parts = []
+    for name in ("data", "indices", "indptr"):
+        np.save(folder / f"{name}.npy", getattr(sp.csr_matrix(X), name))
+        parts.append(np.load(folder / f"{name}.npy", mmap_mode="r"))
+    x = sp.csr_matrix(tuple(parts), shape=X.shape, copy=False)
+    return mm.data.open(x, labels=Y, groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _npz(folder, rows):
+    np.savez(folder / "all.npz", X=X, y=Y, group=GROUP, weight=WEIGHT)
+    return mm.data.open(folder / "all.npz", chunk_rows=rows)
+
+
+def _sparse_npz(folder, rows):
+    sp.save_npz(folder / "x.npz", sp.csr_matrix(X))
+    return mm.data.open(folder / "x.npz", **_columns(folder), chunk_rows=rows)
+
+
+def _several_npz(folder, rows):
+    for k, part in enumerate((slice(0, 34), slice(34, N))):  # row 34 begins a group
+        np.savez(folder / f"{k}.npz", x=X[part], y=Y[part], group=GROUP[part], weight=WEIGHT[part])
+    return mm.data.open(str(folder / "*.npz"), chunk_rows=rows)
+
+
+def _frame(folder, rows):
+    pd = pytest.importorskip("pandas")
+    return mm.data.open(pd.DataFrame(X), labels=pd.Series(Y), groups=GROUP, weights=WEIGHT, chunk_rows=rows)
+
+
+def _shards(folder, rows):
+    small = (rows or N) * 40
+    mm.data.convert(_arrays(folder, rows), folder / "set", shuffle=False, batch_bytes=small, shard_bytes=3 * small)
+    return mm.data.open(folder / "set")
+
+
+def _sparse_shards(folder, rows):
+    mm.data.convert(_csr(folder, rows), folder / "set", shuffle=False, batch_bytes=(rows or N) * 40)
+    return mm.data.open(folder / "set")
+
+
+def _arrow_files(folder, rows):
+    _shards(folder, rows)
+    return mm.data.open(str(folder / "set" / "*.arrow"))
+
+
+def _table(**columns):
+    return pa.table({**columns, "target": Y, "query": GROUP, "w": WEIGHT})
+
+
+_NAMES = {"group": "query", "weight": "w"}
+
+
+def _parquet(folder, rows):
+    pq.write_table(_table(**{f"f{j}": X[:, j] for j in range(D)}), folder / "x.parquet", row_group_size=17)
+    return mm.data.open(folder / "x.parquet", **_NAMES, chunk_rows=rows)
+
+
+def _parquet_files(folder, rows):
+    table = _table(**{f"f{j}": X[:, j] for j in range(D)})
+    pq.write_table(table[:50], folder / "a.parquet")
+    pq.write_table(table[50:], folder / "b.parquet")
+    return mm.data.open([folder / "a.parquet", folder / "b.parquet"], **_NAMES, chunk_rows=rows)
+
+
+def _sparse_parquet(folder, rows):
+    x = sp.csr_matrix(X)
+    lists = {name: np.split(getattr(x, name), x.indptr[1:-1]) for name in ("indices", "data")}
+    pq.write_table(_table(indices=lists["indices"], values=lists["data"]), folder / "x.parquet")
+    return mm.data.open(folder / "x.parquet", **_NAMES, chunk_rows=rows, n_features=D)
+
+
+def _text(folder, rows):
+    lines = []
+    for x, y, group in zip(X, Y, GROUP, strict=True):
+        entries = " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(x.tolist()) if value)
+        lines.append(f"{y} qid:{group} {entries}\n")
+    (folder / "x.svm").write_text("".join(lines))
+    return mm.data.open(folder / "x.svm", zero_based=False, n_features=D, chunk_rows=rows)
+
+
+SEEKABLE = [_arrays, _csr, _unsorted_csr, _npy, _npy_by_columns, _memmap, _mapped_csr, _npz, _sparse_npz, _several_npz]
+SEEKABLE += [_frame, _shards, _sparse_shards, _arrow_files]
+KINDS = [*SEEKABLE, _parquet, _parquet_files, _sparse_parquet, _text]
+
+
+def _dense(x):
+    return x.toarray() if sp.issparse(x) else x
+
+
+def _together(chunks):
+    """Columns of all chunks; copied, as a chunk's memory is given back when the next one is taken."""
+    parts = [
+        [np.array(column) if column is not None else None for column in (c.ids, _dense(c.x), c.y, c.group, c.weight)]
+        for c in chunks
+    ]
+    return [np.concatenate(column) if column[0] is not None else None for column in zip(*parts, strict=True)]
+
+
+@pytest.mark.parametrize("rows", [1, 10, 1000, None])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__[1:])
+def test_same_data_in_same_data_out(kind, rows, tmp_path):
+    source = kind(tmp_path, rows)
+    assert source.n_features == D
+    assert len(source) == N
+    for _ in range(2):
+        ids, x, y, group, weight = _together(source.chunks())
+        assert np.array_equal(ids, np.arange(N))
+        assert np.array_equal(x, X)
+        assert np.array_equal(y, Y)
+        assert np.array_equal(group, GROUP)
+        if kind is not _text:  # which has no weights
+            assert np.array_equal(weight, WEIGHT)
+
+
+@pytest.mark.parametrize("rows", [1, 10, 1000])
+@pytest.mark.parametrize("kind", SEEKABLE, ids=lambda kind: kind.__name__[1:])
+def test_chunks_in_any_order(kind, rows, tmp_path, rng):
+    source = kind(tmp_path, rows)
+    (tmp_path / "again").mkdir()
+    again = kind(tmp_path / "again", rows)
+    assert source.fingerprint == again.fingerprint or kind in (_npy, _npy_by_columns)  # files differ by their time
+    assert source.offsets[0] == 0
+    assert source.offsets[-1] == N
+    assert not np.setdiff1d(source.offsets[1:-1], np.flatnonzero(np.diff(GROUP)) + 1).size  # groups stay whole
+    order = rng.permutation(source.offsets.size - 1)
+    for i, chunk in zip(order, source.chunks(order), strict=True):
+        a, b = source.offsets[i], source.offsets[i + 1]
+        assert np.array_equal(chunk.ids, np.arange(a, b))
+        assert np.array_equal(_dense(chunk.x), X[a:b])
+        assert np.array_equal(chunk.y, Y[a:b])
+        alone = source.labels(i)
+        assert alone.x is None
+        assert np.array_equal(alone.y, Y[a:b])
+        assert np.array_equal(alone.group, GROUP[a:b])
+        assert np.array_equal(alone.weight, WEIGHT[a:b])
+        assert source.nbytes(i) >= 8 * (b - a)
+        source.release(i)
+        assert np.array_equal(_dense(source.chunk(i).x), X[a:b])
+
+
+def test_chunks_of_arrays_are_views():
+    x = sp.csr_matrix(X)
+    assert np.shares_memory(mm.data.open(X).chunk(0).x, X)
+    chunk = mm.data.open(x, chunk_rows=10).chunk(3).x
+    assert np.shares_memory(chunk.data, x.data)
+    assert np.shares_memory(chunk.indices, x.indices)
+
+
+def test_fingerprint_changes_with_the_data():
+    source = mm.data.open(X, labels=Y)
+    other = X.copy()
+    other[50, 2] += 1
+    labels = Y.copy()
+    labels[7] = 9
+    seen = {source.fingerprint, mm.data.open(other, labels=Y).fingerprint, mm.data.open(X, labels=labels).fingerprint}
+    assert len(seen) == 3
+
+
+def test_precision_can_be_chosen(tmp_path):
+    for kind in (_arrays, _csr):
+        source = kind(tmp_path, 10)
+        assert mm.data.open(source) is source
+    assert mm.data.open(X, dtype="float64").chunk(0).x.dtype == np.float64
+    assert mm.data.open(X.astype(int)).chunk(0).x.dtype == np.float64
+    with pytest.raises(DataError, match=r"1e\+300 in row 1, column 0 is too large for float32"):
+        list(mm.data.open(np.array([[1.0], [1e300]]), dtype="float32").chunks())
+
+
+def test_list_of_files_is_as_wide_as_the_widest(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    np.save(tmp_path / "b.npy", np.full((1, 3), 2.0))
+    source = mm.data.open([tmp_path / "a.npy", tmp_path / "b.npy"], labels=[[0, 1], [2]])
+    assert source.n_features == 3
+    assert _together(source.chunks())[1].tolist() == [[1, 1, 0], [1, 1, 0], [2, 2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: mm.data.open(X, labels=Y[:5]), "labels has 5 entries, x has 103 rows"),
+        (lambda: mm.data.open(X, weights=-WEIGHT), "weights must be finite and not negative"),
+        (lambda: mm.data.open(X, groups=np.arange(N) % 2), r"group 0 begins again in row 2\..*convert gather"),
+        (lambda: mm.data.open(X[0]), "one row per example"),
+        (lambda: mm.data.open(X, n_features=3), "x has 7 columns, n_features=3"),
+        (lambda: mm.data.open(X, chunk_rows=0), "chunk_rows must be at least 1"),
+        (lambda: mm.data.open(X, on_error="ignore"), "'raise' or 'skip'"),
+        (lambda: mm.data.open(X, dtype=int), "float32 or float64"),
+        (lambda: mm.data.open(X, label="y"), "label= means nothing for arrays. It is for Parquet"),
+        (lambda: mm.data.open("/nowhere/x.npy"), r"does not exist\. There is no folder"),
+        (lambda: mm.data.open("/nowhere/*.npy"), "No file fits the pattern"),
+    ],
+)
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_values_that_are_not_finite_are_named(make):
+    x = X.astype(float)
+    x[70, 3] = np.nan
+    source = mm.data.open(make(x), chunk_rows=20)
+    with pytest.raises(DataError, match="nan in row 70, column 3") as caught:
+        list(source.chunks())
+    assert (caught.value.row, caught.value.column) == (70, 3)
+
+
+def test_indices_out_of_bounds_are_found():
+    x = sp.csr_matrix(X)
+    x.indices[5] = 1000
+    with pytest.raises(DataError, match="lead out of it"):
+        list(mm.data.open(x).chunks())
+
+
+def test_mixed_kinds_are_refused(tmp_path):
+    np.save(tmp_path / "a.npy", X)
+    pq.write_table(_table(a=X[:, 0]), tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"a.npy is .npy arrays, .*b.parquet is Parquet"):
+        mm.data.open([tmp_path / "a.npy", tmp_path / "b.parquet"])
+
+
+def test_kind_is_told_by_the_first_bytes(tmp_path):
+    pq.write_table(_table(a=X[:, 0]), tmp_path / "no_suffix")
+    assert len(mm.data.open(tmp_path / "no_suffix")) == N
+    with open(tmp_path / "array", "wb") as file:
+        np.save(file, X)
+    assert mm.data.open(tmp_path / "array").n_features == D
+    (tmp_path / "strange").write_bytes(b"\x00\x01\x02" * 50)
+    with pytest.raises(DataError, match="of no kind that can be read"):
+        mm.data.open(tmp_path / "strange")
+
+
+def test_damaged_arrays_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    whole = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "cut.npy").write_bytes(whole[:-10])
+    (tmp_path / "head.npy").write_bytes(whole[:20])
+    (tmp_path / "empty.npz").write_bytes(b"")
+    np.save(tmp_path / "objects.npy", np.array([[{}]]), allow_pickle=True)
+    for name, message in (
+        ("cut.npy", "is cut short: its header says"),
+        ("head.npy", "is not a whole .npy file"),
+        ("empty.npz", "is not a whole .npz file"),
+        ("objects.npy", "Python objects"),
+    ):
+        with pytest.raises(DataError, match=message):
+            mm.data.open(tmp_path / name)
+
+
+def test_npy_that_changes_meanwhile_is_noticed(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    source = mm.data.open(tmp_path / "x.npy", chunk_rows=10)
+    source.chunk(0)
+    np.save(tmp_path / "x.npy", X[:50])
+    with pytest.raises(DataError, match="changed since it was opened"):
+        source.chunk(9)
+
+
+def test_npz_needs_names_that_are_known(tmp_path):
+    np.savez(tmp_path / "x.npz", features=X)
+    with pytest.raises(DataError, match="holds features; it needs a matrix x"):
+        mm.data.open(tmp_path / "x.npz")
+
+
+def test_memory_of_a_mapped_file_is_given_back(tmp_path):
+    """Only Linux tells how much of a file is resident."""
+    if not os.path.exists("/proc/self/smaps_rollup"):
+        pytest.skip("no /proc")
+    np.save(tmp_path / "x.npy", np.ones((1 << 14, 512)))  # 64 MiB
+
+    def resident():
+        lines = Path("/proc/self/smaps").read_text().split(str(tmp_path / "x.npy"))[1:]
+        return sum(int(part.split("Rss:")[1].split()[0]) for part in lines) / 1024
+
+    source = mm.data.open(tmp_path / "x.npy")
+    most = 0.0
+    for _ in source.chunks():
+        most = max(most, resident())
+    assert 1 < most < 32
+    assert resident() < 1
+
+
+def test_group_in_two_files_is_refused(tmp_path):
+    np.savez(tmp_path / "0.npz", x=X[:30], group=GROUP[:30])
+    np.savez(tmp_path / "1.npz", x=X[30:], group=GROUP[30:])
+    with pytest.raises(DataError, match="Group 18 is in part 0 and in part 1"):
+        mm.data.open(str(tmp_path / "*.npz"))
+
+
+# Pairs ---------------------------------------------------------------------------------------------------------------
+
+PAIRS = [(f"word{i}", i % 3) for i in range(25)]
+
+
+def _made():
+    yield from PAIRS
+
+
+class _Again:
+    def __iter__(self):
+        return iter(PAIRS)
+
+
+@pytest.mark.parametrize("pairs", [PAIRS, _made, _Again()], ids=["list", "function", "iterable"])
+@pytest.mark.parametrize("rows", [1, 4, 1000, None])
+def test_pairs_come_back(pairs, rows):
+    source = mm.data.open(pairs, chunk_rows=rows)
+    assert source.n_features is None
+    for _ in range(2):
+        chunks = list(source.chunks())
+        assert [pair for c in chunks for pair in zip(c.x, c.y, strict=True)] == PAIRS
+        assert np.array_equal(np.concatenate([c.ids for c in chunks]), np.arange(25))
+    assert len(source) == 25
+
+
+def test_list_of_pairs_in_any_order():
+    source = mm.data.open(PAIRS, chunk_rows=4)
+    order = np.array([6, 0, 3])
+    assert [c.ids[0] for c in source.chunks(order)] == [24, 0, 12]
+    assert source.labels(1).y == [1, 2, 0, 1]
+    assert source.nbytes(0) > source.nbytes(6) > 0
+    assert source.fingerprint == mm.data.open(list(PAIRS)).fingerprint
+    assert source.fingerprint != mm.data.open([*PAIRS[:-1], ("word24", 2)]).fingerprint
+
+
+def test_generator_is_refused_with_advice():
+    with pytest.raises(DataError, match=r"only once.*Give the function that makes it"):
+        mm.data.open(_made())
+
+
+def test_function_that_gives_less_the_second_time_is_noticed():
+    left = iter(PAIRS)
+    source = mm.data.open(lambda: left)
+    assert len(list(source.chunks())) == 1
+    with pytest.raises(DataError, match="were 25 on an earlier pass and 0 on this one"):
+        list(source.chunks())
+
+
+def test_things_that_are_no_pairs_are_named():
+    with pytest.raises(DataError, match=r"Example 1 is int, a pair \(x, y\) is needed"):
+        list(mm.data.open([(1, 2), 3]).chunks())
+    with pytest.raises(DataError, match="one order only"):
+        mm.data.open(_made).chunks(np.array([0]))
+
+
+# Parquet -------------------------------------------------------------------------------------------------------------
+
+
+def test_text_labels_and_text_groups_of_parquet(tmp_path):
+    table = pa.table({"a": [1, 2, 3], "y": ["cat", "dog", "cat"], "g": ["p", "p", "q"], "flag": [True, False, True]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    source = mm.data.open(tmp_path / "x.parquet", group="g", chunk_rows=2)
+    ids, x, y, group, _ = _together(source.chunks())
+    assert ids.tolist() == [0, 1, 2]
+    assert x.tolist() == [[1, 1], [2, 0], [3, 1]]
+    assert y.tolist() == ["cat", "dog", "cat"]
+    assert group.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "word"), [(None, "a missing value"), (float("nan"), "nan"), (float("inf"), "inf")], ids=str
+)
+@pytest.mark.parametrize("column", ["f1", "label"])
+def test_bad_values_of_parquet_are_named_or_skipped(column, value, word, tmp_path):
+    columns = {"f0": [1.0, 2.0, 3.0, 4.0], "f1": [1.0, 2.0, 3.0, 4.0], "label": [0.0, 1.0, 0.0, 1.0]}
+    columns[column][2] = value
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=rf"x.parquet, row 2, column '{column}': {word}"):
+        list(mm.data.open(tmp_path / "x.parquet", chunk_rows=2).chunks())
+    source = mm.data.open(tmp_path / "x.parquet", chunk_rows=2, on_error="skip")
+    assert len(source) == 3
+    ids, x, y, _, _ = _together(source.chunks())
+    assert ids.tolist() == [0, 1, 2]
+    assert x[:, 0].tolist() == [1, 2, 4]
+    assert y.tolist() == [0, 1, 1]
+    assert source.skipped == [f"{tmp_path / 'x.parquet'}, row 2, column {column!r}: {word}"]
+
+
+def test_bad_values_of_sparse_parquet(tmp_path):
+    table = pa.table({"indices": [[0, 2], [1], [0]], "values": [[1.0, 2.0], [float("nan")], [3.0]], "y": [0, 1, 0]})
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(DataError, match="row 1, column 'values': nan"):
+        list(mm.data.open(tmp_path / "x.parquet").chunks())
+    source = mm.data.open(tmp_path / "x.parquet", on_error="skip")
+    assert (len(source), source.n_features) == (2, 3)
+    assert _together(source.chunks())[1].tolist() == [[1, 0, 2], [3, 0, 0]]
+    with pytest.raises(DataError, match="row 0: index 2 must be from 0 to 1"):
+        list(mm.data.open(tmp_path / "x.parquet", n_features=2, on_error="skip").chunks())
+
+
+def test_columns_of_parquet_that_do_not_fit_are_named(tmp_path):
+    pq.write_table(pa.table({"a": [1.0], "name": ["x"], "label": [0]}), tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"these columns are not: name \(string\)\. Drop or encode"):
+        mm.data.open(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"has no column 'lable' for label=. It has: a, name, label"):
+        mm.data.open(tmp_path / "x.parquet", label="lable")
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"a": [1], "b": [2.0]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=r"Column 'a' is double in .*b.parquet and int64 in .*c.parquet"):
+        mm.data.open([tmp_path / "b.parquet", tmp_path / "c.parquet"])
+    with pytest.raises(DataError, match=r"d.parquet has no column 'b'"):
+        mm.data.open([tmp_path / "b.parquet", tmp_path / "d.parquet"])
+
+
+def test_damaged_parquet_is_named(tmp_path):
+    pq.write_table(_table(a=X[:, 0]), tmp_path / "x.parquet")
+    whole = (tmp_path / "x.parquet").read_bytes()
+    (tmp_path / "x.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"x.parquet is no Parquet file, or damaged"):
+        mm.data.open(tmp_path / "x.parquet")
+
+
+# Items made in the background ----------------------------------------------------------------------------------------
+
+
+def _threads():
+    return [t for t in threading.enumerate() if t.name == "maxmargin-prefetch"]
+
+
+def test_prefetched_items_keep_their_order():
+    assert list(prefetched(iter(range(100)), depth=2)) == list(range(100))
+    assert not _threads()
+
+
+def test_only_so_many_items_are_made_ahead():
+    made = []
+
+    def items():
+        for i in range(10):
+            made.append(i)
+            yield i
+
+    ahead = prefetched(items(), depth=2)
+    next(ahead)
+    time.sleep(0.05)
+    assert len(made) <= 3
+    ahead.close()
+
+
+def test_error_comes_where_its_item_would_have():
+    def items():
+        yield 1
+        raise KeyError("bad")
+
+    ahead = prefetched(items())
+    assert next(ahead) == 1
+    with pytest.raises(KeyError, match="bad"):
+        next(ahead)
+    assert not _threads()
+
+
+@pytest.mark.parametrize("how", ["close", "drop", "error"])
+def test_no_thread_is_left_behind(how):
+    closed = []
+
+    def items():
+        try:
+            yield from range(1000)
+        finally:
+            closed.append(True)
+
+    ahead = prefetched(items())
+    assert next(ahead) == 0
+    assert len(_threads()) == 1
+    if how == "close":
+        ahead.close()
+    elif how == "drop":
+        del ahead
+        gc.collect()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            ahead.throw(KeyboardInterrupt)
+    assert not _threads()
+    assert closed == [True]
