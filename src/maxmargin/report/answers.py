@@ -52,7 +52,7 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
     for (truth, answer), n in tally.pairs.items():
         counts[truth, answer] = n
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = [element("th", "truth ╲ answer", class_="corner"), *names, "right"]
+    head = ["", *names, "right"]
     rows = []
     for i, name in enumerate(names):
         cells: list[Any] = [element("th", name, scope="row")]
@@ -65,7 +65,8 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
             cells.append(element("td", text, class_=kind, style=f"--depth:{100 * depth:.0f}%", title=note))
         cells.append(numbers.share(shares[i, i]))
         rows.append(cells)
-    return table(head, rows, "confusion")
+    caption = "Rows are the true classes, columns the answers; the depth of colour is a share of the row."
+    return together(element("p", caption, class_="note"), table(head, rows, "confusion"))
 
 
 def _most_confused(tally: Classes, names: list[str]) -> Markup | None:

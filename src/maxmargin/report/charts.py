@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from . import numbers
 from .markup import Markup, element, together
 
 WIDTH, HEIGHT = 400.0, 250.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 390.0, 14.0, 208.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52.0, 390.0, 28.0, 212.0
+_UNITS = ((2e9, 1e9, " G"), (2e6, 1e6, " M"), (2e4, 1e3, " k"))  # from which size on, what it is, its name
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -50,15 +52,14 @@ class Axis:
         rough = (self.high - self.low) / 5.0
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * m for m in (1.0, 2.0, 5.0, 10.0) if unit * m >= rough * 0.999)
-        digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        places = np.arange(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1) * step
-        return [(float(p), _tick(p, step, digits)) for p in places]
-
-
-def _tick(value: float, step: float, digits: int) -> str:
-    if abs(value) >= 1e6 or step < 1e-4:
-        return f"{value:.2g}".replace("-", "−")
-    return (f"{value:,.{digits}f}".replace(",", " ") if abs(value) > 1e-9 * step else "0").replace("-", "−")
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        largest = max(abs(self.low), abs(self.high))
+        scale, suffix = next(((unit, name) for start, unit, name in _UNITS if largest >= start), (1.0, ""))
+        digits = max(0, -math.floor(math.log10(step / scale) + 1e-9))
+        return [
+            (k * step, f"{k * step / scale:.{digits}f}{suffix if k else ''}".replace("-", "−"))
+            for k in range(first, last + 1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def step_chart(
     if goal is not None and up.low <= goal[0] <= up.high:
         y = up(goal[0])
         parts.append(element("line", x1=_LEFT, x2=_RIGHT, y1=_place(y), y2=_place(y), class_="goal"))
-        parts.append(element("text", goal[1], x=_RIGHT, y=_place(y - 5), text_anchor="end", class_="goal-name"))
+        parts.append(element("text", goal[1], x=_LEFT + 4, y=_place(y - 5), class_="goal-name"))
     for line in lines:
         parts.append(element("path", d=_steps_path(line, across, up), class_=f"line {line.style}"))
         parts.append(
@@ -134,7 +135,7 @@ def _frame(across: Axis, up: Axis, x_label: str, y_label: str) -> Markup:
         parts.append(element("text", name, x=x, y=_BOTTOM + 17, text_anchor="middle"))
     parts.append(element("line", x1=_LEFT, x2=_RIGHT, y1=_BOTTOM, y2=_BOTTOM, class_="axis"))
     parts.append(element("text", x_label, x=_RIGHT, y=HEIGHT - 6, text_anchor="end", class_="measure"))
-    parts.append(element("text", y_label, x=_LEFT - 46, y=HEIGHT - 6, class_="measure"))
+    parts.append(element("text", y_label, x=4, y=12, class_="measure"))
     return together(*parts)
 
 
@@ -148,7 +149,7 @@ def _steps_path(line: Line, across: Axis, up: Axis) -> str:
 def _resting_places(notes: Sequence[tuple[float, str]], across: Axis) -> Markup:
     """Strips that cannot be seen, one for each note, from half-way to its neighbours."""
     places = [across(x) for x, _ in notes]
-    borders = [_LEFT, *[(a + b) / 2 for a, b in zip(places, places[1:], strict=False)], _RIGHT]
+    borders = [_LEFT, *[(a + b) / 2 for a, b in pairwise(places)], _RIGHT]
     strips = []
     for (_, text), a, b, place in zip(notes, borders, borders[1:], places, strict=False):
         rect = element("rect", x=_place(a), y=_TOP, width=_place(max(b - a, 0.0)), height=_BOTTOM - _TOP, class_="hit")

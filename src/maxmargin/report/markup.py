@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-_VOID = frozenset({"meta", "br", "line", "rect", "path", "circle"})
+_VOID = frozenset({"meta", "input", "hr"})
+_SHAPES = frozenset({"line", "rect", "path", "circle"})  # of SVG: they are closed by a slash
 
 
 class Markup(str):
@@ -27,8 +28,8 @@ def element(name: str, /, *children: Any, **attributes: Any) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    if name in _VOID and not children:
-        return Markup(f"<{name}{given}>" if name in ("meta", "br") else f"<{name}{given}/>")
+    if name in _VOID or name in _SHAPES:
+        return Markup(f"<{name}{given}/>" if name in _SHAPES else f"<{name}{given}>")
     return Markup(f"<{name}{given}>{together(*children)}</{name}>")
 
 

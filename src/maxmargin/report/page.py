@@ -54,13 +54,13 @@ def page(estimator: Any, data: Source | None = None, summary: dict[str, Any] | N
     task = task_of(estimator) if linear else None
     tally, survey = measure(estimator, data) if data is not None and linear else (None, None)
     name = summary.get("title") or (_TASKS[task] if task else type(estimator).__name__)
-    on = summary.get("data") or "the data of this report"
+    on = summary.get("data") or "this data"
 
     score = None if tally is None else tally.score
     tiles = [] if score is None or tally is None else [(f"{tally.name} on {on}", _score(task, score))]
     if survey is not None:
-        tiles += [("rows", numbers.count(survey.rows)), ("features", numbers.count(survey.features))]
-    elif linear:
+        tiles.append((f"rows of {on}", numbers.count(survey.rows)))
+    if linear:
         tiles.append(("features", numbers.count(estimator.n_features_in_)))
     if task == "classify":
         tiles.append(("classes", numbers.count(estimator.classes_.size)))
@@ -99,23 +99,34 @@ def _headline(estimator: Any, name: str, tiles: list[tuple[str, str]]) -> Markup
     certificate = estimator.certificate_
     gap = certificate.relative_gap
     reached = gap <= estimator.tol
-    if math.isfinite(gap):
+    if gap < 1.0:
         claim = together("The objective is within ", element("b", numbers.share(gap)), " of the best possible.")
+    elif certificate.exact:
+        claim = together("How far the objective is from the best possible is ", element("b", "not known yet"), ".")
     else:
         claim = together("The objective is ", element("b", "not bounded"), " from above: the search was approximate.")
-    goal = "" if reached or not certificate.exact else f" The goal was {numbers.share(estimator.tol)}."
-    sentence = (
-        "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower "
-        "one, and both follow from weights, dual variables and data alone. It speaks of the training problem; how "
-        "well the model does on new data, only a test can tell."
+    goal = (
+        None
+        if reached or not certificate.exact
+        else f"Training ended before the goal of {numbers.share(estimator.tol)}."
     )
+    sentence = "How long it takes to know more depends on C and on the scales of the features; max_passes limits it."
+    if gap < 1.0:
+        sentence = (
+            "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower "
+            "one, and both follow from weights, dual variables and data alone. It speaks of the training problem; how "
+            "well the model does on new data, only a test can tell."
+        )
     return element(
         "header",
         element("h1", name),
-        element("p", claim, goal, class_="claim" if reached else "claim missed"),
+        element("p", claim, class_="claim" if reached else "claim missed"),
+        element("p", goal) if goal else None,
         _bracket(certificate.lower, certificate.upper),
         element("p", sentence, class_="note"),
-        element("dl", *[element("div", element("dt", key), element("dd", value)) for key, value in tiles], class_="tiles"),
+        element(
+            "dl", *[element("div", element("dt", key), element("dd", value)) for key, value in tiles], class_="tiles"
+        ),
     )
 
 
@@ -128,7 +139,7 @@ def _bracket(lower: float, upper: float) -> Markup:
     return element(
         "div",
         element("div", element("strong", shown[0]), element("small", "nothing gets below"), class_="low"),
-        Markup("<hr>"),
+        element("hr"),
         element("div", element("strong", shown[1]), element("small", "these weights"), class_="high"),
         class_="bracket",
     )

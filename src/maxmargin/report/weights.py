@@ -28,6 +28,7 @@ def weights(estimator: Any) -> Markup:
     else:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
         panels = [_panel(up, coef[0], names, 10, "up"), _panel(down, coef[0], names, 10, "down")]
+    lead = "Blue speaks for the class, red against it." if coef.shape[0] > 1 else None
     note = "A weight counts per unit of its feature: only features of similar scale can be compared."
     if names is None:
         note += " Features have no names here; they are counted from 0."
@@ -35,7 +36,11 @@ def weights(estimator: Any) -> Markup:
         note += f" The first {_MOST_CLASSES} of {coef.shape[0]} classes are shown."
     used = int(np.count_nonzero(coef.any(axis=0)))
     note += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
-    return together(element("div", *panels, class_="panels"), element("p", note, class_="note"))
+    return together(
+        element("p", lead) if lead else None,
+        element("div", *panels, class_="panels"),
+        element("p", note, class_="note"),
+    )
 
 
 def _panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:
