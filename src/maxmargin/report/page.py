@@ -21,6 +21,16 @@ from .weights import weights
 
 _TASKS = {"classify": "Classification", "regress": "Regression", "rank": "Ranking"}
 
+_PROOF = (
+    "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower one, "
+    "and both follow from weights, dual variables and data alone. It speaks of the training problem; how well the "
+    "model does on new data, only a test can tell."
+)
+_NO_PROOF_YET = (
+    "These weights reach the upper value, and no weights whatever get below the lower one. More passes bring the two "
+    "together; features of similar scale, or a smaller C, do so sooner."
+)
+
 
 def write(path: str | Path, estimator: Any, data: Source | None = None, summary: dict[str, Any] | None = None) -> None:
     """Write a report on a fitted estimator as one self-contained HTML file.
@@ -105,25 +115,15 @@ def _headline(estimator: Any, name: str, tiles: list[tuple[str, str]]) -> Markup
         claim = together("How far the objective is from the best possible is ", element("b", "not known yet"), ".")
     else:
         claim = together("The objective is ", element("b", "not bounded"), " from above: the search was approximate.")
-    goal = (
-        None
-        if reached or not certificate.exact
-        else f"Training ended before the goal of {numbers.share(estimator.tol)}."
-    )
-    sentence = "How long it takes to know more depends on C and on the scales of the features; max_passes limits it."
-    if gap < 1.0:
-        sentence = (
-            "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower "
-            "one, and both follow from weights, dual variables and data alone. It speaks of the training problem; how "
-            "well the model does on new data, only a test can tell."
-        )
+    goal = f"Training ended before the goal of {numbers.share(estimator.tol)}." if certificate.exact else ""
+    proof = _PROOF if gap < 1.0 else _NO_PROOF_YET
     return element(
         "header",
         element("h1", name),
         element("p", claim, class_="claim" if reached else "claim missed"),
-        element("p", goal) if goal else None,
+        element("p", goal) if goal and not reached else None,
         _bracket(certificate.lower, certificate.upper),
-        element("p", sentence, class_="note"),
+        element("p", proof, class_="note"),
         element(
             "dl", *[element("div", element("dt", key), element("dd", value)) for key, value in tiles], class_="tiles"
         ),
