@@ -1,6 +1,6 @@
 """The command line: ``maxmargin train``, ``predict``, ``certify``, ``convert``, ``report``, ``demo``.
 
-Each command is a file with ``HELP``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``. Libraries are imported
+Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``. Libraries are imported
 when a command runs, so that help comes at once.
 """
 
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except KeyboardInterrupt:
-        complain("interrupted; nothing was written.")
+        complain("interrupted.")
         return INTERRUPTED
     except Exception as error:
         if args.debug:
@@ -113,8 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in _COMMANDS:
         module = import_module(f".{name}", __name__)
-        command = commands.add_parser(
-            name, help=module.HELP, description=module.ABOUT, epilog=module.EXAMPLES, formatter_class=form
-        )
+        texts = {"help": module.HELP, "description": module.ABOUT, "epilog": module.EXAMPLES}
+        command = commands.add_parser(name, usage=f"maxmargin {name} {module.USAGE}", formatter_class=form, **texts)
         module.add(command)
     return parser

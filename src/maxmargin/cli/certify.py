@@ -11,6 +11,7 @@ from .measuring import peak_memory
 from .talk import Talk
 
 HELP = "prove again how close to perfect a model is"
+USAGE = "MODEL DATA [DATA ...] [options]"
 ABOUT = """\
 Compute both bounds on the best possible objective anew, from the model's weights and dual variables and the training
 data alone: nothing that training has kept along the way is trusted.

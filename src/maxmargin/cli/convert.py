@@ -7,9 +7,10 @@ import time
 
 from . import DONE, options
 from .measuring import peak_memory
-from .talk import Talk
+from .talk import Talk, say_left_out
 
 HELP = "data as a folder that trains fast, read once and shuffled"
+USAGE = "DATA [DATA ...] FOLDER [options]"
 ABOUT = """\
 Read data of any size once and write it as a folder of shards: binary, checked, in random order, ready to be mapped
 into memory. Every command takes such a folder as its data.
@@ -35,7 +36,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--no-shuffle", action="store_true", help="keep the order of rows (training wants them mixed)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the random order (default: 0)")
     group.add_argument("--memory", default="512MB", metavar="SIZE", help="memory to use (default: 512MB)")
-    group.add_argument("--dtype", choices=("float32", "float64"), default="float32", help="of values (default: float32)")
+    group.add_argument(
+        "--dtype", choices=("float32", "float64"), default="float32", help="of values (default: float32)"
+    )
     group.add_argument("--overwrite", action="store_true", help="replace the folder if it is there")
     options.add_jobs(parser)
     options.add_talk(parser)
@@ -45,7 +48,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import data
     from ..estimators.inputs import check_memory
     from ..report import numbers
-    from ..report.reading import skipped_lines
+    from ..report.reading import left_out
 
     check_memory(args.memory)
     start = time.perf_counter()
@@ -60,7 +63,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         **options.reading(args),
     )
     seconds = time.perf_counter() - start
-    skipped = skipped_lines(getattr(shards, "skipped", None))
+    skipped = left_out(shards)[0]
     talk.result(
         command="convert", data=args.data, folder=args.folder, rows=len(shards), features=shards.n_features,
         shuffled=not args.no_shuffle, seconds=seconds, peak_memory=peak_memory(), skipped=skipped,
@@ -72,6 +75,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         ("time", numbers.duration(seconds)),
         ("folder", args.folder),
     ]
-    talk.facts("Converted", facts + ([("left out", "; ".join(skipped[:3]))] if skipped else []))
+    say_left_out(shards)
+    talk.facts("Converted", facts + ([("rows left out", numbers.count(skipped))] if skipped else []))
     talk.next_steps([("train", f"maxmargin train {args.folder} -o model.mm")])
     return DONE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +13,7 @@ from . import DONE
 from .talk import Talk
 
 HELP = "train on handwritten digits and see what comes out; brings its own data"
+USAGE = "[--keep FOLDER]"
 ABOUT = """\
 Write the images of handwritten digits that come with scikit-learn to text files, then train, certify, predict and
 report from there, with the same commands that you would use on data of your own.
@@ -43,21 +43,23 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         _write_digits(folder)
-        talk.say(f"1797 images of handwritten digits, 8 × 8 pixels, as text in {folder}: every fourth is kept for a test.")
+        talk.say(
+            f"1797 images of handwritten digits, 8 × 8 pixels, as text in {folder}: every fourth is kept for a test."
+        )
         train, test, model, page = (str(folder / n) for n in ("train.svm", "test.svm", "digits.mm", "digits.html"))
-        worst = DONE
         for command in (
             ["train", train, "-o", model, "--C", "0.1", "--test", test],
             ["certify", model, train],
             ["predict", model, test, "-o", str(folder / "answers.txt")],
             ["report", model, test, "-o", page],
         ):
-            sys.stderr.flush()
             talk.say(f"\n$ maxmargin {shlex.join(command)}")
-            worst = max(worst, main(command))
+            status = main([*command, *(["--debug"] if args.debug else [])])
+            if status != DONE:
+                return status
         talk.say(_WHAT_NEXT)
         talk.say(f"Everything is in {folder}." if args.keep else "These files are gone now: --keep FOLDER leaves them.")
-    return worst
+    return DONE
 
 
 _WHAT_NEXT = """

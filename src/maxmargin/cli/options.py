@@ -101,8 +101,6 @@ def whole(text: str) -> int:
     return value
 
 
-
-
 def _jobs(text: str) -> int:
     try:
         value = int(text)

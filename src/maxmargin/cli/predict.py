@@ -13,9 +13,10 @@ import numpy as np
 from ..protocols import Chunk
 from . import DONE, options
 from .files import check_writable, load_linear, replacing
-from .talk import Talk, warn
+from .talk import Talk, say_left_out, warn
 
 HELP = "answers of a model, one line per row"
+USAGE = "MODEL DATA [DATA ...] [-o FILE] [options]"
 ABOUT = """\
 Read data in chunks and write one answer per row: the class, the predicted number, or the score to rank by.
 
@@ -48,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
-    from ..report.reading import Survey, scored, skipped_lines
+    from ..report.reading import Survey, scored
     from ..report.tallies import tally_for, task_of
 
     check_writable(args.output)
@@ -67,9 +68,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     extra = survey.features - model.n_features_in_
     if extra > 0:
-        warn(f"{extra} of {survey.features} features were not in the training data; they have no weight and are ignored.")
+        warn(
+            f"{extra} of {survey.features} features were not in the training data; they have no weight and are ignored."
+        )
     unseen = getattr(tally, "unseen", 0)
-    labelled = tally.rows if hasattr(tally, "rows") else 0
     if unseen and tally.score is not None:
         value, row = tally.first_unseen  # type: ignore[attr-defined]
         warn(
@@ -78,12 +80,11 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         )
     talk.result(
         command="predict", task=task, model=args.model, rows=survey.rows, features=survey.features,
-        features_ignored=max(extra, 0), score=tally.name, value=tally.score, labelled_rows=labelled,
-        labels_unseen=unseen, skipped=skipped_lines(survey.skipped), output=args.output,
+        features_ignored=max(extra, 0), score=tally.name, value=tally.score, labelled_rows=tally.rows,
+        labels_unseen=unseen, skipped=survey.left_out[0], output=args.output,
     )  # fmt: skip
-    for line in skipped_lines(survey.skipped)[:5]:
-        warn(f"left out: {line}")
-    talk.say(f"{numbers.count(survey.rows)} rows answered. {_verdict(task, tally, labelled)}")
+    say_left_out(source)
+    talk.say(f"{numbers.count(survey.rows)} rows answered. {_verdict(task, tally)}")
     return DONE
 
 
@@ -92,10 +93,10 @@ def _add(tally: Any, chunk: Chunk, scores: np.ndarray) -> None:
         tally.add(chunk, scores)
 
 
-def _verdict(task: str, tally: Any, labelled: int) -> str:
+def _verdict(task: str, tally: Any) -> str:
     from ..report import numbers
 
-    if not labelled:
+    if not tally.rows:
         return "There are no labels to compare them with."
     if tally.score is None:
         reason = {
@@ -104,8 +105,7 @@ def _verdict(task: str, tally: Any, labelled: int) -> str:
             "rank": "No two rows of one group have different grades",
         }[task]
         return f"{reason}: no score."
-    shown = numbers.number(tally.score) if task == "regress" else numbers.share(tally.score)
-    return f"{tally.name[0].upper()}{tally.name[1:]}: {shown}"
+    return f"{tally.name[0].upper()}{tally.name[1:]}: {numbers.score(task, tally.score)}."
 
 
 @contextmanager

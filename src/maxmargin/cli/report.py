@@ -10,6 +10,7 @@ from .files import check_writable, load_linear, replacing
 from .talk import Talk
 
 HELP = "a model and how well it does, as one HTML file"
+USAGE = "MODEL [DATA ...] -o FILE [options]"
 ABOUT = """\
 Write a page to look at and to pass on: how close to perfect the weights are and how training got there, the heaviest
 weights, and, where data is named, answers beside labels: confusions, residuals or pairs in order.

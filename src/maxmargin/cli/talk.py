@@ -65,6 +65,15 @@ def warn(text: str) -> None:
     print(f"maxmargin: warning: {one_line(text)}", file=sys.stderr)
 
 
+def say_left_out(source: Any) -> None:
+    """Rows that could not be used are never passed over in silence."""
+    from ..report.reading import left_out
+
+    n, said = left_out(source)
+    if n:
+        warn(f"{n} row{'s' * (n > 1)} left out; the first: {said[0]}" if said else f"{n} row{'s' * (n > 1)} left out")
+
+
 def complain(text: str) -> None:
     print(f"maxmargin: error: {one_line(text)}", file=sys.stderr)
 

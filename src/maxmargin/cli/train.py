@@ -11,9 +11,10 @@ from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
 from .files import check_writable, replacing
 from .guess import guess_task
 from .measuring import peak_memory
-from .talk import Talk
+from .talk import Talk, say_left_out
 
 HELP = "train a linear model on data of any size"
+USAGE = "DATA [DATA ...] -o MODEL [options]"
 ABOUT = """\
 Train a classifier, a regression or a ranking on data that may be larger than memory.
 
@@ -59,7 +60,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
     group.add_argument(
-        "--epsilon", type=options.not_negative, metavar="E", help="regression: errors below this are free (default: 0.1)"
+        "--epsilon",
+        type=options.not_negative,
+        metavar="E",
+        help="regression: errors below this are free (default: 0.1)",
     )
     group.add_argument(
         "--multi-class", choices=("crammer_singer", "ovr"),
@@ -72,7 +76,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--tol", type=options.positive, default=1e-3, metavar="GAP", help="relative gap to stop at (default: 0.001)"
     )
     group.add_argument(
-        "--max-passes", type=options.whole, default=20_000, metavar="N", help="most passes over the data (default: 20000)"
+        "--max-passes",
+        type=options.whole,
+        default=20_000,
+        metavar="N",
+        help="most passes over the data (default: 20000)",
     )
     group.add_argument(
         "--memory", default="512MB", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)"
@@ -90,6 +98,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..estimators.inputs import check_memory
+    from ..report.reading import left_out
 
     check_writable(args.output)
     check_writable(args.report)
@@ -105,26 +114,25 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
             estimator.fit(source, **({} if args.checkpoint is None else {"checkpoint": args.checkpoint}))
         except ValueError as error:
             if guessed:
-                raise type(error)(f"{error} (The task was guessed to be {task}; --task names another.)") from error
+                raise ValueError(f"{error} (The task was guessed to be {task}; --task names another.)") from error
             raise
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         estimator.save(path)
     certificate = estimator.certificate_
     converged = certificate.relative_gap <= args.tol
-    score = _score(estimator, test, talk) if test is not None and not seen else None
+    score = _score(estimator, test) if test is not None and not seen else None
     facts = {
         "task": task, "task_guessed": guessed, "model": args.output, "data": args.data, "rows": len(source),
-        "features": estimator.n_features_in_, "classes": getattr(estimator, "classes_", [None]).__len__(),
+        "features": estimator.n_features_in_, "classes": estimator.classes_.size if task == "classify" else None,
         "certificate": as_json(certificate), "tol": args.tol, "converged": converged, "interrupted": bool(seen),
         "passes": estimator.n_passes_, "seconds": seconds, "peak_memory": peak_memory(),
-        "skipped": _skipped(source), "test": score, "report": args.report,
+        "skipped": left_out(source)[0], "test": score, "report": args.report,
     }  # fmt: skip
-    if task != "classify":
-        del facts["classes"]
     if args.report:
         _report(args, estimator, source if test is None else test, facts)
     talk.result(command="train", **facts)
+    say_left_out(source)
     _summary(args, facts, talk)
     return INTERRUPTED if seen else DONE if converged else NOT_CONVERGED
 
@@ -171,17 +179,11 @@ def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
     return getattr(estimators, _KINDS[task])(**given)
 
 
-def _score(estimator: Any, test: Any, talk: Talk) -> dict[str, Any]:
+def _score(estimator: Any, test: Any) -> dict[str, Any]:
     from ..report.reading import measure
 
     tally, survey = measure(estimator, test)
     return {"score": tally.name, "value": tally.score, "rows": survey.rows}
-
-
-def _skipped(source: Any) -> Any:
-    from ..report.reading import skipped_lines
-
-    return skipped_lines(getattr(source, "skipped", None))
 
 
 def _report(args: argparse.Namespace, estimator: Any, data: Any, facts: dict[str, Any]) -> None:
@@ -205,7 +207,7 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
     gap, tol = bounds["relative_gap"], args.tol
     state = "reached" if facts["converged"] else "NOT reached"
     rows = [
-        ("task", facts["task"] + (f", {facts['classes']} classes" if "classes" in facts else "")),
+        ("task", facts["task"] + (f", {facts['classes']} classes" if facts["classes"] else "")),
         ("rows", numbers.count(facts["rows"])),
         ("features", numbers.count(facts["features"])),
         ("certificate", f"{bounds['lower']:.8g} <= optimum <= {bounds['upper']:.8g}"),
@@ -218,11 +220,15 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
         ("model", args.output),
     ]  # fmt: skip
     if facts["skipped"]:
-        rows.insert(2, ("left out", "; ".join(facts["skipped"][:3])))
+        rows.insert(2, ("rows left out", numbers.count(facts["skipped"])))
     if facts["test"] is not None:
         value = facts["test"]["value"]
-        shown = "nothing to judge" if value is None else numbers.number(value) if facts["task"] == "regress" else numbers.share(value)
-        rows.append((f"test {facts['test']['score']}", f"{shown} of {numbers.count(facts['test']['rows'])} rows"))
+        rows.append(
+            (
+                f"test {facts['test']['score']}",
+                f"{numbers.score(facts['task'], value)} on {numbers.count(facts['test']['rows'])} rows",
+            )
+        )
     if args.report:
         rows.append(("report", args.report))
     talk.facts("Interrupted: the best model so far" if facts["interrupted"] else "Trained", rows)

@@ -75,6 +75,17 @@ def number(value: float) -> str:
     return f"{value:.5g}".replace("-", "−")
 
 
+def score(task: str, value: float | None) -> str:
+    """A score of answers: R² as a number, shares in percent.
+
+    >>> score("regress", 0.5), score("classify", 0.5), score("rank", None)
+    ('0.5', '50.0 %', 'nothing to judge')
+    """
+    if value is None:
+        return "nothing to judge"
+    return number(value) if task == "regress" else share(value)
+
+
 def label(value: Any) -> str:
     """A class label: whole numbers without a decimal point, whatever type they are stored in.
 

@@ -67,7 +67,11 @@ def page(estimator: Any, data: Source | None = None, summary: dict[str, Any] | N
     on = summary.get("data") or "this data"
 
     score = None if tally is None else tally.score
-    tiles = [] if score is None or tally is None else [(f"{tally.name} on {on}", _score(task, score))]
+    tiles = (
+        []
+        if score is None or tally is None or task is None
+        else [(f"{tally.name} on {on}", numbers.score(task, score))]
+    )
     if survey is not None:
         tiles.append((f"rows of {on}", numbers.count(survey.rows)))
     if linear:
@@ -99,10 +103,6 @@ def page(estimator: Any, data: Source | None = None, summary: dict[str, Any] | N
 def is_linear(estimator: Any) -> bool:
     """Whether the estimator scores rows of a matrix by weights; structured ones have a model of their own."""
     return all(hasattr(estimator, part) for part in ("coef_", "n_features_in_")) and not hasattr(estimator, "model_")
-
-
-def _score(task: str | None, score: float) -> str:
-    return numbers.number(score) if task == "regress" else numbers.share(score)
 
 
 def _headline(estimator: Any, name: str, tiles: list[tuple[str, str]]) -> Markup:

@@ -33,7 +33,7 @@ class Survey:
     """Whether every label is in ``labels``."""
     label_range: tuple[float, float] | None = None
     weighted: bool = False
-    skipped: Any = None
+    left_out: tuple[int, list[str]] = (0, [])
 
     def add(self, chunk: Chunk) -> None:
         self.rows += len(chunk)
@@ -72,7 +72,7 @@ def scored(estimator: Any, source: Source, survey: Survey) -> Iterator[tuple[Chu
         survey.add(chunk)
         fitting = replace(chunk, x=to_width(chunk.x, estimator.n_features_in_))
         yield fitting, np.asarray(score(fitting.x))
-    survey.skipped = getattr(source, "skipped", None)
+    survey.left_out = left_out(source)
 
 
 def measure(estimator: Any, source: Source) -> tuple[Tally, Survey]:
@@ -99,10 +99,7 @@ def to_width(x: Any, width: int) -> Any:
     return x[:, :width] if x.shape[1] > width else np.pad(x, ((0, 0), (0, width - x.shape[1])))
 
 
-def skipped_lines(skipped: Any) -> list[str]:
-    """What a source says it has left out, as lines; empty where that is nothing."""
-    if not skipped:
-        return []
-    if isinstance(skipped, dict):
-        return [f"{numbers.count(n)} × {kind}" for kind, n in skipped.items()]
-    return [str(entry) for entry in skipped] if isinstance(skipped, list | tuple) else [str(skipped)]
+def left_out(source: Any) -> tuple[int, list[str]]:
+    """How many rows the last pass over a source could not use, and what it says of them (of the first, if many)."""
+    said = [str(entry) for entry in getattr(source, "skipped", None) or ()]
+    return int(getattr(source, "n_skipped", len(said))), said

@@ -6,7 +6,7 @@ from typing import Any
 
 from . import numbers
 from .markup import Markup, element, table, together
-from .reading import Survey, skipped_lines
+from .reading import Survey
 
 _MOST_LABELS = 20
 
@@ -25,8 +25,9 @@ def data_summary(survey: Survey, task: str) -> Markup:
         facts.append(["labels", f"from {numbers.number(low)} to {numbers.number(high)}"])
     if survey.weighted:
         facts.append(["weights of rows", "yes"])
-    left_out = skipped_lines(survey.skipped)
-    facts.append(["rows left out", "; ".join(left_out[:3]) + (" …" if len(left_out) > 3 else "") or "none"])
+    n, said = survey.left_out
+    shown = element("details", element("summary", numbers.count(n)), *[element("p", text) for text in said[:10]])
+    facts.append(["rows left out", shown if n else "none"])
     return together(table([], facts, "facts"), _labels(survey) if task != "regress" else None)
 
 

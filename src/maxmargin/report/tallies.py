@@ -21,6 +21,7 @@ class Tally(Protocol):
     """What all three can do. ``score`` is None as long as nothing could be judged."""
 
     name: str
+    rows: int
 
     @property
     def score(self) -> float | None: ...
