@@ -1,7 +1,7 @@
 """The command line: ``maxmargin train``, ``predict``, ``certify``, ``convert``, ``report``, ``demo``.
 
-Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``. Libraries are imported
-when a command runs, so that help comes at once.
+Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``.
+Libraries are imported when a command runs, so that help comes at once.
 """
 
 from __future__ import annotations
@@ -42,8 +42,12 @@ exit status: 0 done, 1 not converged to --tol (the model is written, its gap sai
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return UNUSABLE
     try:
-        args = _parser().parse_args(arguments)
+        args = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
     try:

@@ -52,16 +52,18 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_memory(args.memory)
     start = time.perf_counter()
-    shards = data.convert(
-        options.where(args.data),
-        args.folder,
-        shuffle=not args.no_shuffle,
-        seed=args.seed,
-        memory=args.memory,
-        dtype=args.dtype,
-        overwrite=args.overwrite,
-        **options.reading(args),
-    )
+    with talk.counting("Reading") as progress:
+        shards = data.convert(
+            options.where(args.data),
+            args.folder,
+            shuffle=not args.no_shuffle,
+            seed=args.seed,
+            memory=args.memory,
+            dtype=args.dtype,
+            overwrite=args.overwrite,
+            progress=progress,
+            **options.reading(args),
+        )
     seconds = time.perf_counter() - start
     skipped = left_out(shards)[0]
     talk.result(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TextIO
 
 import numpy as np
 
-from ..protocols import Chunk
 from . import DONE, options
 from .files import check_writable, load_linear, replacing
 from .talk import Talk, say_left_out, warn
@@ -60,11 +59,15 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     source = options.open_data(args.data, args)
     tally, survey = tally_for(model), Survey()
     lines = _lines_of(model, task, args.scores)
-    with _answers(args) as file:
+    # Answers on a terminal are progress enough, and would be torn by another line.
+    counting = talk.counting("Answered") if args.output or not sys.stdout.isatty() else nullcontext(lambda rows: None)
+    with _answers(args) as file, counting as progress:
         for chunk, scores in scored(model, source, survey):
             if file is not None:
                 file.write(lines(scores))
-            _add(tally, chunk, scores)
+            if chunk.y is not None:
+                tally.add(chunk, scores)
+            progress(survey.rows)
 
     extra = survey.features - model.n_features_in_
     if extra > 0:
@@ -86,11 +89,6 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     say_left_out(source)
     talk.say(f"{numbers.count(survey.rows)} rows answered. {_verdict(task, tally)}")
     return DONE
-
-
-def _add(tally: Any, chunk: Chunk, scores: np.ndarray) -> None:
-    if chunk.y is not None:
-        tally.add(chunk, scores)
 
 
 def _verdict(task: str, tally: Any) -> str:

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,20 @@ class Talk:
     def say(self, text: str = "") -> None:
         if not self.quiet:
             self._print(text)
+
+    @contextmanager
+    def counting(self, what: str) -> Iterator[Callable[..., None]]:
+        """A line that counts rows, with a bar where the end is known: the value is called with (rows, done, total)."""
+        if not self.progress:
+            yield lambda rows, done=None, total=None: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = TextColumn(what), TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeElapsedColumn()
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            line = bar.add_task(what, total=None, rows=0)
+            yield lambda rows, done=None, total=None: bar.update(line, rows=rows, completed=done or 0, total=total)
 
     def facts(self, title: str, facts: list[tuple[str, str]]) -> None:
         """A short table: what was done, and what came out."""

@@ -110,12 +110,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     start = time.perf_counter()
     with interrupts() as seen:
-        try:
-            estimator.fit(source, **({} if args.checkpoint is None else {"checkpoint": args.checkpoint}))
-        except ValueError as error:
-            if guessed:
-                raise ValueError(f"{error} (The task was guessed to be {task}; --task names another.)") from error
-            raise
+        estimator.fit(source, **({} if args.checkpoint is None else {"checkpoint": args.checkpoint}))
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         estimator.save(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ _MOST_BINS = 41
 
 def answers(task: str, tally: Any) -> Markup:
     """What the tally of this task found, in the form that suits it."""
-    return {"classify": _classes, "regress": _residuals, "rank": _order}[task](tally)
+    sections: dict[str, Callable[[Any], Markup]] = {"classify": _classes, "regress": _residuals, "rank": _order}
+    return sections[task](tally)
 
 
 def _classes(tally: Classes) -> Markup:

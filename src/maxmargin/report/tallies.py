@@ -119,8 +119,8 @@ class Residuals:
         self._absolute += float(np.abs(residual).sum())
         largest = float(np.abs(residual).max(initial=0.0))
         if self.half_width == 0.0:
-            self.half_width = largest
-        while largest > self.half_width > 0.0:
+            self.half_width = 1.01 * largest  # nothing lies on the rim itself, where it would belong to no bin
+        while largest >= self.half_width > 0.0:
             self._widen()
         if self.half_width > 0.0:
             limits = (-self.half_width, self.half_width)

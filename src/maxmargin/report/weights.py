@@ -47,8 +47,9 @@ def _panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both
     """The largest weights of one row: those above zero, those below, or whichever are largest."""
     size = {"up": row, "down": -row, "both": np.abs(row)}[side]
     most = min(most, row.size)
-    top = np.argpartition(-size, most - 1)[:most]
-    top = [int(i) for i in top[np.argsort(-row[top] if side == "both" else -size[top], kind="stable")] if size[i] > 0]
+    found = np.argpartition(-size, most - 1)[:most]
+    found = found[np.argsort(-row[found] if side == "both" else -size[found], kind="stable")]
+    top = [int(i) for i in found if size[i] > 0]
     largest = float(np.abs(row[top]).max()) if top else 1.0
     bars = []
     for i in top:
