@@ -234,7 +234,7 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
         )
     model, data = shlex.quote(args.output), " ".join(shlex.quote(path) for path in args.data)
     steps = [
-        ("predict", f"maxmargin predict {model} NEW-DATA -o answers.txt"),
+        ("predict", f"maxmargin predict {model} NEW-DATA{_same_reading(args)} -o answers.txt"),
         ("prove it again", f"maxmargin certify {model} {data}{_same_reading(args)}"),
     ]
     if not args.report:

@@ -91,11 +91,11 @@ def step_chart(
         y = up(goal[0])
         parts.append(element("line", x1=_LEFT, x2=_RIGHT, y1=_place(y), y2=_place(y), class_="goal"))
         parts.append(element("text", goal[1], x=_LEFT + 4, y=_place(y - 5), class_="goal-name"))
-    for line in lines:
+    for k, line in enumerate(lines):
         parts.append(element("path", d=_steps_path(line, across, up), class_=f"line {line.style}"))
-        parts.append(
-            element("circle", cx=_place(across(line.x[-1])), cy=_place(up(line.y[-1])), r=3.2, class_=line.style)
-        )
+        # Lines end where they meet: the end of each shows around that of the next.
+        end = {"cx": _place(across(line.x[-1])), "cy": _place(up(line.y[-1])), "r": 3.2 + 1.8 * (len(lines) - 1 - k)}
+        parts.append(element("circle", **end, class_=line.style))
     parts.append(_resting_places(notes, across))
     return together(_svg(title, parts), _legend(lines) if len(lines) > 1 else None)
 
