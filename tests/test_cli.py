@@ -108,6 +108,26 @@ def test_goal_that_is_missed_is_status_one_with_a_model(folder, tmp_path, capsys
     assert "Stopped before the goal, after 2 passes" in capsys.readouterr().err
 
 
+def test_progress_in_a_log_is_one_line_per_pass(folder, tmp_path, capsys):
+    said, err = answer(capsys, "train", folder / "train.svm", "-o", tmp_path / "m.mm", "--progress")
+    lines = err.splitlines()
+    assert len(lines) == said["passes"] and all(line.startswith(f"pass {i + 1}: ") for i, line in enumerate(lines))
+    assert f"relative gap {said['certificate']['relative_gap']:.1e}" in lines[-1]
+
+
+def test_checkpoint_is_handed_to_the_estimator(folder, tmp_path, monkeypatch):
+    fit, given = mm.LinearSVC.fit, {}
+
+    def remember(self, source, **options):
+        given.update(options)
+        return fit(self, source)
+
+    monkeypatch.setattr(mm.LinearSVC, "fit", remember)
+    arguments = ["train", f"{folder}/train.svm", "-o", f"{tmp_path}/m.mm", "--quiet", "--checkpoint", f"{tmp_path}/run"]
+    assert main(arguments) == 0
+    assert given == {"checkpoint": f"{tmp_path}/run"}
+
+
 def test_the_same_seed_gives_the_same_model(folder, tmp_path):
     for name in ("a.mm", "b.mm"):
         main(["train", f"{folder}/train.svm", "-o", f"{tmp_path}/{name}", "--quiet", "--seed", "3"])

@@ -41,6 +41,17 @@ def replacing(path: str) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def named(paths: list[str], most: int = 3) -> str:
+    """The files by name; of many only the first.
+
+    >>> named(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    if len(paths) <= most:
+        return ", ".join(paths)
+    return ", ".join(paths[:most]) + f" and {len(paths) - most} more"
+
+
 def load_linear(path: str) -> Any:
     """A model that scores rows of a matrix; other kinds need their own inputs and are for Python."""
     from ..estimators import load

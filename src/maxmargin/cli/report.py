@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import DONE, options
-from .files import check_writable, load_linear, replacing
+from .files import check_writable, load_linear, named, replacing
 from .talk import Talk
 
 HELP = "a model and how well it does, as one HTML file"
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     check_writable(args.output)
     model = load_linear(args.model)
     source = options.open_data(args.data, args) if args.data else None
-    known = {"title": args.title or Path(args.model).name, "data": " ".join(args.data) or None}
+    known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
     with replacing(args.output) as path:
         report.write(path, model, source, known)
     talk.result(command="report", model=args.model, data=args.data, output=args.output)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 import time
 from typing import Any
 
+from ..problem import Certificate
 from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
-from .files import check_writable, replacing
+from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
 from .talk import Talk, say_left_out
@@ -89,6 +91,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed on one thread gives the same model (default: 0)"
     )
+    group.add_argument("--progress", action="store_true", help="one line per pass, where stderr is no terminal")
     group.add_argument("--checkpoint", metavar="FOLDER", help="keep what is needed to go on after an interruption here")
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
@@ -110,7 +113,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     start = time.perf_counter()
     with interrupts() as seen:
-        estimator.fit(source, **({} if args.checkpoint is None else {"checkpoint": args.checkpoint}))
+        estimator.fit(source, **_fit_options(args, talk))
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         estimator.save(path)
@@ -174,6 +177,19 @@ def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
     return getattr(estimators, _KINDS[task])(**given)
 
 
+def _fit_options(args: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+    given: dict[str, Any] = {} if args.checkpoint is None else {"checkpoint": args.checkpoint}
+    if args.progress and not talk.on_terminal:
+        given["callbacks"] = (_log,)  # a line that is rewritten makes no log; one line per pass does
+    return given
+
+
+def _log(record: Any) -> None:
+    gap = Certificate(record.lower, record.upper).relative_gap
+    shown = f"relative gap {gap:.1e}" if gap < float("inf") else "gap not known yet"
+    print(f"pass {record.number}: {shown}, {record.seconds:.1f} s", file=sys.stderr, flush=True)
+
+
 def _score(estimator: Any, test: Any) -> dict[str, Any]:
     from ..report.reading import measure
 
@@ -184,10 +200,9 @@ def _score(estimator: Any, test: Any) -> dict[str, Any]:
 def _report(args: argparse.Namespace, estimator: Any, data: Any, facts: dict[str, Any]) -> None:
     from .. import report
 
-    names = " ".join(args.test or args.data)
     known = {
-        "title": f"{args.output}: {facts['task']}, trained on {' '.join(args.data)}",
-        "data": f"test data ({names})" if args.test else "training data",
+        "title": f"{args.output}: {facts['task']}, trained on {named(args.data)}",
+        "data": f"test data ({named(args.test)})" if args.test else "training data",
         "seconds": facts["seconds"],
         "peak_memory": facts["peak_memory"],
     }
@@ -232,7 +247,8 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
             f"\nStopped before the goal, after {facts['passes']} passes. The certificate is true all the same. "
             "More --max-passes, a smaller --C or features of similar scale help."
         )
-    model, data = shlex.quote(args.output), " ".join(shlex.quote(path) for path in args.data)
+    model = shlex.quote(args.output)
+    data = shlex.join(args.data) if len(args.data) <= 5 else "DATA..."  # more would fill the screen
     steps = [
         ("predict", f"maxmargin predict {model} NEW-DATA{_same_reading(args)} -o answers.txt"),
         ("prove it again", f"maxmargin certify {model} {data}{_same_reading(args)}"),
