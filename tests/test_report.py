@@ -1,6 +1,7 @@
 """Reports: whole, safe, and true. How they look is for eyes."""
 
 import re
+import warnings
 from html.parser import HTMLParser
 
 import numpy as np
@@ -133,7 +134,8 @@ def test_text_from_outside_is_escaped():
     labels = np.where(y == 1, "<script>alert(1)</script>", '"malignant" & <b>bold</b>')
     model = LinearSVC(random_state=0).fit(X, labels)
     source = InMemory(X.to_numpy(), labels)
-    with pytest.warns(UserWarning, match="feature names"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         page = report.page(model, source, {"title": "</title><script>alert(2)</script>", "data": "<img src=x>"})
     reader = check_self_contained(page)
     assert "<script" not in page and "<b>bold" not in page

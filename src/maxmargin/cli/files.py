@@ -42,14 +42,13 @@ def replacing(path: str) -> Iterator[Path]:
 
 
 def named(paths: list[str], most: int = 3) -> str:
-    """The files by name; of many only the first.
+    """The files by name, without their folders; of many only the first.
 
-    >>> named(["a", "b", "c", "d", "e"])
+    >>> named(["data/a", "data/b", "c", "d", "e"])
     'a, b, c and 2 more'
     """
-    if len(paths) <= most:
-        return ", ".join(paths)
-    return ", ".join(paths[:most]) + f" and {len(paths) - most} more"
+    shown = ", ".join(Path(path).name or path for path in paths[:most])
+    return shown if len(paths) <= most else f"{shown} and {len(paths) - most} more"
 
 
 def load_linear(path: str) -> Any:

@@ -201,7 +201,7 @@ def _report(args: argparse.Namespace, estimator: Any, data: Any, facts: dict[str
     from .. import report
 
     known = {
-        "title": f"{args.output}: {facts['task']}, trained on {named(args.data)}",
+        "title": f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}",
         "data": f"test data ({named(args.test)})" if args.test else "training data",
         "seconds": facts["seconds"],
         "peak_memory": facts["peak_memory"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -65,14 +66,21 @@ def scored(estimator: Any, source: Source, survey: Survey) -> Iterator[tuple[Chu
 
     Features that the model does not know have no weight and are left out; those that the data lacks are zero.
     """
-    score = estimator.decision_function if task_of(estimator) == "classify" else estimator.predict
     for chunk in source.chunks():
         if not len(chunk):
             continue
         survey.add(chunk)
         fitting = replace(chunk, x=to_width(chunk.x, estimator.n_features_in_))
-        yield fitting, np.asarray(score(fitting.x))
+        yield fitting, _scores(estimator, fitting.x)
     survey.left_out = left_out(source)
+
+
+def _scores(estimator: Any, x: Any) -> np.ndarray:
+    score = estimator.decision_function if task_of(estimator) == "classify" else estimator.predict
+    with warnings.catch_warnings():
+        # Sources give columns without names, also to models that were trained on a data frame.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.asarray(score(x))
 
 
 def measure(estimator: Any, source: Source) -> tuple[Tally, Survey]:
