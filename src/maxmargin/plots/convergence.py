@@ -44,8 +44,8 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     """
     if against not in ("seconds", "oracle_calls"):
         raise ValueError(f"against must be 'seconds' or 'oracle_calls', got {against!r}.")
-    runs = _runs(getattr(estimator_or_history, "history_", estimator_or_history))
-    place, lower, upper = (_total(runs, name) for name in (against, "lower", "upper"))
+    runs = runs_of(getattr(estimator_or_history, "history_", estimator_or_history))
+    place, lower, upper = (summed(runs, name) for name in (against, "lower", "upper"))
     # A lower bound stays true for ever: the best so far is what is known.
     lower = np.maximum.accumulate(lower)
     known = np.isfinite(upper)
@@ -76,7 +76,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     return bounds, gap
 
 
-def _runs(history: Sequence[Record]) -> list[Sequence[Record]]:
+def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
     """The history of each problem: they stand one after another, each beginning with pass 1."""
     if not isinstance(history, Sequence) or not history:
         raise ValueError(f"convergence draws a fitted estimator or a list of records, got {history!r}. Call fit first.")
@@ -84,7 +84,7 @@ def _runs(history: Sequence[Record]) -> list[Sequence[Record]]:
     return [history[a:b] for a, b in pairwise([*starts, len(history)])]
 
 
-def _total(runs: list[Sequence[Record]], name: str) -> np.ndarray:
+def summed(runs: list[Sequence[Record]], name: str) -> np.ndarray:
     """Sum over the problems at every pass; one that has ended keeps its last value."""
     longest = max(len(run) for run in runs)
     values = [np.array([getattr(record, name) for record in run], dtype=np.float64) for run in runs]

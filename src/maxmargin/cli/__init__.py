@@ -1,0 +1,123 @@
+"""The command line: ``maxmargin train``, ``predict``, ``certify``, ``convert``, ``report``, ``demo``.
+
+Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``.
+Libraries are imported when a command runs, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NoReturn
+
+from .. import __version__
+from .talk import Talk, complain, warnings_in_plain_words
+
+DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+
+_COMMANDS = ("train", "predict", "certify", "convert", "report", "demo")
+_ABOUT = """\
+Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
+possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
+"""
+_EXAMPLES = """\
+examples:
+  maxmargin demo
+  maxmargin train train.svm -o model.mm --test test.svm
+  maxmargin predict model.mm new.svm -o answers.txt
+  maxmargin report model.mm test.svm -o report.html
+
+exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
+3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return UNUSABLE
+    try:
+        args = parser.parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        with warnings_in_plain_words():
+            status = import_module(f".{args.command}", __name__).run(args, Talk(quiet=args.quiet, as_json=args.json))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever reads has had enough. Python would complain again when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        complain("interrupted.")
+        return INTERRUPTED
+    except Exception as error:
+        if args.debug:
+            traceback.print_exc()
+        if isinstance(error, ValueError | OSError | MemoryError):
+            complain(_message(error))
+            return UNUSABLE
+        complain(f"{type(error).__name__}: {error}. This is a fault of maxmargin: --debug shows where.")
+        return FAULT
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    if isinstance(error, MemoryError):
+        return f"Not enough memory. {error}".strip() + " A smaller --memory leaves more to the system."
+    return str(error)
+
+
+@contextmanager
+def interrupts() -> Iterator[list[bool]]:
+    """Remember whether Ctrl-C was pressed: a fit ends in good order then, and does not say so itself.
+
+    The value is a list, empty as long as it was not.
+    """
+    seen: list[bool] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield seen  # only the main thread hears of signals
+        return
+
+    def remember(number: int, frame: Any) -> None:
+        seen.append(True)
+        signal.default_int_handler(number, frame)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, with the way to help."""
+
+    def error(self, message: str) -> NoReturn:
+        complain(f"{message} (see {self.prog} --help)")
+        raise SystemExit(UNUSABLE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    form = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="maxmargin", description=_ABOUT, epilog=_EXAMPLES, formatter_class=form)
+    parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        module = import_module(f".{name}", __name__)
+        texts = {"help": module.HELP, "description": module.ABOUT, "epilog": module.EXAMPLES}
+        command = commands.add_parser(name, usage=f"maxmargin {name} {module.USAGE}", formatter_class=form, **texts)
+        module.add(command)
+    return parser

@@ -1,0 +1,67 @@
+"""Files that are there whole or not at all, and model files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def check_writable(path: str | None) -> None:
+    """Complain now rather than after hours of training."""
+    if path is None:
+        return
+    target = Path(path)
+    folder = target.parent
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write.")
+    if not folder.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Create it first.")
+    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise PermissionError(f"Cannot write {path}: no permission to. Name another file with -o.")
+
+
+@contextmanager
+def replacing(path: str) -> Iterator[Path]:
+    """A path to write to beside the one that is meant; it takes its place once all is written.
+
+    What is no plain file (a pipe, /dev/null) is written to as it is.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def named(paths: list[str], most: int = 3) -> str:
+    """The files by name, without their folders; of many only the first.
+
+    >>> named(["data/a", "data/b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    shown = ", ".join(Path(path).name or path for path in paths[:most])
+    return shown if len(paths) <= most else f"{shown} and {len(paths) - most} more"
+
+
+def load_linear(path: str) -> Any:
+    """A model that scores rows of a matrix; other kinds need their own inputs and are for Python."""
+    from ..estimators import load
+    from ..report.page import is_linear
+
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no model file {path}. maxmargin train writes one.")
+    model = load(path)
+    if not is_linear(model):
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which does not work on rows of a matrix. "
+            "Use it from Python: maxmargin.load."
+        )
+    return model

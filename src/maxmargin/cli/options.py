@@ -1,0 +1,111 @@
+"""Options that several commands share, and what they mean to the library."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..data.errors import DataError
+
+_ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
+
+
+def add_data(parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read") -> None:
+    """The data, and how to read it."""
+    parser.add_argument(
+        "data",
+        nargs="+" if required else "*",
+        metavar="DATA",
+        help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
+        "such as 'day-*.svm.gz', or a folder written by maxmargin convert",
+    )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reading data")
+    group.add_argument("--label", metavar="COL", help="column of labels (Parquet); label, y or target by default")
+    group.add_argument("--group", metavar="COL", help="column of groups, for ranking (Parquet)")
+    group.add_argument("--weight", metavar="COL", help="column of weights of rows (Parquet)")
+    group.add_argument(
+        "--zero-based", choices=sorted(_ZERO_BASED), help="whether text files count features from 0 (default: auto)"
+    )
+    group.add_argument("--features", type=whole, metavar="N", help="number of features, where it is known")
+    group.add_argument(
+        "--on-error", choices=("raise", "skip"), help="what to do with rows that cannot be read (default: raise)"
+    )
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help="threads; -1 for all cores (default: 1)")
+
+
+def add_talk(parser: argparse.ArgumentParser) -> None:
+    """How much to say, and in what form."""
+    group = parser.add_argument_group("output")
+    group.add_argument("--json", action="store_true", help="print one JSON object on stdout, and nothing else there")
+    group.add_argument("--quiet", action="store_true", help="say nothing but warnings and errors")
+    group.add_argument("--debug", action="store_true", help="show where in the code an error came from")
+
+
+def open_data(paths: list[str], args: argparse.Namespace, **more: Any) -> Any:
+    """The source that the arguments name. Only options that were given are handed on."""
+    from .. import data
+
+    return data.open(where(paths), **(reading(args) | more))
+
+
+def reading(args: argparse.Namespace) -> dict[str, Any]:
+    """What was said about how to read, in the words of ``maxmargin.data.open``."""
+    said = {
+        "label": args.label,
+        "group": args.group,
+        "weight": args.weight,
+        "zero_based": None if args.zero_based is None else _ZERO_BASED[args.zero_based],
+        "n_features": args.features,
+        "on_error": args.on_error,
+        "n_jobs": getattr(args, "jobs", None),
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def where(paths: list[str]) -> Any:
+    """One path by itself (it may be a pattern or a folder), several as a list."""
+    if "-" in paths:
+        raise DataError("Data is read several times, which stdin cannot be. Write it to a file and name that.")
+    return paths[0] if len(paths) == 1 else list(paths)
+
+
+def positive(text: str) -> float:
+    """A number above zero, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number greater than 0, got {text!r}")
+    return value
+
+
+def not_negative(text: str) -> float:
+    return 0.0 if text.strip() in ("0", "0.0") else positive(text)
+
+
+def whole(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return value
+
+
+def _jobs(text: str) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number other than 0, got {text!r}")
+    return value

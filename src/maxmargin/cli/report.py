@@ -1,0 +1,50 @@
+"""maxmargin report"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from . import DONE, options
+from .files import check_writable, load_linear, named, replacing
+from .talk import Talk
+
+HELP = "a model and how well it does, as one HTML file"
+USAGE = "MODEL [DATA ...] -o FILE [options]"
+ABOUT = """\
+Write a page to look at and to pass on: how close to perfect the weights are and how training got there, the heaviest
+weights, and, where data is named, answers beside labels: confusions, residuals or pairs in order.
+
+It is one HTML file that loads nothing from anywhere.
+"""
+EXAMPLES = """\
+examples:
+  maxmargin report model.mm -o report.html
+  maxmargin report model.mm test.svm -o report.html
+  maxmargin report model.mm held-out.parquet --label clicked -o report.html --title "Clicks, October"
+
+exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
+    options.add_data(parser, required=False, what="data to compare answers with")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="HTML file to write")
+    parser.add_argument("--title", help="what to write on top (default: the name of the model file)")
+    options.add_jobs(parser)
+    options.add_talk(parser)
+
+
+def run(args: argparse.Namespace, talk: Talk) -> int:
+    from .. import report
+
+    check_writable(args.output)
+    model = load_linear(args.model)
+    source = options.open_data(args.data, args) if args.data else None
+    known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
+    with replacing(args.output) as path:
+        report.write(path, model, source, known)
+    talk.result(command="report", model=args.model, data=args.data, output=args.output)
+    talk.say(f"Report: {args.output}")
+    return DONE

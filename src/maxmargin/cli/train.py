@@ -1,0 +1,267 @@
+"""maxmargin train"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from typing import Any
+
+from ..problem import Certificate
+from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
+from .files import check_writable, named, replacing
+from .guess import guess_task
+from .measuring import peak_memory
+from .talk import Talk, say_left_out
+
+HELP = "train a linear model on data of any size"
+USAGE = "DATA [DATA ...] -o MODEL [options]"
+ABOUT = """\
+Train a classifier, a regression or a ranking on data that may be larger than memory.
+
+Training minimises a penalty on the weights plus C times the losses of the rows. It ends with a certificate: the
+objective that the weights reach (upper bound), and a value that no weights whatever can get below (lower bound). The
+relative gap between the two is the most that perfect weights could still gain; --tol is the gap to stop at, and it is
+proved, not estimated. A smaller --tol means more passes over the data and a model closer to perfect.
+
+The task is guessed from the labels: rows in groups (qid: in text files, or --group) are ranked; text and few different
+whole numbers are classes; anything else is a number to predict. --task says otherwise.
+"""
+EXAMPLES = """\
+examples:
+  maxmargin train train.svm -o model.mm
+  maxmargin train 'logs/day-*.svm.gz' -o model.mm --C 0.1 --memory 2GB --jobs 4 --checkpoint run1
+  maxmargin train clicks.parquet --label clicked --weight n -o model.mm --test held-out.parquet
+  maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
+
+Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same command goes on where it stopped.
+
+exit status: 0 trained to --tol, 1 stopped earlier (model written, gap said), 2 wrong usage or unusable data,
+130 interrupted (best model so far written).
+"""
+_LOSSES = {
+    "classify": ("hinge", "squared_hinge"),
+    "rank": ("hinge", "squared_hinge"),
+    "regress": ("epsilon_insensitive", "squared_epsilon_insensitive"),
+}
+_KINDS = {"classify": "LinearSVC", "regress": "LinearSVR", "rank": "RankingSVM"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    options.add_data(parser, what="data to learn from")
+    parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="model file to write")
+    group = parser.add_argument_group("problem")
+    group.add_argument(
+        "--task", choices=("auto", *_KINDS), default="auto", help="what to learn (default: auto, from the labels)"
+    )
+    group.add_argument(
+        "-C", "--C", type=options.positive, default=1.0, metavar="C",
+        help="price of a unit of loss: larger fits the data more closely (default: 1)",
+    )  # fmt: skip
+    losses = sorted({loss for known in _LOSSES.values() for loss in known})
+    group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
+    group.add_argument(
+        "--epsilon",
+        type=options.not_negative,
+        metavar="E",
+        help="regression: errors below this are free (default: 0.1)",
+    )
+    group.add_argument(
+        "--multi-class", choices=("crammer_singer", "ovr"),
+        help="three classes and more: one joint problem (default), or one per class",
+    )  # fmt: skip
+    group.add_argument("--class-weight", choices=("balanced",), help="let rare classes count as much as frequent ones")
+    group.add_argument("--no-intercept", action="store_true", help="learn no intercept")
+    group = parser.add_argument_group("training")
+    group.add_argument(
+        "--tol", type=options.positive, default=1e-3, metavar="GAP", help="relative gap to stop at (default: 0.001)"
+    )
+    group.add_argument(
+        "--max-passes",
+        type=options.whole,
+        default=20_000,
+        metavar="N",
+        help="most passes over the data (default: 20000)",
+    )
+    group.add_argument(
+        "--memory", default="512MB", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)"
+    )
+    options.add_jobs(group)  # type: ignore[arg-type]
+    group.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the same seed on one thread gives the same model (default: 0)"
+    )
+    group.add_argument("--progress", action="store_true", help="one line per pass, where stderr is no terminal")
+    group.add_argument("--checkpoint", metavar="FOLDER", help="keep what is needed to go on after an interruption here")
+    group = parser.add_argument_group("afterwards")
+    group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
+    group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
+    options.add_talk(parser)
+
+
+def run(args: argparse.Namespace, talk: Talk) -> int:
+    from ..estimators.inputs import check_memory
+    from ..report.reading import left_out
+
+    check_writable(args.output)
+    check_writable(args.report)
+    check_memory(args.memory)
+    source = options.open_data(args.data, args)
+    test = options.open_data(args.test, args, n_features=None) if args.test else None
+    task, guessed = _task(args, source, talk)
+    estimator = _estimator(task, args, talk)
+
+    start = time.perf_counter()
+    with interrupts() as seen:
+        estimator.fit(source, **_fit_options(args, talk))
+    seconds = time.perf_counter() - start
+    with replacing(args.output) as path:
+        estimator.save(path)
+    certificate = estimator.certificate_
+    converged = certificate.relative_gap <= args.tol
+    score = _score(estimator, test) if test is not None and not seen else None
+    facts = {
+        "task": task, "task_guessed": guessed, "model": args.output, "data": args.data, "rows": len(source),
+        "features": estimator.n_features_in_, "classes": estimator.classes_.size if task == "classify" else None,
+        "certificate": as_json(certificate), "tol": args.tol, "converged": converged, "interrupted": bool(seen),
+        "passes": estimator.n_passes_, "seconds": seconds, "peak_memory": peak_memory(),
+        "skipped": left_out(source)[0], "test": score, "report": args.report,
+    }  # fmt: skip
+    if args.report:
+        _report(args, estimator, source if test is None else test, facts)
+    talk.result(command="train", **facts)
+    say_left_out(source)
+    _summary(args, facts, talk)
+    return INTERRUPTED if seen else DONE if converged else NOT_CONVERGED
+
+
+def as_json(certificate: Any) -> dict[str, Any]:
+    return {
+        "lower": certificate.lower,
+        "upper": certificate.upper,
+        "gap": certificate.gap,
+        "relative_gap": certificate.relative_gap,
+    }
+
+
+def _task(args: argparse.Namespace, source: Any, talk: Talk) -> tuple[str, bool]:
+    if args.task != "auto":
+        return args.task, False
+    guess = guess_task(source)
+    others = " or ".join(f"--task {name}" for name in _KINDS if name != guess.task)
+    talk.say(f"Task: {guess.task}, because {guess.because} ({others} if that is wrong).")
+    return guess.task, True
+
+
+def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
+    """The estimator with its settings. What has no meaning for the task is refused, not ignored."""
+    from .. import estimators
+
+    given: dict[str, Any] = {"C": args.C, "tol": args.tol, "max_passes": args.max_passes, "memory": args.memory}
+    given |= {"n_jobs": args.jobs, "random_state": args.seed, "verbose": int(talk.progress)}
+    if args.loss is not None:
+        if args.loss not in _LOSSES[task]:
+            raise ValueError(f"--loss {args.loss} is not for --task {task}, which knows {' and '.join(_LOSSES[task])}.")
+        given["loss"] = args.loss
+    for option, value, key, tasks in (
+        ("--epsilon", args.epsilon, "epsilon", ("regress",)),
+        ("--multi-class", args.multi_class, "multi_class", ("classify",)),
+        ("--class-weight", args.class_weight, "class_weight", ("classify",)),
+        ("--no-intercept", False if args.no_intercept else None, "fit_intercept", ("classify", "regress")),
+    ):
+        if value is None:
+            continue
+        if task not in tasks:
+            raise ValueError(f"{option} is for --task {' or '.join(tasks)}, and this is --task {task}. Leave it out.")
+        given[key] = value
+    return getattr(estimators, _KINDS[task])(**given)
+
+
+def _fit_options(args: argparse.Namespace, talk: Talk) -> dict[str, Any]:
+    given: dict[str, Any] = {} if args.checkpoint is None else {"checkpoint": args.checkpoint}
+    if args.progress and not talk.on_terminal:
+        given["callbacks"] = (_log,)  # a line that is rewritten makes no log; one line per pass does
+    return given
+
+
+def _log(record: Any) -> None:
+    gap = Certificate(record.lower, record.upper).relative_gap
+    shown = f"relative gap {gap:.1e}" if gap < float("inf") else "gap not known yet"
+    print(f"pass {record.number}: {shown}, {record.seconds:.1f} s", file=sys.stderr, flush=True)
+
+
+def _score(estimator: Any, test: Any) -> dict[str, Any]:
+    from ..report.reading import measure
+
+    tally, survey = measure(estimator, test)
+    return {"score": tally.name, "value": tally.score, "rows": survey.rows}
+
+
+def _report(args: argparse.Namespace, estimator: Any, data: Any, facts: dict[str, Any]) -> None:
+    from .. import report
+
+    known = {
+        "title": f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}",
+        "data": f"test data ({named(args.test)})" if args.test else "training data",
+        "seconds": facts["seconds"],
+        "peak_memory": facts["peak_memory"],
+    }
+    with replacing(args.report) as path:
+        report.write(path, estimator, data, known)
+
+
+def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> None:
+    from ..report import numbers
+
+    bounds = facts["certificate"]
+    gap, tol = bounds["relative_gap"], args.tol
+    state = "reached" if facts["converged"] else "NOT reached"
+    rows = [
+        ("task", facts["task"] + (f", {facts['classes']} classes" if facts["classes"] else "")),
+        ("rows", numbers.count(facts["rows"])),
+        ("features", numbers.count(facts["features"])),
+        ("certificate", f"{bounds['lower']:.8g} <= optimum <= {bounds['upper']:.8g}"),
+        ("", f"perfect weights would lower the objective by {numbers.share(gap)} at most" if gap < 1 else
+         "the lower bound says nothing yet"),
+        ("relative gap", f"{gap:.1e}, goal {tol:g} {state}"),
+        ("passes", numbers.count(facts["passes"])),
+        ("time", numbers.duration(facts["seconds"])),
+        ("peak memory", numbers.size(facts["peak_memory"])),
+        ("model", args.output),
+    ]  # fmt: skip
+    if facts["skipped"]:
+        rows.insert(2, ("rows left out", numbers.count(facts["skipped"])))
+    if facts["test"] is not None:
+        value = facts["test"]["value"]
+        rows.append(
+            (
+                f"test {facts['test']['score']}",
+                f"{numbers.score(facts['task'], value)} on {numbers.count(facts['test']['rows'])} rows",
+            )
+        )
+    if args.report:
+        rows.append(("report", args.report))
+    talk.facts("Interrupted: the best model so far" if facts["interrupted"] else "Trained", rows)
+    if not facts["converged"] and not facts["interrupted"]:
+        talk.say(
+            f"\nStopped before the goal, after {facts['passes']} passes. The certificate is true all the same. "
+            "More --max-passes, a smaller --C or features of similar scale help."
+        )
+    model = shlex.quote(args.output)
+    data = shlex.join(args.data) if len(args.data) <= 5 else "DATA..."  # more would fill the screen
+    steps = [
+        ("predict", f"maxmargin predict {model} NEW-DATA{_same_reading(args)} -o answers.txt"),
+        ("prove it again", f"maxmargin certify {model} {data}{_same_reading(args)}"),
+    ]
+    if not args.report:
+        steps.append(("look at it", f"maxmargin report {model} {data}{_same_reading(args)} -o report.html"))
+    if args.checkpoint and not facts["converged"]:
+        steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))
+    talk.next_steps(steps)
+
+
+def _same_reading(args: argparse.Namespace) -> str:
+    """How the data was read, to be read the same way again."""
+    given = [("--label", args.label), ("--group", args.group), ("--weight", args.weight)]
+    given += [("--zero-based", args.zero_based), ("--on-error", args.on_error)]
+    return "".join(f" {option} {shlex.quote(value)}" for option, value in given if value is not None)

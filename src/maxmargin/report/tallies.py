@@ -1,0 +1,192 @@
+"""How well answers fit the labels, added up chunk by chunk: memory does not grow with the data.
+
+(Except for ranking: pairs can only be counted once all rows of a group are there, and a group may be anywhere. Three
+numbers per row are kept.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..kernels import pairs
+from ..models.ranking import by_group
+from ..protocols import Chunk
+from . import numbers
+
+
+class Tally(Protocol):
+    """What all three can do. ``score`` is None as long as nothing could be judged."""
+
+    name: str
+    rows: int
+
+    @property
+    def score(self) -> float | None: ...
+
+    def add(self, chunk: Chunk, scores: np.ndarray) -> None: ...
+
+
+def task_of(estimator: Any) -> str:
+    """What a linear estimator was trained for: "classify", "regress" or "rank"."""
+    return "classify" if hasattr(estimator, "classes_") else "regress" if hasattr(estimator, "epsilon") else "rank"
+
+
+def tally_for(estimator: Any) -> Tally:
+    """The tally that fits the estimator's task."""
+    task = task_of(estimator)
+    return Classes(estimator.classes_) if task == "classify" else Residuals() if task == "regress" else Order()
+
+
+def chosen(scores: np.ndarray) -> np.ndarray:
+    """The number of the class with the highest score, (n,) for two classes or (n, n_classes)."""
+    return (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+class Classes:
+    """Counts of (true class, answer). Labels that were not in the training data count as wrong, and are told apart."""
+
+    name = "accuracy"
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+        self.pairs: Counter[tuple[int, int]] = Counter()
+        self.rows = 0
+        self.unseen = 0
+        self.first_unseen: tuple[Any, int] | None = None
+        """The first label that no training row had, and the position of its row."""
+
+    @property
+    def score(self) -> float | None:
+        """Share of right answers; None where not one label is known, which then are no labels at all."""
+        if self.rows == self.unseen:
+            return None
+        return sum(n for (truth, answer), n in self.pairs.items() if truth == answer) / self.rows
+
+    def add(self, chunk: Chunk, scores: np.ndarray) -> None:
+        truth = positions(self.classes, np.asarray(chunk.y))
+        unseen = truth < 0
+        self.rows += truth.size
+        if unseen.any():
+            self.unseen += int(unseen.sum())
+            at = int(np.argmax(unseen))
+            self.first_unseen = self.first_unseen or (chunk.y[at], int(chunk.ids[at]))
+        k = self.classes.size
+        codes, n = np.unique(truth[~unseen] * k + chosen(scores)[~unseen], return_counts=True)
+        for code, times in zip(codes.tolist(), n.tolist(), strict=True):
+            self.pairs[divmod(code, k)] += times
+
+    def confused(self) -> list[tuple[int, int, int]]:
+        """(true class, answer, count) of the mistakes, the most frequent first."""
+        wrong = [(truth, answer, n) for (truth, answer), n in self.pairs.items() if truth != answer]
+        return sorted(wrong, key=lambda entry: (-entry[2], entry[0], entry[1]))
+
+
+class Residuals:
+    """R², mean absolute error and a histogram of label − answer."""
+
+    name = "R²"
+    _BINS = 2048
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._shift = 0.0  # sums of squares lose digits far from zero: they are taken from near the mean
+        self._sum = self._squares = self._errors = self._absolute = 0.0
+        self.half_width = 0.0
+        self.histogram = np.zeros(self._BINS, np.int64)
+        """Counts over [−half_width, half_width] in equal bins."""
+
+    @property
+    def score(self) -> float | None:
+        spread = self._squares - self._sum**2 / max(self.rows, 1)
+        return 1.0 - self._errors / spread if self.rows > 1 and spread > 0.0 else None
+
+    @property
+    def mean_absolute(self) -> float:
+        return self._absolute / max(self.rows, 1)
+
+    def add(self, chunk: Chunk, scores: np.ndarray) -> None:
+        y = np.asarray(chunk.y, dtype=np.float64)
+        if not self.rows and y.size:
+            self._shift = float(y.mean())
+        self.rows += y.size
+        residual = y - scores
+        self._sum += float((y - self._shift).sum())
+        self._squares += float(((y - self._shift) ** 2).sum())
+        self._errors += float((residual**2).sum())
+        self._absolute += float(np.abs(residual).sum())
+        largest = float(np.abs(residual).max(initial=0.0))
+        if self.half_width == 0.0:
+            self.half_width = 1.01 * largest  # nothing lies on the rim itself, where it would belong to no bin
+        while largest >= self.half_width > 0.0:
+            self._widen()
+        if self.half_width > 0.0:
+            limits = (-self.half_width, self.half_width)
+            self.histogram += np.histogram(residual, self._BINS, limits)[0]
+        else:
+            self.histogram[self._BINS // 2] += y.size
+
+    def _widen(self) -> None:
+        """Twice the range with as many bins: neighbours become one."""
+        merged = self.histogram.reshape(-1, 2).sum(axis=1)
+        self.histogram = np.pad(merged, self._BINS // 4)
+        self.half_width *= 2.0
+
+
+class Order:
+    """Share of the pairs of one group that are in the right order; ties count half."""
+
+    name = "ordered pairs"
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+
+    def add(self, chunk: Chunk, scores: np.ndarray) -> None:
+        group = np.zeros(len(chunk), np.int8) if chunk.group is None else np.array(chunk.group)
+        self.rows += len(chunk)
+        self._kept.append((np.array(chunk.y, dtype=np.float64), group, np.array(scores, dtype=np.float64)))
+
+    def _together(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        grades, groups, scores = (np.concatenate(column) for column in zip(*self._kept, strict=True))
+        return grades, np.unique(groups, return_inverse=True)[1], scores
+
+    @property
+    def groups(self) -> int:
+        return int(self._together()[1].max()) + 1 if self.rows else 0
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are to put in order."""
+        if not self.rows:
+            return 0
+        grades, groups, _ = self._together()
+        return int(pairs.count_pairs(*by_group(grades, groups), grades))
+
+    @property
+    def score(self) -> float | None:
+        if not self.pairs:
+            return None
+        grades, groups, scores = self._together()
+        return float(pairs.ordered_share(*by_group(grades, groups), grades, scores))
+
+
+def positions(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Where each label stands among the sorted classes, −1 for those that are not there.
+
+    Numbers are compared as numbers; where one side is text, by what they look like.
+
+    >>> positions(np.array([1, 3]), np.array([3.0, 2.0, 1.0]))
+    array([ 1, -1,  0])
+    >>> positions(np.array(["1", "3"]), np.array([3.0]))
+    array([1])
+    """
+    if (classes.dtype.kind in "biuf") != (y.dtype.kind in "biuf"):
+        names = np.array([numbers.label(c) for c in classes])
+        order = np.argsort(names)
+        found = positions(names[order], np.array([numbers.label(v) for v in y], dtype=names.dtype.kind))
+        return np.where(found < 0, -1, order[found])
+    at = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    return np.where(classes[at] == y, at, -1)

@@ -1,0 +1,528 @@
+"""The command line, through ``main`` and through real processes: what is written, said and returned."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
+
+import maxmargin as mm
+from maxmargin.cli import interrupts, main
+from maxmargin.cli.files import check_writable, replacing
+from maxmargin.cli.guess import guess_task
+from maxmargin.protocols import Chunk
+
+
+def run(*arguments):
+    """The program as a user starts it."""
+    command = [sys.executable, "-m", "maxmargin", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Digits as text (even ones for training), and a model of them."""
+    place = tmp_path_factory.mktemp("cli")
+    X, y = load_digits(return_X_y=True)
+    X /= 16.0
+    dump_svmlight_file(X[::2], y[::2], str(place / "train.svm"), zero_based=False)
+    dump_svmlight_file(X[1::2], y[1::2], str(place / "test.svm"), zero_based=False)
+    assert main(["train", f"{place}/train.svm", "-o", f"{place}/model.mm", "--C", "0.1", "--quiet"]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def held_back():
+    X, y = load_digits(return_X_y=True)
+    return X[1::2] / 16.0, y[1::2]
+
+
+def answer(capsys, *arguments, status=0):
+    """The JSON object on stdout, of which there is exactly one."""
+    assert main([*map(str, arguments), "--json"]) == status
+    said = capsys.readouterr()
+    assert said.out.count("\n") == 1
+    return json.loads(said.out), said.err
+
+
+def complaint(capsys, *arguments, status=2):
+    """The one line of an error."""
+    assert main([*map(str, arguments)]) == status
+    said = capsys.readouterr()
+    assert said.out == ""
+    line = said.err.splitlines()[-1]
+    assert line.startswith("maxmargin: error: ")
+    assert "Traceback" not in said.err
+    return line
+
+
+# Training
+
+
+def test_train_writes_a_model_that_keeps_its_promise(folder, held_back):
+    model = mm.load(folder / "model.mm")
+    assert model.certificate_.relative_gap <= 1e-3
+    assert model.C == 0.1 and model.n_features_in_ == 64
+    X, y = held_back
+    assert model.score(sp.csr_matrix(X), y) > 0.9
+
+
+def test_json_of_training_is_one_object(folder, tmp_path, capsys):
+    arguments = ["train", folder / "train.svm", "-o", tmp_path / "m.mm", "--C", 0.1, "--test", folder / "test.svm"]
+    said, err = answer(capsys, *arguments)
+    assert err == ""
+    assert said["task"] == "classify" and said["task_guessed"] and said["converged"]
+    assert (said["rows"], said["features"], said["classes"]) == (899, 64, 10)
+    bounds = said["certificate"]
+    assert 0.0 < bounds["lower"] <= bounds["upper"] and bounds["relative_gap"] <= said["tol"] == 1e-3
+    assert said["passes"] >= 1 and said["seconds"] > 0.0 and said["peak_memory"] > 2**20
+    assert said["test"]["score"] == "accuracy" and said["test"]["value"] > 0.9 and said["test"]["rows"] == 898
+    assert os.path.exists(said["model"])
+
+
+def test_training_says_what_to_do_next_and_the_commands_work(folder, tmp_path, capsys):
+    model = tmp_path / "my model.mm"
+    assert main(["train", str(folder / "train.svm"), "-o", str(model), "--C", "0.1"]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Task: classify, because labels are 10 different whole numbers" in said.err
+    assert "<= optimum <=" in said.err and "goal 0.001 reached" in said.err
+    command = next(line for line in said.err.splitlines() if "maxmargin certify" in line)
+    arguments = shlex.split(command)
+    assert main(arguments[arguments.index("certify") :]) == 0
+
+
+def test_goal_that_is_missed_is_status_one_with_a_model(folder, tmp_path, capsys):
+    path = tmp_path / "m.mm"
+    arguments = ["train", folder / "train.svm", "-o", path, "--tol", 1e-12, "--max-passes", 2]
+    said, _ = answer(capsys, *arguments, status=1)
+    assert not said["converged"] and said["passes"] == 2
+    assert mm.load(path).certificate_.relative_gap == pytest.approx(said["certificate"]["relative_gap"])
+    assert main([*map(str, arguments)]) == 1
+    assert "Stopped before the goal, after 2 passes" in capsys.readouterr().err
+
+
+def test_progress_in_a_log_is_one_line_per_pass(folder, tmp_path, capsys):
+    said, err = answer(capsys, "train", folder / "train.svm", "-o", tmp_path / "m.mm", "--progress")
+    lines = err.splitlines()
+    assert len(lines) == said["passes"] and all(line.startswith(f"pass {i + 1}: ") for i, line in enumerate(lines))
+    assert f"relative gap {said['certificate']['relative_gap']:.1e}" in lines[-1]
+
+
+def test_checkpoint_is_handed_to_the_estimator(folder, tmp_path, monkeypatch):
+    fit, given = mm.LinearSVC.fit, {}
+
+    def remember(self, source, **options):
+        given.update(options)
+        return fit(self, source)
+
+    monkeypatch.setattr(mm.LinearSVC, "fit", remember)
+    arguments = ["train", f"{folder}/train.svm", "-o", f"{tmp_path}/m.mm", "--quiet", "--checkpoint", f"{tmp_path}/run"]
+    assert main(arguments) == 0
+    assert given == {"checkpoint": f"{tmp_path}/run"}
+
+
+def test_the_same_seed_gives_the_same_model(folder, tmp_path):
+    for name in ("a.mm", "b.mm"):
+        main(["train", f"{folder}/train.svm", "-o", f"{tmp_path}/{name}", "--quiet", "--seed", "3"])
+    a, b = mm.load(tmp_path / "a.mm"), mm.load(tmp_path / "b.mm")
+    assert np.array_equal(a.coef_, b.coef_)
+
+
+def test_regression_from_the_command_line(tmp_path, capsys):
+    X, y = load_diabetes(return_X_y=True)
+    dump_svmlight_file(20 * X, y, str(tmp_path / "d.svm"), zero_based=False)
+    arguments = ["train", tmp_path / "d.svm", "-o", tmp_path / "m.mm", "--epsilon", 5, "--test", tmp_path / "d.svm"]
+    said, _ = answer(capsys, *arguments)
+    assert said["task"] == "regress" and said["test"]["score"] == "R²"
+    model = mm.load(tmp_path / "m.mm")
+    assert model.epsilon == 5.0
+    assert said["test"]["value"] == pytest.approx(model.score(20 * X, y), abs=1e-5)
+
+
+def test_ranking_from_the_command_line(tmp_path, rng, capsys):
+    X, group = rng.normal(size=(120, 5)), np.repeat(np.arange(12), 10)
+    y = np.digitize(X @ rng.normal(size=5) + 0.3 * rng.normal(size=120), [-1.0, 1.0])
+    dump_svmlight_file(X, y, str(tmp_path / "r.svm"), zero_based=False, query_id=group)
+    said, _ = answer(capsys, "train", tmp_path / "r.svm", "-o", tmp_path / "m.mm", "--C", 0.1)
+    assert said["task"] == "rank" and said["converged"]
+    scored, _ = answer(capsys, "predict", tmp_path / "m.mm", tmp_path / "r.svm")
+    model = mm.load(tmp_path / "m.mm")
+    assert scored["value"] == pytest.approx(model.score(X, y, groups=group), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--task", "classify", "--epsilon", "1"], "--epsilon is for --task regress"),
+        (["--task", "rank", "--no-intercept"], "--no-intercept is for --task classify or regress"),
+        (["--task", "regress", "--class-weight", "balanced"], "--class-weight is for --task classify"),
+        (["--task", "regress", "--loss", "hinge"], "--loss hinge is not for --task regress"),
+        (["--memory", "lots"], "memory must be a number of bytes or a size such as '512MB'"),
+        (["--memory", "1kB"], "at least"),
+        (["--C", "-1"], "must be a number greater than 0"),
+        (["--tol", "nan"], "must be a number greater than 0"),
+        (["--jobs", "0"], "must be a whole number other than 0"),
+        (["--max-passes", "0"], "must be a whole number of at least 1"),
+        (["--task", "cluster"], "invalid choice: 'cluster'"),
+        (["--colour", "red"], "unrecognized arguments: --colour red"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_line(folder, tmp_path, capsys, options, said):
+    path = tmp_path / "m.mm"
+    assert said in complaint(capsys, "train", folder / "train.svm", "-o", path, *options)
+    assert not path.exists()
+
+
+def test_bad_data_is_refused_with_its_place(tmp_path, capsys):
+    data = tmp_path / "bad.svm"
+    data.write_text("1 1:0.5\n-1 1:1.0\n1 1:abc\n")
+    line = complaint(capsys, "train", data, "-o", tmp_path / "m.mm")
+    assert str(data) in line and "3" in line
+
+
+def held_back_that_cannot_be_read_are_skipped_and_said(tmp_path, capsys):
+    data = tmp_path / "bad.svm"
+    data.write_text("1 1:0.5\n-1 1:-1.0\n1 1:abc\n-1 1:-2\n")
+    said, err = answer(capsys, "train", data, "-o", tmp_path / "m.mm", "--on-error", "skip")
+    assert (said["rows"], said["skipped"]) == (3, 1)
+    assert "maxmargin: warning: 1 row left out; the first: " in err and str(data) in err
+
+
+def test_errors_name_what_is_missing(folder, tmp_path, capsys):
+    assert "none.svm" in complaint(capsys, "train", tmp_path / "none.svm", "-o", tmp_path / "m.mm")
+    assert "there is no folder" in complaint(capsys, "train", folder / "train.svm", "-o", tmp_path / "no" / "m.mm")
+    assert "There is no model file" in complaint(capsys, "predict", tmp_path / "none.mm", folder / "test.svm")
+    assert "not a model file" in complaint(capsys, "predict", folder / "test.svm", folder / "test.svm")
+    assert "stdin" in complaint(capsys, "train", "-", "-o", tmp_path / "m.mm")
+    assert "one class only" in complaint(capsys, "train", _one_class(tmp_path), "-o", tmp_path / "m.mm")
+
+
+def _one_class(place):
+    (place / "one.svm").write_text("1 1:0.5\n1 1:1.0\n")
+    return place / "one.svm"
+
+
+def test_models_of_another_kind_are_refused(folder, tmp_path, capsys):
+    tagger = mm.SequenceSVM(random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
+    tagger.save(tmp_path / "tagger.mm")
+    assert "holds a SequenceSVM" in complaint(capsys, "predict", tmp_path / "tagger.mm", folder / "test.svm")
+
+
+# Predicting
+
+
+def test_predictions_are_those_of_the_model(folder, held_back, tmp_path, capsys):
+    X, y = held_back
+    expected = mm.load(folder / "model.mm").predict(X.astype(np.float32))
+    assert main(["predict", str(folder / "model.mm"), str(folder / "test.svm")]) == 0
+    said = capsys.readouterr()
+    assert said.out.split("\n") == [*[str(int(label)) for label in expected], ""]
+    assert f"Accuracy: {100 * np.mean(expected == y):.1f} %" in said.err
+    out = tmp_path / "answers.txt"
+    assert main(["predict", str(folder / "model.mm"), str(folder / "test.svm"), "-o", str(out)]) == 0
+    assert out.read_text() == said.out
+    assert capsys.readouterr().out == ""
+
+
+def test_scores_are_the_decision_function(folder, held_back, capsys):
+    main(["predict", str(folder / "model.mm"), str(folder / "test.svm"), "--scores"])
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    model = mm.load(folder / "model.mm")
+    values = np.array([[float(v) for v in line[1:]] for line in lines])
+    assert np.allclose(values, model.decision_function(held_back[0]), atol=1e-5)
+    assert [float(line[0]) for line in lines] == model.classes_[values.argmax(axis=1)].tolist()
+
+
+def test_more_features_than_the_model_knows_are_ignored_with_one_warning(folder, held_back, tmp_path, capsys):
+    X, y = held_back
+    wide = np.hstack([X, np.ones((len(X), 3))])
+    dump_svmlight_file(wide, y, str(tmp_path / "wide.svm"), zero_based=False)
+    said, err = answer(capsys, "predict", folder / "model.mm", tmp_path / "wide.svm")
+    assert said["value"] == answer(capsys, "predict", folder / "model.mm", folder / "test.svm")[0]["value"]
+    assert said["features_ignored"] == 3
+    assert err.count("warning") == 1 and "3 of 67 features were not in the training data" in err
+
+
+def test_fewer_features_than_the_model_knows_are_zero(folder, held_back, tmp_path, capsys):
+    X, y = held_back
+    dump_svmlight_file(X[:, :20], y, str(tmp_path / "narrow.svm"), zero_based=False)
+    said, err = answer(capsys, "predict", folder / "model.mm", tmp_path / "narrow.svm")
+    cut = np.where(np.arange(64) < 20, X, 0.0)
+    assert said["value"] == pytest.approx(np.mean(mm.load(folder / "model.mm").predict(cut) == y), abs=2e-3)
+    assert err == ""
+
+
+def test_labels_not_met_in_training_count_as_wrong_and_are_said(folder, held_back, tmp_path, capsys):
+    X, y = held_back
+    y = y.copy()
+    y[[4, 9]] = 42
+    dump_svmlight_file(X, y, str(tmp_path / "odd.svm"), zero_based=False)
+    said, err = answer(capsys, "predict", folder / "model.mm", tmp_path / "odd.svm")
+    assert said["labels_unseen"] == 2 and said["rows"] == 898
+    assert said["value"] == pytest.approx(np.mean(mm.load(folder / "model.mm").predict(X) == y), abs=2e-3)
+    assert "2 rows have labels that were not in the training data" in err and "'42' in row 5" in err
+
+
+def test_placeholder_labels_give_answers_and_no_score(folder, held_back, tmp_path, capsys):
+    dump_svmlight_file(held_back[0], np.full(898, -7), str(tmp_path / "new.svm"), zero_based=False)
+    assert main(["predict", str(folder / "model.mm"), str(tmp_path / "new.svm")]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 898
+    assert "None of the labels was in the training data: no score." in said.err and "warning" not in said.err
+
+
+def test_scores_of_a_regression_are_its_answers(tmp_path, rng, capsys):
+    X = rng.normal(size=(50, 3))
+    mm.LinearSVR(random_state=0).fit(X, X @ [1.0, 2.0, 3.0]).save(tmp_path / "r.mm")
+    dump_svmlight_file(X, np.zeros(50), str(tmp_path / "x.svm"), zero_based=False)
+    assert "--scores is for classes" in complaint(capsys, "predict", tmp_path / "r.mm", tmp_path / "x.svm", "--scores")
+    assert main(["predict", str(tmp_path / "r.mm"), str(tmp_path / "x.svm")]) == 0
+    said = capsys.readouterr()
+    answers = np.array([float(line) for line in said.out.splitlines()])
+    assert np.allclose(answers, mm.load(tmp_path / "r.mm").predict(X), atol=1e-5)
+    assert "All labels are the same: no score." in said.err
+
+
+def test_text_labels_stay_on_their_line(tmp_path, rng, capsys):
+    X = rng.normal(size=(40, 2))
+    labels = np.where(X[:, 0] > 0, "two\nlines", "tab\there")
+    mm.LinearSVC(random_state=0).fit(X, labels).save(tmp_path / "t.mm")
+    dump_svmlight_file(X, np.zeros(40), str(tmp_path / "x.svm"), zero_based=False)
+    assert main(["predict", str(tmp_path / "t.mm"), str(tmp_path / "x.svm")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 40 and set(lines) == {"two\\nlines", "tab\\there"}
+
+
+# Certificates, shards, reports
+
+
+def test_certify_proves_again_on_the_training_data_alone(folder, capsys):
+    said, _ = answer(capsys, "certify", folder / "model.mm", folder / "train.svm")
+    kept = mm.load(folder / "model.mm").certificate_
+    assert said["proved"] and said["certificate"]["upper"] == pytest.approx(kept.upper, rel=1e-5)
+    said, _ = answer(capsys, "certify", folder / "model.mm", folder / "test.svm", status=1)
+    assert not said["proved"] and said["certificate"]["relative_gap"] > 0.1
+
+
+def test_converted_data_trains_and_predicts(folder, tmp_path, capsys):
+    said, _ = answer(capsys, "convert", folder / "train.svm", tmp_path / "shards", "--memory", "64MB")
+    assert (said["rows"], said["features"], said["shuffled"]) == (899, 64, True)
+    assert "shards" in complaint(capsys, "convert", folder / "train.svm", tmp_path / "shards")
+    arguments = ["convert", folder / "train.svm", tmp_path / "shards", "--overwrite", "--no-shuffle"]
+    assert not answer(capsys, *arguments)[0]["shuffled"]
+    path = tmp_path / "m.mm"
+    trained, _ = answer(capsys, "train", tmp_path / "shards", "-o", path, "--C", 0.1, "--jobs", 2)
+    assert trained["converged"] and trained["rows"] == 899
+    kept = mm.load(folder / "model.mm").certificate_
+    assert trained["certificate"]["upper"] == pytest.approx(kept.upper, rel=2e-3)
+    assert answer(capsys, "predict", path, tmp_path / "shards")[0]["value"] > 0.95
+
+
+def test_report_of_a_model_with_and_without_data(folder, tmp_path, capsys):
+    page = tmp_path / "r.html"
+    assert main(["report", str(folder / "model.mm"), "-o", str(page)]) == 0
+    assert "Answers on" not in page.read_text()
+    arguments = ["report", str(folder / "model.mm"), str(folder / "test.svm"), "-o", str(page), "--title", "A <b> C"]
+    assert main(arguments) == 0
+    assert f"Report: {page}" in capsys.readouterr().err
+    text = page.read_text()
+    assert "Answers on" in text and "A &lt;b&gt; C" in text
+
+
+def test_training_can_write_a_report(folder, tmp_path, capsys):
+    page = tmp_path / "r.html"
+    arguments = ["train", folder / "train.svm", "-o", tmp_path / "m.mm", "--C", 0.1, "--report", page]
+    assert answer(capsys, *arguments)[0]["report"] == str(page)
+    assert "Answers on training data" in page.read_text() and "peak memory" in page.read_text()
+
+
+def test_demo_runs_to_its_end(tmp_path, capsys):
+    assert main(["demo", "--keep", str(tmp_path / "digits")]) == 0
+    said = capsys.readouterr().err
+    assert "Proved again" in said and "What to try next" in said
+    assert {"train.svm", "test.svm", "digits.mm", "digits.html", "answers.txt"} <= set(os.listdir(tmp_path / "digits"))
+
+
+# Help, interrupts, pipes
+
+
+def test_every_command_has_help_with_examples(capsys):
+    for command in ("train", "predict", "certify", "convert", "report", "demo"):
+        assert main([command, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert f"usage: maxmargin {command} " in said
+        assert said.count(f"  maxmargin {command}") >= 2 and "exit status: 0" in said
+
+
+def test_version_and_no_command(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"maxmargin {mm.__version__}\n"
+    assert main([]) == 2
+    assert "maxmargin demo" in capsys.readouterr().err
+
+
+def test_help_needs_no_heavy_library():
+    code = (
+        "import sys; from maxmargin.cli import main; main(['train', '--help']); print([m for m in ('numba', 'sklearn', "
+    )
+    code += "'scipy', 'rich', 'pyarrow') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_interrupted_training_leaves_the_best_model_so_far(folder, tmp_path, capsys, monkeypatch):
+    fit = mm.LinearSVC.fit
+
+    def interrupted(self, source, **options):
+        return fit(self, source, callbacks=(lambda record: record.number == 2 and signal.raise_signal(signal.SIGINT),))
+
+    monkeypatch.setattr(mm.LinearSVC, "fit", interrupted)
+    path = tmp_path / "m.mm"
+    arguments = ["train", folder / "train.svm", "-o", path, "--tol", 1e-12]
+    said, _ = answer(capsys, *arguments, status=130)
+    assert said["interrupted"] and not said["converged"]
+    assert mm.load(path).certificate_.upper == pytest.approx(said["certificate"]["upper"])
+
+
+def test_interrupt_outside_of_training_ends_the_program(folder, monkeypatch, capsys):
+    def pressed(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mm.LinearSVC, "certify", pressed)
+    assert "interrupted" in complaint(capsys, "certify", folder / "model.mm", folder / "train.svm", status=130)
+
+
+def test_interrupts_are_remembered_and_handed_on():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts() as seen, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert seen == [True]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_faults_are_one_line_unless_debugged(folder, monkeypatch, capsys):
+    def broken(*_, **__):
+        raise TypeError("oh no")
+
+    monkeypatch.setattr(mm.LinearSVC, "certify", broken)
+    arguments = ["certify", str(folder / "model.mm"), str(folder / "train.svm")]
+    assert "TypeError: oh no. This is a fault of maxmargin" in complaint(capsys, *arguments, status=3)
+    assert main([*arguments, "--debug"]) == 3
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_program_itself(folder, tmp_path):
+    done = run("train", folder / "train.svm", "-o", tmp_path / "m.mm", "--json", "--C", 0.1)
+    assert done.returncode == 0 and json.loads(done.stdout)["converged"] and done.stderr == ""
+    done = run("train", tmp_path / "none.svm", "-o", tmp_path / "m.mm")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("maxmargin: error: ") and done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_leaves_early_is_no_error(folder, held_back, tmp_path):
+    X, y = held_back
+    dump_svmlight_file(np.vstack([X] * 30), np.hstack([y] * 30), str(tmp_path / "long.svm"), zero_based=False)
+    command = [sys.executable, "-m", "maxmargin", "predict", str(folder / "model.mm"), str(tmp_path / "long.svm")]
+    with subprocess.Popen([*command, "--scores"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=120) == 0
+
+
+_SLOW = """
+import sys, time
+import maxmargin as mm
+from maxmargin.cli import main
+
+fit = mm.LinearSVC.fit
+
+
+def tell(record):
+    print("pass", record.number, file=sys.stderr, flush=True)
+    time.sleep(20.0)
+
+
+mm.LinearSVC.fit = lambda self, source, **options: fit(self, source, callbacks=(tell,), **options)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_ctrl_c_reaches_the_program(folder, tmp_path):
+    path = tmp_path / "m.mm"
+    command = [sys.executable, "-c", _SLOW, "train", str(folder / "train.svm"), "-o", str(path), "--tol", "1e-12"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "--json"], text=True, **pipes) as process:
+        assert process.stderr.readline() == "pass 1\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert process.returncode == 130 and err == ""
+    said = json.loads(out)
+    assert said["interrupted"] and said["passes"] == 1
+    assert mm.load(path).certificate_.upper == pytest.approx(said["certificate"]["upper"])
+
+
+# Guessing the task, and files
+
+
+class Labels:
+    def __init__(self, y, group=None):
+        self.y, self.group = np.asarray(y), group
+
+    def chunks(self, order=None):
+        for begin in range(0, self.y.size, 50):
+            y = self.y[begin : begin + 50]
+            yield Chunk(np.arange(begin, begin + y.size), None, y, self.group)
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        ([-1.0, 1.0, 1.0], "classify"),
+        (["spam", "ham"], "classify"),
+        ([0.5, 1.0], "regress"),
+        (np.arange(10), "classify"),
+        (np.arange(11), "regress"),
+        (np.repeat(np.arange(100), 5), "classify"),
+        (np.repeat(np.arange(100), 4), "regress"),
+        (np.repeat(np.arange(1001), 10), "regress"),
+        ([1.0, np.nan], "regress"),
+        (np.append(np.zeros(200), 0.5), "regress"),
+    ],
+)
+def test_tasks_are_guessed_from_labels(y, task):
+    assert guess_task(Labels(y)).task == task
+
+
+def test_groups_mean_ranking():
+    assert guess_task(Labels([0, 1, 2], np.zeros(3))).task == "rank"
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before")
+    with pytest.raises(RuntimeError), replacing(str(path)) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]
+    with replacing(str(path)) as partial:
+        partial.write_text("after")
+    assert path.read_text() == "after" and os.listdir(tmp_path) == ["a.txt"]
+    with replacing(os.devnull) as same:
+        assert str(same) == os.devnull
+
+
+def test_places_that_cannot_be_written_are_found_out_at_once(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        check_writable(str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        check_writable(str(tmp_path / "no" / "x"))
+    check_writable(str(tmp_path / "x"))
+    assert os.listdir(tmp_path) == []
