@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Pool:
         stored = len(self) * rows.width * rows.data.itemsize if rows.dense else int(rows.indptr[-1]) * _per_value(rows)
         return stored + len(self) * _OVERHEAD
 
-    def add(self, block: Closed, examples: np.ndarray, first: int, norms: np.ndarray) -> int:
+    def add(self, block: Any, examples: np.ndarray, first: int, norms: np.ndarray) -> int:
         """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
         if self._store is None:
             self._reserve(block)
@@ -77,14 +78,15 @@ class Pool:
         data = rows.data[: rows.n_rows * rows.width] if rows.dense else rows.data
         return self._kind(replace(rows, data=data, bias=self._bias), **self._columns)
 
-    def _reserve(self, block: Closed) -> None:
+    def _reserve(self, block: Any) -> None:
         rows = block.rows
         per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if rows.second.size else 1)
         n_rows = int(self.memory / (per_row * _per_value(rows) + _OVERHEAD))
         self._store = RowStore(rows.width)
         self._store.reserve(2 * n_rows, int(n_rows * per_row), like=rows)
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
-        self._kind, self._bias = functools.partial(type(block), **block.settings()), rows.bias
+        kind: Callable[..., Closed] = type(block)
+        self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias
 
     def _fitting(self, rows: Rows, chosen: np.ndarray) -> int:
         """How many of the chosen rows there is room for."""

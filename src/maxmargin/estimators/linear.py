@@ -17,7 +17,7 @@ from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import as_rows
 from ..problem import Certificate, Problem, Record, Rows, Solution
-from ..protocols import Chunk, Regularizer, Seekable
+from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
 from ..regularizers import L2, Blocks
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
@@ -158,7 +158,11 @@ class LinearEstimator(CertifiedEstimator):
             )
 
     def _absorb(
-        self, blocks: list[Closed], regularizer: Regularizer, n_weights: int, columns: tuple[int, ...] = ()
+        self,
+        blocks: Sequence[ClosedConstraints],
+        regularizer: Regularizer,
+        n_weights: int,
+        columns: tuple[int, ...] = (),
     ) -> list[np.ndarray]:
         """Learn from one more chunk of a stream, one block of constraints for each problem; returns the weights."""
         states = getattr(self, "_stream", None)

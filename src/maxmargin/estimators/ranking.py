@@ -50,6 +50,7 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
+    _example_coef: np.ndarray | None
     fit_intercept = False
     intercept_scaling = 1.0
 

@@ -56,7 +56,7 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
 
     if source.n_features is None:
         raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
-    options = {"shuffle": False, "memory": memory if memory is not None else "512MB", "dtype": None}
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB", "dtype": None}
     if folder is not None:
         target = folder / "data"
         note = folder / "data.source"

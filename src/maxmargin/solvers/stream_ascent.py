@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.base import Closed
 from ..constraints.pool import Pool
 from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import Regularizer
+from ..protocols import ClosedConstraints, Regularizer
 from ..regularizers.shape import Shape, refresh, weights_of
 from ..regularizers.tilted import Tilted
 from .choose import interior_point_pays
@@ -76,7 +75,7 @@ class StreamAscent:
             rng=np.random.default_rng(self.random_state),
         )
 
-    def absorb(self, state: StreamState, block: Closed) -> None:
+    def absorb(self, state: StreamState, block: ClosedConstraints) -> None:
         """Learn from the next examples of the stream."""
         refresh(state.map)
         n = block.n_examples
@@ -103,7 +102,7 @@ class StreamAscent:
         return 0.3 if state.newton else 0.02 if state.map.v.size > len(state.pool) else 0.05
 
     def _take_in(
-        self, state: StreamState, block: Closed, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
+        self, state: StreamState, block: ClosedConstraints, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
     ) -> None:
         while examples.size:
             n = state.pool.add(block, examples, state.n_seen, norms)
@@ -189,7 +188,7 @@ class StreamAscent:
 
 
 def _with_share(alpha: np.ndarray) -> np.ndarray:
-    return alpha.any(axis=1) if alpha.ndim > 1 else alpha != 0.0
+    return np.asarray(alpha.any(axis=1) if alpha.ndim > 1 else alpha != 0.0)
 
 
 @dataclass
