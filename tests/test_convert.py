@@ -196,6 +196,14 @@ def test_parquet_and_text_become_the_same_shards(tmp_path):
         assert _bytes(tmp_path / name) == _bytes(tmp_path / "a"), name
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_text_keeps_the_digits_that_are_asked_for(dtype, tmp_path):
+    (tmp_path / "x.svm").write_text("1 1:0.1\n")
+    value = mm.data.convert(tmp_path / "x.svm", tmp_path / "set", dtype=dtype).chunk(0).x.data[0]
+    assert value == np.dtype(dtype).type("0.1")
+    assert value.dtype == dtype
+
+
 def test_shards_can_be_converted_again(tmp_path):
     x, y = _data()
     once = mm.data.convert(x, tmp_path / "set", labels=y, **SMALL)
@@ -245,9 +253,8 @@ class _Failing:
         yield mm.protocols.Chunk(np.arange(2), np.ones((2, 2)), np.zeros(2), weight=np.ones(2))
         if not self._last:
             raise OSError(errno.EIO, "Input/output error")
-        yield mm.protocols.Chunk(
-            np.arange(2, 4), np.ones((2, 2)), **{"y": np.zeros(2), "weight": np.ones(2), **self._last}
-        )
+        columns = {"x": np.ones((2, 2)), "y": np.zeros(2), "weight": np.ones(2), **self._last}
+        yield mm.protocols.Chunk(np.arange(2, 4), **columns)
 
     def __len__(self):
         return 4
@@ -256,6 +263,7 @@ class _Failing:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
+        (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2 is too large for float32"),
         (_Failing(), "The data cannot be read on after 2 rows: Input/output error"),
         (_Failing(y=np.array([1, np.nan])), "The label of row 3 is nan; it must be finite"),
         (_Failing(weight=np.array([-1.0, 0])), "The weight of row 2 is -1.0; it must be not negative"),
@@ -301,7 +309,7 @@ def test_bad_data(tmp_path):
         mm.data.convert([("a", 1)], tmp_path / "set")
     with pytest.raises(DataError, match="There are no examples"):
         mm.data.convert(np.empty((0, 3)), tmp_path / "set")
-    with pytest.raises(DataError, match=r"1e\+300 in row 1 is too large for float32. Use dtype='float64'"):
+    with pytest.raises(DataError, match=r"1e\+300 in row 1, column 0 is too large for float32. Use dtype='float64'"):
         mm.data.convert(np.array([[1.0], [1e300]]), tmp_path / "set")
     mm.data.convert(np.array([[1.0], [1e300]]), tmp_path / "set", dtype="float64")
     with pytest.raises(DataError, match=r"nan in row 0"):

@@ -414,6 +414,9 @@ def test_function_that_gives_less_the_second_time_is_noticed():
 def test_things_that_are_no_pairs_are_named():
     with pytest.raises(DataError, match=r"Example 1 is int, a pair \(x, y\) is needed"):
         list(mm.data.open([(1, 2), 3]).chunks())
+    for thing in ({"a": 1}, {1, 2}, 5, None, b"bytes"):
+        with pytest.raises(DataError, match=f"{type(thing).__name__} is nothing that can be opened"):
+            mm.data.open(thing)
     with pytest.raises(DataError, match="one order only"):
         mm.data.open(_made).chunks(np.array([0]))
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 from collections.abc import Callable, Generator
 from itertools import count
 from pathlib import Path
@@ -24,10 +22,11 @@ from ..protocols import Chunk
 from .dealing import Bucket, Buckets, Hand, load_segment
 from .errors import DataError
 from .memory import csr_view
-from .opening import open_source
-from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
+from .opening import open_source, takes
+from .shard_format import Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
+from .whole_folder import check_target, whole_folder
 
 Progress = Callable[[int, int | None, int | None], Any]
 _SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at hand, and for the batch being written
@@ -48,33 +47,20 @@ def convert_source(
     **options: Any,
 ) -> Shards:
     """``maxmargin.data.convert``; described there."""
-    limit, shard, batch = (
-        as_bytes(memory, "memory"),
-        as_bytes(shard_bytes, "shard_bytes"),
-        as_bytes(batch_bytes, "batch_bytes"),
-    )
-    kind = np.dtype(dtype).name
-    if kind not in ("float32", "float64"):
-        raise DataError(f"dtype must be float32 or float64, not {kind}.")
+    limit, shard = as_bytes(memory, "memory"), as_bytes(shard_bytes, "shard_bytes")
+    batch = as_bytes(batch_bytes, "batch_bytes")
+    precision = np.dtype(dtype).name
+    if precision not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64, not {precision}.")
     if batch > 2**30:
         raise DataError(f"batch_bytes must be at most 1 GiB, not {batch_bytes}.")
     target = Path(folder)
-    _check_target(target, overwrite)
+    check_target(target, overwrite)
+    if takes(what, "dtype", options):
+        options["dtype"] = precision  # text is read in it: a detour through less would cost digits
     source = open_source(what, whole_groups=False, **options)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
-    part.mkdir()
-    try:
-        _Conversion(part, kind, shuffle, seed, limit, shard, batch).run(source, progress)
-        _put_in_place(part, target)
-    except OSError as error:
-        raise DataError(
-            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
-            "more room or other permissions.",
-            path=str(target),
-        ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    with whole_folder(target) as part:
+        _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards(target)
     shards.skipped = list(getattr(source, "skipped", []))
     return shards
@@ -264,19 +250,20 @@ class _Conversion:
         starts = hand.starts() if columns.sparse else np.empty(0, np.int64)
         sizes = np.full(hand.rows, self._row_bytes(columns.width or 0))
         if columns.sparse:
-            sizes += hand.column("sizes")[order] * (4 + np.dtype(columns.dtype).itemsize)
-        total = np.cumsum(sizes)
-        ends = np.arange(1, hand.rows + 1)
+            sizes += hand.column("sizes")[order].astype(np.int64) * (4 + np.dtype(columns.dtype).itemsize)
+        total = reached = np.cumsum(sizes)
+        ends = None  # rows after which a batch may end: all of them, unless there are groups
         if columns.group:
             group = hand.column("group")[order]
             ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, [hand.rows] * last).astype(np.int64)
+            reached = total[ends - 1]
         begin = 0
         while begin < hand.rows:
-            goal = self._batch_bytes + (total[begin - 1] if begin else 0)
-            k = int(np.searchsorted(total[ends - 1], goal)) if ends.size else 0
-            if k >= ends.size and not last:
+            k = int(np.searchsorted(reached, self._batch_bytes + (total[begin - 1] if begin else 0)))
+            if k >= reached.size and not last:
                 break
-            end = int(ends[min(k, ends.size - 1)])
+            k = min(k, reached.size - 1)
+            end = k + 1 if ends is None else int(ends[k])
             self._batch(order[begin:end], starts)
             begin = end
         if begin:
@@ -391,45 +378,3 @@ def _kinds(columns: Columns) -> str:
     rows = "sparse rows" if columns.sparse else f"dense rows of {columns.width}"
     parts = [rows, f"{columns.label or 'no'} labels"]
     return ", ".join(parts + ["groups"] * columns.group + ["weights"] * columns.weight)
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise DataError(f"{target} is a file. Shards need a folder.", path=str(target))
-    if not any(target.iterdir()):
-        return
-    if not (target / CONTENTS).exists() and not all(_ours(path) for path in target.iterdir()):
-        raise DataError(f"{target} has other files in it. Give a new folder.", path=str(target))
-    if not overwrite:
-        raise DataError(
-            f"{target} holds a data set already. Open it, give another folder, or replace it with overwrite=True.",
-            path=str(target),
-        )
-    if foreign := [path.name for path in target.iterdir() if not _ours(path)]:
-        raise DataError(
-            f"{target} has files in it that are no shards ({', '.join(sorted(foreign)[:3])}), which overwrite=True "
-            "would remove. Give another folder.",
-            path=str(target),
-        )
-
-
-def _ours(path: Path) -> bool:
-    return path.name == CONTENTS or (path.suffix == ".arrow" and path.stem.isdigit())
-
-
-def _put_in_place(part: Path, target: Path) -> None:
-    """The finished folder gets its name; the one that had it goes."""
-    old = None
-    if target.exists() and any(target.iterdir()):
-        old = part.with_suffix(".old")
-        target.rename(old)
-    try:
-        part.rename(target)
-    except BaseException:
-        if old is not None:
-            old.rename(target)
-        raise
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)

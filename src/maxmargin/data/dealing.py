@@ -33,8 +33,8 @@ class Hand:
             fixed["group"] = np.int64
         if columns.weight:
             fixed["weight"] = np.float64
-        # Sorting needs two more numbers per row.
-        self._row_bytes = 16 + sum(np.dtype(kind).itemsize for kind in fixed.values())
+        # Sorting and cutting need up to five more numbers per row.
+        self._row_bytes = 40 + sum(np.dtype(kind).itemsize for kind in fixed.values())
         width = columns.width
         self._entry_bytes = self._item + (4 if width is None else 0)
         rows = capacity // (self._row_bytes + (0 if width is None else width * self._item)) + 1

@@ -125,6 +125,8 @@ class PairList:
 
 def pairs_of(given: Any, chunk_rows: int | None = None) -> Pairs | PairList:
     """The fitting kind of source for pairs."""
+    if isinstance(given, dict | set | frozenset | bytes):
+        raise _once(given)
     if not callable(given) and hasattr(given, "__getitem__") and hasattr(given, "__len__"):
         return PairList(given, chunk_rows=chunk_rows)
     return Pairs(given, chunk_rows=chunk_rows)
@@ -156,7 +158,10 @@ def _once(given: Any) -> DataError:
             f"A {type(given).__name__} can be gone through only once, training needs many passes. Give the function "
             "that makes it, open(make_pairs) instead of open(make_pairs()), or put the pairs into a list."
         )
-    return DataError(f"{type(given).__name__} is no source of pairs: a list, an iterable or a function is needed.")
+    return DataError(
+        f"{type(given).__name__} is nothing that can be opened. Needed are paths, a matrix, or pairs (x, y): a list, "
+        "an iterable that can be gone through again, or a function that returns a fresh one."
+    )
 
 
 def _bytes_of(thing: Any) -> bytes:

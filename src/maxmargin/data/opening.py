@@ -97,6 +97,11 @@ def open_source(
     return _OPENERS[kind](thing, options)
 
 
+def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
+    """Whether an option means something for what is to be opened with these others."""
+    return option in _TAKES[_kind(what, options.get("labels") is not None)[0]]
+
+
 def _kind(what: Any, labelled: bool) -> tuple[str, Any]:
     """What was given: its kind, and the thing itself (paths as a list)."""
     if hasattr(what, "chunks") and callable(what.chunks) and hasattr(what, "n_features"):
