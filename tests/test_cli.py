@@ -312,7 +312,8 @@ def test_certify_proves_again_on_the_training_data_alone(folder, capsys):
 
 
 def test_converted_data_trains_and_predicts(folder, tmp_path, capsys):
-    said, _ = answer(capsys, "convert", folder / "train.svm", tmp_path / "shards", "--memory", "64MB")
+    arguments = ["convert", folder / "train.svm", tmp_path / "shards", "--memory", "64MB", "--jobs", -1]
+    said, _ = answer(capsys, *arguments)
     assert (said["rows"], said["features"], said["shuffled"]) == (899, 64, True)
     assert "shards" in complaint(capsys, "convert", folder / "train.svm", tmp_path / "shards")
     arguments = ["convert", folder / "train.svm", tmp_path / "shards", "--overwrite", "--no-shuffle"]
@@ -385,9 +386,10 @@ def test_interrupted_training_leaves_the_best_model_so_far(folder, tmp_path, cap
 
     monkeypatch.setattr(mm.LinearSVC, "fit", interrupted)
     path = tmp_path / "m.mm"
-    arguments = ["train", folder / "train.svm", "-o", path, "--tol", 1e-12]
+    arguments = ["train", folder / "train.svm", "-o", path, "--tol", 1e-12, "--report", tmp_path / "r.html"]
     said, _ = answer(capsys, *arguments, status=130)
     assert said["interrupted"] and not said["converged"]
+    assert said["report"] is None and not (tmp_path / "r.html").exists()
     assert mm.load(path).certificate_.upper == pytest.approx(said["certificate"]["upper"])
 
 

@@ -41,7 +41,17 @@ exit status: 0 done, 1 not converged to --tol (the model is written, its gap sai
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        status = _run(sys.argv[1:] if arguments is None else list(arguments))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever reads has had enough. Python would complain again when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def _run(arguments: list[str]) -> int:
     parser = _parser()
     if not arguments:
         parser.print_help(sys.stderr)
@@ -50,15 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         args = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
+    command = import_module(f".{args.command}", __name__)
     try:
         with warnings_in_plain_words():
-            status = import_module(f".{args.command}", __name__).run(args, Talk(quiet=args.quiet, as_json=args.json))
-        sys.stdout.flush()
-        return status
+            return command.run(args, Talk(quiet=args.quiet, as_json=args.json))
     except BrokenPipeError:
-        # Whoever reads has had enough. Python would complain again when it flushes stdout at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        raise
     except KeyboardInterrupt:
         complain("interrupted.")
         return INTERRUPTED

@@ -57,6 +57,8 @@ def open_data(paths: list[str], args: argparse.Namespace, **more: Any) -> Any:
 
 def reading(args: argparse.Namespace) -> dict[str, Any]:
     """What was said about how to read, in the words of ``maxmargin.data.open``."""
+    from ..estimators.inputs import check_threads
+
     said = {
         "label": args.label,
         "group": args.group,
@@ -64,7 +66,7 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
         "zero_based": None if args.zero_based is None else _ZERO_BASED[args.zero_based],
         "n_features": args.features,
         "on_error": args.on_error,
-        "n_jobs": getattr(args, "jobs", None),
+        "n_jobs": check_threads(args.jobs),
     }
     return {key: value for key, value in said.items() if value is not None}
 

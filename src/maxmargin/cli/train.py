@@ -38,7 +38,7 @@ examples:
 Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same command goes on where it stopped.
 
 exit status: 0 trained to --tol, 1 stopped earlier (model written, gap said), 2 wrong usage or unusable data,
-130 interrupted (best model so far written).
+130 interrupted (best model so far written, if there was one).
 """
 _LOSSES = {
     "classify": ("hinge", "squared_hinge"),
@@ -119,15 +119,17 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         estimator.save(path)
     certificate = estimator.certificate_
     converged = certificate.relative_gap <= args.tol
+    # Whoever has interrupted does not want to wait for more passes over data.
     score = _score(estimator, test) if test is not None and not seen else None
+    page = None if seen else args.report
     facts = {
         "task": task, "task_guessed": guessed, "model": args.output, "data": args.data, "rows": len(source),
         "features": estimator.n_features_in_, "classes": estimator.classes_.size if task == "classify" else None,
         "certificate": as_json(certificate), "tol": args.tol, "converged": converged, "interrupted": bool(seen),
         "passes": estimator.n_passes_, "seconds": seconds, "peak_memory": peak_memory(),
-        "skipped": left_out(source)[0], "test": score, "report": args.report,
+        "skipped": left_out(source)[0], "test": score, "report": page,
     }  # fmt: skip
-    if args.report:
+    if page is not None:
         _report(args, estimator, source if test is None else test, facts)
     talk.result(command="train", **facts)
     say_left_out(source)
@@ -239,8 +241,8 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
                 f"{numbers.score(facts['task'], value)} on {numbers.count(facts['test']['rows'])} rows",
             )
         )
-    if args.report:
-        rows.append(("report", args.report))
+    if facts["report"]:
+        rows.append(("report", facts["report"]))
     talk.facts("Interrupted: the best model so far" if facts["interrupted"] else "Trained", rows)
     if not facts["converged"] and not facts["interrupted"]:
         talk.say(
@@ -253,7 +255,7 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
         ("predict", f"maxmargin predict {model} NEW-DATA{_same_reading(args)} -o answers.txt"),
         ("prove it again", f"maxmargin certify {model} {data}{_same_reading(args)}"),
     ]
-    if not args.report:
+    if not facts["report"]:
         steps.append(("look at it", f"maxmargin report {model} {data}{_same_reading(args)} -o report.html"))
     if args.checkpoint and not facts["converged"]:
         steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))
