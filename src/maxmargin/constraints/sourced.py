@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Rivals, Rows
-from ..protocols import Chunk, Model, Oracle, OracleError, Source
-from .oracle import count, oracle_for, sized
+from ..problem import Rivals
+from ..protocols import Chunk, Model, OracleError, Source
+from .oracle import oracle_for, sized
 from .store import as_table
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
@@ -158,9 +158,9 @@ class SourcedOracle:
         self._pass: Iterator[Chunk] = iter(())
         self._data: tuple[Any, Any] = ((), ())
         self._in_view = -1
-        self._bound: Oracle
+        self._bound: Any = None
         self._bring(0)
-        self.releases_gil = self._bound.releases_gil
+        self.releases_gil: bool = self._bound.releases_gil
 
     def visits(self, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """All examples, those of one chunk after the other, each chunk in view when it comes.
@@ -232,9 +232,14 @@ class SourcedOracle:
                 self._begin(np.arange(i, n_chunks))
             elif i < self._at or not self._order.size:
                 self._begin(np.arange(n_chunks))
-        self._in_view = -1
+        # A source may take back the memory of a chunk when the next one is asked for.
+        self._in_view, self._bound, self._data = -1, None, ((), ())
         while True:
-            number, chunk = self._at, next(self._pass, None)
+            number = self._at
+            try:
+                chunk = next(self._pass, None)
+            except (DataError, OSError) as error:
+                raise OracleError(f"The source cannot be read any further: {error}", -1) from error
             self._at += 1
             self._check(int(self._order[number]), chunk)
             if self._order[number] == i:
