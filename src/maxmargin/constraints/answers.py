@@ -121,10 +121,9 @@ class Spilled:
     def __len__(self) -> int:
         return sum(map(len, self._blocks.values()))
 
-    @property
-    def examples(self) -> np.ndarray:
-        """Which examples have shares here."""
-        return self._where >= 0
+    def has(self, ids: np.ndarray) -> bool:
+        """Whether any of these examples has shares here."""
+        return bool(self._blocks) and bool((self._where[ids] >= 0).any())
 
     @property
     def nbytes(self) -> int:
@@ -147,7 +146,8 @@ class Spilled:
         """Hand out the shares of these examples, by example; they are not here any more."""
         wanted = np.zeros(self._where.size, bool)
         wanted[ids] = True
-        example, labels, alpha = [np.empty(0, np.int64)], [], [np.empty(0)]
+        example, alpha = [np.empty(0, np.int64)], [np.empty(0)]
+        labels: list[Any] = []
         blocks = np.unique(self._where[ids])
         for number in blocks[blocks >= 0].tolist():
             block = self._blocks.pop(number)

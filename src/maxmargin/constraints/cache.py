@@ -64,6 +64,14 @@ class Mixture:
         return cls([pair for pair in parts.values() if pair[1] > 1e-10])
 
 
+def moved(values: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """What belongs to slots, after the slots were laid out anew: nothing to those that are spare (−1)."""
+    out = np.full(source.size, None, object) if values.dtype == object else np.zeros(source.size, values.dtype)
+    here = source >= 0
+    out[here] = values[source[here]]
+    return out
+
+
 def _key(answer: Any) -> Any:
     """The same for equal answers, as far as that can be told."""
     if hasattr(answer, "tobytes"):
@@ -221,7 +229,7 @@ class Cache:
     def _fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         count = np.bincount(shares.example, minlength=self.n_examples)
         source = self.tidy(self.used(), 1 + count)
-        alpha = np.where(source >= 0, alpha[source], 0.0)
+        alpha = moved(alpha, source)
         turn = np.arange(len(shares)) - np.searchsorted(shares.example, shares.example)
         for n in range(int(turn.max(initial=-1)) + 1):
             wanted = turn == n
@@ -244,7 +252,7 @@ class Cache:
         if not for_ever:
             self.spilled.put(self._shares(share))
         source = self.tidy(self.used() & ~gone, squeeze=True)
-        return np.where(source >= 0, alpha[source], 0.0)
+        return moved(alpha, source)
 
     def leave(self, shares: Planes, v: np.ndarray, linear: float) -> None:
         """Take in shares whose planes are not at hand, with what they contribute to v and to Σ l α."""
@@ -279,9 +287,8 @@ class Cache:
         source = np.full(new.row.size, -1, np.int64)
         kernels.relay(old, keep, new, source)
         self.slots = new
-        self.labels = np.where(source >= 0, self.labels[source], None)
-        self.answer_bytes = np.where(source >= 0, self.answer_bytes[source], 0)
-        self.idle = np.where(source >= 0, self.idle[source], 0)
+        self.labels, self.answer_bytes = moved(self.labels, source), moved(self.answer_bytes, source)
+        self.idle = moved(self.idle, source)
         alive = np.concatenate([new.row[source >= 0], new.shift[new.shift >= 0]])
         if alive.size <= (1.0 if squeeze else 0.8) * self.store.n_rows:
             self.store.keep(alive)
@@ -321,7 +328,7 @@ class Cache:
             at = self.store.append(averages, np.arange(held.size))
             self._name(held, Rivals(labels, averages, losses), np.ones(held.size, bool), at, weights)
         source = self.tidy(self.used())
-        return np.where(source >= 0, merged[source], 0.0)
+        return moved(merged, source)
 
     def grow(self, n_examples: int, budget: np.ndarray) -> np.ndarray:
         """There are more examples now, without planes so far; returns for each new slot the old one (−1: spare)."""

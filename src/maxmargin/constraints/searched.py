@@ -102,12 +102,14 @@ class Searched:
                 yield slice(at, min(at + _CHUNK, stop))
 
     def combine(self, alpha: Planes) -> np.ndarray:
-        if alpha.rivals is not None:
-            v = np.zeros(self.n_weights)
-            row_kernels.combine(alpha.rivals.rows.arrays, alpha.alpha, v)
-            return v
-        v = getattr(alpha, "v", None)
-        return self._from_answers(alpha)[0] if v is None else v.copy()
+        known = getattr(alpha, "v", None)
+        if known is not None:
+            return known.copy()
+        if alpha.rivals is None:
+            return self._from_answers(alpha)[0]
+        v = np.zeros(self.n_weights)
+        row_kernels.combine(alpha.rivals.rows.arrays, alpha.alpha, v)
+        return v
 
     def linear(self, alpha: Planes) -> float:
         if alpha.rivals is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from ..data.arrays import as_rows
 from ..data.errors import DataError
 from ..problem import Rivals
 from ..protocols import Chunk, Model, OracleError, Source
-from .oracle import oracle_for, sized
+from .oracle import check_methods, oracle_for, sized
 from .store import as_table
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
@@ -113,6 +113,7 @@ class Sizes:
     """
 
     def __init__(self, model: Any) -> None:
+        check_methods(model)
         self.model = model
         self.parts: list[Any] = []
 
@@ -122,8 +123,9 @@ class Sizes:
             part = self.parts.pop().joined([part])
         elif self.parts and part.n_weights != self.parts[0].n_weights:
             raise ValueError(
-                f"the model {self.model!r} has {part.n_weights} weights by these examples, {self.parts[0].n_weights} by "
-                "those before. Give it its sizes, or a method joined(models) that says which model knows them all."
+                f"the model {self.model!r} has {part.n_weights} weights by these examples and "
+                f"{self.parts[0].n_weights} by those before. Give it its sizes, or a method joined(models) that says "
+                "which model knows them all."
             )
         self.parts = [part]
 
@@ -160,7 +162,7 @@ class SourcedOracle:
         self._in_view = -1
         self._bound: Any = None
         self._bring(0)
-        self.releases_gil: bool = self._bound.releases_gil
+        self.releases_gil: bool = cast(Any, self._bound).releases_gil
 
     def visits(self, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """All examples, those of one chunk after the other, each chunk in view when it comes.
@@ -179,15 +181,14 @@ class SourcedOracle:
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         return self._chunkwise(
             ids,
-            lambda at: self._ask(
-                lambda local: self._bound.planes(local, [labels[p] for p in at.tolist()]), ids[at]
-            ),
+            lambda at: self._ask(lambda local: self._bound.planes(local, [labels[p] for p in at.tolist()]), ids[at]),
         )
 
     def part(self, ids: np.ndarray) -> Part:
         """Some examples of the chunk in view, to be searched elsewhere."""
         local = ids - self.offsets[self._chunk_of(ids)]
-        return Part(self.model, *(_chosen(data, local) for data in self._data), ids)
+        X, Y = self._data
+        return Part(self.model, _chosen(X, local), _chosen(Y, local), ids)
 
     def _chunk_of(self, ids: np.ndarray) -> int:
         return int(np.searchsorted(self.offsets, ids[0], side="right")) - 1
@@ -213,9 +214,9 @@ class SourcedOracle:
             return question(ids - first)
         except OracleError as error:
             at = first + error.example if error.example >= 0 else -1
-            raise OracleError(f"{error} (Counted from example {first} of the source, where its chunk begins.)", at) from (
-                error
-            )
+            raise OracleError(
+                f"{error} (Counted from example {first} of the source, where its chunk begins.)", at
+            ) from (error)
 
     def _begin(self, order: np.ndarray) -> None:
         """Let the source begin a pass over its chunks in this order."""
@@ -233,7 +234,8 @@ class SourcedOracle:
             elif i < self._at or not self._order.size:
                 self._begin(np.arange(n_chunks))
         # A source may take back the memory of a chunk when the next one is asked for.
-        self._in_view, self._bound, self._data = -1, None, ((), ())
+        self._in_view = -1
+        self._bound, self._data = None, ((), ())
         while True:
             number = self._at
             try:

@@ -21,12 +21,12 @@ spilled: their answers and shares stay, and so does what they add to v. They com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..constraints.cache import Cache
+from ..constraints.cache import Cache, moved
 from ..constraints.searched import violations
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Planes, Problem, Rivals
@@ -144,7 +144,7 @@ class OracleAscent:
             state.lower = state.inner.lower
             state.estimate = seen / max(abs(state.lower + seen), 1e-300)
             # The examples in view are few among all: what they have left to say is measured by their number.
-            share = window.size / max(np.count_nonzero(state.cache.slots.count), window.size)
+            share = window.size / max(state.n_resident, window.size)
             if state.estimate <= (tol if share == 1.0 else max(tol, _WINDOW_TOL) * share):
                 break
         return state
@@ -192,8 +192,7 @@ class OracleAscent:
 
     def _optimizing_pays(self, state: AscentState) -> bool:
         """What was found outweighs the gap that is left on the cache, and searches have cost more than passes will."""
-        resident = np.count_nonzero(state.cache.slots.count)
-        return state.found > state.cache_gap and _PASS_COST * state.since >= resident
+        return state.found > state.cache_gap and _PASS_COST * state.since >= state.n_resident
 
     def _threads(self, problem: Problem) -> bool:
         return self.n_jobs > 1 and problem.open.oracle.releases_gil
@@ -220,7 +219,7 @@ class OracleAscent:
         cache, inner = state.cache, state.inner
         state.view = ids
         state.stamps[ids] = state.stamps.max() + 1
-        if not cache.spilled.examples[ids].any():
+        if not cache.spilled.has(ids):
             return
         shares = cache.spilled.take(ids)
         try:
@@ -280,7 +279,7 @@ class OracleAscent:
     ) -> np.ndarray:
         """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
         cache = state.cache
-        if cache.spilled.examples[ids].any():  # since this view began: shares must be at hand before others are given
+        if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
         elif not (state.in_views or state.stream):
             state.view = ids
@@ -325,8 +324,8 @@ class OracleAscent:
         inner.alpha = cache.merge(inner.alpha, inner.map)
         needed = cache.bytes_with(rivals)
         if needed > self.memory and not state.in_views:
-            resident = max(np.count_nonzero(cache.slots.count), 1)
-            state.n_views = max(_FEW_VIEWS, int(4 * needed / resident * cache.n_examples / self.memory))
+            each = needed / max(state.n_resident, 1)
+            state.n_views = max(_FEW_VIEWS, int(4 * each * cache.n_examples / self.memory))
             self._spill(state, rivals, enough)
             needed = cache.bytes_with(rivals)
         if needed > self.memory:
@@ -456,6 +455,9 @@ class AscentState:
     """Whether this epoch is split into views."""
     stream: bool = False
     """Whether examples out of view are gone for ever."""
+    positions: np.ndarray | None = None
+    """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
+    n_seen: int = 0
 
     @property
     def patience(self) -> int:
@@ -464,11 +466,17 @@ class AscentState:
 
     @property
     def alpha(self) -> Planes:
-        return self.cache.planes(self.inner.alpha)
+        planes = self.cache.planes(self.inner.alpha)
+        return planes if self.positions is None else replace(planes, example=self.positions[planes.example])
 
     @property
     def active(self) -> int:
         return self.inner.active
+
+    @property
+    def n_resident(self) -> int:
+        """Examples of which some planes are at hand."""
+        return int(np.count_nonzero(self.cache.slots.count))
 
     @property
     def n_constraints(self) -> int:
@@ -481,15 +489,52 @@ class AscentState:
     def weights(self) -> np.ndarray:
         return weights_of(self.inner.map)
 
+    def begin_stream(self) -> None:
+        """What is in view now will be gone for ever."""
+        self.stream, self.n_seen = True, self.cache.n_examples
+        self.positions = np.arange(self.n_seen)
+
     def grow(self, n_examples: int, budget: np.ndarray) -> None:
-        """Room for more examples. The budgets may be others than before: shares are made to fit them."""
-        self.rearrange(self.cache.grow(n_examples, budget))
-        self._renew(n_examples)
+        """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""
+        cache, inner = self.cache, self.inner
+        same = np.array_equal(budget, cache.budget)
+        if not same and cache.away is not None:
+            # Of planes that are gone for ever only the sums are known; these are as feasible as their scale.
+            scale = min(1.0, float(budget[0] / cache.budget[0]))
+            cache.away *= scale
+            cache.away_linear *= scale
+        added = n_examples - cache.n_examples
+        self.rearrange(cache.grow(n_examples, budget))
+        self._count(np.concatenate([self._positions, np.arange(self.n_seen, self.n_seen + added)]))
+        self.n_seen += added
+        if not same:
+            inner.alpha = cache.feasible(inner.alpha)
+            self.recombine()
 
     def shrink(self, n_examples: int) -> None:
-        """Forget all examples but the first so many."""
+        """Forget all examples but the first so many that are counted."""
+        self.n_seen -= self.cache.n_examples - n_examples
         self.rearrange(self.cache.shrink(n_examples))
-        self._renew(n_examples)
+        self._count(self._positions[:n_examples])
+        self.recombine()
+
+    def dismiss(self) -> None:
+        """Examples of a stream that have no planes will never have any: they need not be counted."""
+        gone = self.cache.slots.count == 0
+        if np.count_nonzero(gone) > 0.25 * gone.size:
+            self.inner.alpha = self.inner.alpha[self.cache.dismiss(gone)]
+            self._count(self._positions[~gone])
+
+    @property
+    def _positions(self) -> np.ndarray:
+        return np.arange(self.cache.n_examples) if self.positions is None else self.positions
+
+    def _count(self, positions: np.ndarray) -> None:
+        """These are the examples that the cache counts now, all of them awake."""
+        self.positions = positions
+        self.stamps = np.zeros(positions.size, np.int64)
+        self.inner.order = np.arange(positions.size, dtype=np.int32)
+        self.inner.wake()
 
     def recombine(self) -> None:
         """v and lower bound as they follow from the shares."""
@@ -498,14 +543,6 @@ class AscentState:
         refresh(inner.map)
         inner.linear = self.cache.linear(inner.alpha)
         self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
-
-    def _renew(self, n_examples: int) -> None:
-        """Shares, v and lower bound as they follow from the cache, and everybody awake."""
-        inner = self.inner
-        inner.alpha = self.cache.feasible(inner.alpha)
-        self.recombine()
-        inner.order = np.arange(n_examples, dtype=np.int32)
-        inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
@@ -518,4 +555,4 @@ class AscentState:
 
     def rearrange(self, source: np.ndarray) -> None:
         """Shares follow their planes to new slots."""
-        self.inner.alpha = np.where(source >= 0, self.inner.alpha[source], 0.0)
+        self.inner.alpha = moved(self.inner.alpha, source)
