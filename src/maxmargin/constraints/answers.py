@@ -21,9 +21,9 @@ def bytes_of(answer: Any) -> int:
 
 
 class Packed(Sequence[Any]):
-    """A list of answers that takes little room: arrays of whole numbers stand in one array, as narrow as they allow.
+    """A list of answers that takes little room: whole numbers, and arrays and tuples of them, stand in one array.
 
-    Answers of any other kind are kept as they are.
+    It is as narrow as they allow. Answers of any other kind are kept as they are.
 
     >>> some = Packed([np.array([3, 1]), np.array([2])])
     >>> len(some), some[0], some.nbytes
@@ -35,7 +35,11 @@ class Packed(Sequence[Any]):
         self._list: list[Any] = []
         self._first = np.zeros(1, np.int64)
         first = answers[0] if len(answers) else None
-        if type(first) is int and all(type(a) is int for a in answers):
+        if type(first) is tuple and all(type(a) is tuple and all(type(v) is int for v in a) for a in answers):
+            self._kind = tuple
+            self._first = np.concatenate([[0], np.cumsum([len(a) for a in answers])])
+            self._flat = _narrow(np.array([v for a in answers for v in a], np.int64))
+        elif type(first) is int and all(type(a) is int for a in answers):
             self._kind = int
             self._flat = _narrow(np.array(answers))
         elif isinstance(first, np.ndarray) and all(
@@ -60,7 +64,8 @@ class Packed(Sequence[Any]):
         if self._kind is int:
             return int(self._flat[i])
         i = range(len(self))[i]
-        return self._flat[self._first[i] : self._first[i + 1]].astype(self._kind)
+        answer = self._flat[self._first[i] : self._first[i + 1]]
+        return tuple(answer.tolist()) if self._kind is tuple else answer.astype(self._kind)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))

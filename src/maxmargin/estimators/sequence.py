@@ -127,9 +127,9 @@ class SequenceSVM(StructuredEstimator):
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
             return self._fit_source(cast(Source, X))
-        X, Y = check_pairs(cast(Sequence[Any], X), Y)
-        attributes = None if _is_numeric(X) else Attributes()
-        encoded = Sequences.of(X) if attributes is None else attributes.learn(X)
+        sequences, Y = check_pairs(X, Y)
+        attributes = None if _is_numeric(sequences) else Attributes()
+        encoded = Sequences.of(sequences) if attributes is None else attributes.learn(sequences)
         _check_lengths(encoded, Y)
         classes = _classes(Y)
         labels = _numbered(Y, classes)

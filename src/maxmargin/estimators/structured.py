@@ -87,12 +87,12 @@ class StructuredEstimator(CertifiedEstimator):
         except BaseException:
             state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
             if window.first:
-                self._take_over(model, state.weights().copy(), fitted)
+                self._take_over(model, state.mean, fitted)
                 self._stream, self._stream_began = state, self._stream_settings()
             raise
         finally:
             dismiss(window)
-        self._take_over(model, state.weights().copy(), fitted)
+        self._take_over(model, state.mean, fitted)
         self._stream, self._stream_began = state, self._stream_settings()
         self._fitted_C = float(self.C)
         # Planes that were spilled are known by their sums alone, which are trusted here: they were feasible when they

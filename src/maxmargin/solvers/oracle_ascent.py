@@ -39,8 +39,8 @@ from .searchers import search
 
 _FEW_VIEWS = 8  # of data in memory, once planes are spilled
 _A_WHILE = 20  # passes over the cache between two views
-_PASS_COST = 4  # a search costs as much as visits to so many cached examples, at least
-_WINDOW_TOL = 5e-3  # how well a window on a stream is learned, relative to its share of the objective
+_PASS_COST = 16  # a search costs as much as visits to so many cached examples, at least
+_WINDOW_TOL = 5e-2  # how well a window on a stream is learned, relative to its share of the objective
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class OracleAscent:
         an upper bound would have to see them again.
         """
         window = problem.open.live
-        state.n_views, state.view = 1, window
+        state.view = window
         for _ in range(max_epochs):
             self._tidy(state, window)
             (chunks,) = self._views(problem, state) if window.size else ([],)
@@ -147,6 +147,7 @@ class OracleAscent:
             share = window.size / max(state.n_resident, window.size)
             if state.estimate <= (tol if share == 1.0 else max(tol, _WINDOW_TOL) * share):
                 break
+        state.average(window.size)
         return state
 
     def step(self, problem: Problem, state: AscentState) -> AscentState:
@@ -324,8 +325,9 @@ class OracleAscent:
         inner.alpha = cache.merge(inner.alpha, inner.map)
         needed = cache.bytes_with(rivals)
         if needed > self.memory and not state.in_views:
-            each = needed / max(state.n_resident, 1)
-            state.n_views = max(_FEW_VIEWS, int(4 * each * cache.n_examples / self.memory))
+            if not state.stream:
+                each = needed / max(state.n_resident, 1)
+                state.n_views = max(_FEW_VIEWS, int(4 * each * cache.n_examples / self.memory))
             self._spill(state, rivals, enough)
             needed = cache.bytes_with(rivals)
         if needed > self.memory:
@@ -458,6 +460,8 @@ class AscentState:
     positions: np.ndarray | None = None
     """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
     n_seen: int = 0
+    mean: np.ndarray | None = None
+    """The average of the weights along a stream, later ones counting more."""
 
     @property
     def patience(self) -> int:
@@ -494,6 +498,17 @@ class AscentState:
         self.stream, self.n_seen = True, self.cache.n_examples
         self.positions = np.arange(self.n_seen)
 
+    def average(self, n: int) -> None:
+        """The latest n examples of a stream have been learned: their weights go into the average.
+
+        The weights of the moment suit the constraints of examples that are gone, found at other weights and too few;
+        where they err changes along the stream, and much of it cancels out. (Weights grow linearly with time, as in
+        Lacoste-Julien, Schmidt and Bach, 2012.)
+        """
+        step = 2.0 * n / (self.n_seen + n)
+        w = self.weights()
+        self.mean = w.copy() if self.mean is None else self.mean + step * (w - self.mean)
+
     def grow(self, n_examples: int, budget: np.ndarray) -> None:
         """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""
         cache, inner = self.cache, self.inner
@@ -519,7 +534,14 @@ class AscentState:
         self.recombine()
 
     def dismiss(self) -> None:
-        """Examples of a stream that have no planes will never have any: they need not be counted."""
+        """Examples of a stream that have no planes will never have any: they need not be counted.
+
+        Planes without a share are dropped once they are the majority.
+        """
+        used = self.cache.used()
+        shared = used & (self.inner.alpha > 0.0)
+        if 2 * np.count_nonzero(shared) < np.count_nonzero(used):
+            self.rearrange(self.cache.tidy(shared))
         gone = self.cache.slots.count == 0
         if np.count_nonzero(gone) > 0.25 * gone.size:
             self.inner.alpha = self.inner.alpha[self.cache.dismiss(gone)]
@@ -548,6 +570,9 @@ class AscentState:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         v = np.zeros(n_weights)
         v[place] = self.inner.map.v
+        if self.mean is not None:
+            mean, self.mean = self.mean, regularizer.weights(np.zeros(n_weights))
+            self.mean[place] = mean
         self.cache.rename(place, n_weights)
         self.inner.shape = regularizer.shape(n_weights)
         self.inner.map = self.inner.shape.bind(v)
