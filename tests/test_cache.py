@@ -1,6 +1,7 @@
 """The cache of constraints: a closed problem like any other, and storage that keeps v and Σ l α what they are."""
 
 import copy
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -407,8 +408,10 @@ def test_bytes_are_those_of_all_arrays_and_fall_when_planes_leave():
         case = _case(4, sparse=sparse, n_examples=20)
         X, cache = case.X, case.cache
         s = cache.slots
-        arrays = [a for a in (*cache.store.arrays, *s, cache.idle, cache._zeros) if isinstance(a, np.ndarray)]
-        assert cache.nbytes == sum(a.nbytes for a in arrays)
+        others = (cache.idle, cache._zeros, cache.labels, cache.answer_bytes)
+        arrays = [a for a in (*cache.store.arrays, *s, *others) if isinstance(a, np.ndarray)]
+        answers = sum(sys.getsizeof(label) for label in cache.labels if label is not None)
+        assert cache.nbytes == sum(a.nbytes for a in arrays) + answers
         assert cache.nbytes >= 4 * np.count_nonzero(X)
         before = cache.nbytes
         cache.tidy(np.zeros(cache.dual_shape, bool))

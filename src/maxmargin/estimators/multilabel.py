@@ -7,11 +7,12 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints.sourced import Sizes, is_source, survey
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
 from . import inputs
-from .structured import StructuredEstimator
+from .structured import StructuredEstimator, check_alone
 
 
 @storable("model_", "coef_", "_alpha", "_fitted_C")
@@ -88,11 +89,22 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultilabelSVM:
-        """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultilabelSVM:
+        """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label.
+
+        X may be a source of both that need not fit into memory.
+        """
         self._check_settings()
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
+            sizes = Sizes(self._unsized())
+            layout = survey(X, lambda x, y: sizes.look(*self._checked(x, y, reset=not sizes.parts)))
+            model = sizes.result()
+            self._fit(model, self._sourced(model, X, layout, self._prepared))
+            return self
         X, Y = self._checked(X, y, reset=True)
-        self._fit(self._model(X, Y), X, Y, inputs.check_weights(sample_weight, X))
+        model = self._unsized().sized(X, Y)
+        self._fit(model, self._problem(model, X, Y, inputs.check_weights(sample_weight, X)))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
@@ -103,11 +115,14 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self._check_stream()
         begun = hasattr(self, "model_")
         X, Y = self._checked(X, y, reset=not begun)
-        self._absorb(self.model_ if begun else self._model(X, Y), X, Y)
+        self._absorb(self.model_ if begun else self._unsized().sized(X, Y), X, Y)
         return self
 
-    def _model(self, X: Any, Y: np.ndarray) -> Multilabel:
-        return Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept).sized(X, Y)
+    def _unsized(self) -> Multilabel:
+        return Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept)
+
+    def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
+        return self._checked(X, Y, reset=False)
 
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         if Y is None:
@@ -134,11 +149,17 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         X = inputs.check_matrix(self, X, reset=False)
         return np.asarray(self.model_.predict_all(X, self.coef_), dtype=np.int64)
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        X may be a source of matrix and labels.
+        """
         check_is_fitted(self)
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
+            return self._certify(self._sourced(self.model_, X, survey(X), self._prepared))
         X, Y = self._checked(X, y, reset=False)
-        return self._certify(X, Y, inputs.check_weights(sample_weight, X))
+        return self._certify(self._problem(self.model_, X, Y, inputs.check_weights(sample_weight, X)))
 
     @property
     def classes_(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Any, cast
 
@@ -8,13 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..constraints.sourced import is_source, survey
 from ..data.attributes import Attributes
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
+from ..protocols import Source
 from . import inputs
-from .structured import StructuredEstimator, check_pairs
+from .structured import StructuredEstimator, check_alone, check_pairs
 
 
 @storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
@@ -103,7 +106,9 @@ class SequenceSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> SequenceSVM:
+    def fit(
+        self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
+    ) -> SequenceSVM:
         """Train on sequences and their labels.
 
         Parameters
@@ -112,20 +117,41 @@ class SequenceSVM(StructuredEstimator):
             A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a dict of
             features or a list of the names of those that are present. In dicts, numbers count as they are, ``True``
             as 1, ``False`` and ``None`` not at all; text makes a feature of its own with the name ("word=the"), and so
-            does each item of a list.
+            does each item of a list. Or a source of sequences and labels that need not fit into memory: it is read
+            once for labels and names of features, and once in every epoch.
         Y : list of lists of labels
             Text, numbers or anything that can be sorted.
         sample_weight : array (n_sequences,) or None
         """
         self._check_settings()
-        X, Y = check_pairs(X, Y)
-        attributes = None if _is_numeric(X) else Attributes()
-        encoded = Sequences.of(X) if attributes is None else attributes.learn(X)
+        if is_source(X):
+            check_alone(Y=Y, sample_weight=sample_weight)
+            return self._fit_source(cast(Source, X))
+        sequences, Y = check_pairs(X, Y)
+        attributes = None if _is_numeric(sequences) else Attributes()
+        encoded = Sequences.of(sequences) if attributes is None else attributes.learn(sequences)
         _check_lengths(encoded, Y)
         classes = _classes(Y)
         labels = _numbered(Y, classes)
-        model = self._model(encoded, labels, classes)
-        self._fit(model, encoded, labels, sample_weight, classes_=classes, **_names_of(attributes))
+        model = self._model(encoded.n_features, self._forbidden(labels, classes), classes)
+        problem = self._problem(model, encoded, labels, sample_weight)
+        self._fit(model, problem, classes_=classes, **_names_of(attributes))
+        return self
+
+    def _fit_source(self, source: Source) -> SequenceSVM:
+        seen = _Survey(pairs=self.allowed_transitions is not None)
+        layout = survey(source, seen.look)
+        classes = _sorted(seen.labels)
+        observed = isinstance(self.allowed_transitions, str)
+        # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
+        labels = _numbered(list(seen.pairs), classes) if observed else []
+        model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
+
+        def prepared(X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
+            return _encoded(seen.attributes, seen.n_features, classes, X, Y)
+
+        problem = self._sourced(model, source, layout, prepared)
+        self._fit(model, problem, classes_=classes, **_names_of(seen.attributes))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
@@ -152,22 +178,22 @@ class SequenceSVM(StructuredEstimator):
         _check_lengths(encoded, Y)
         labels_known = self.classes_ if begun else _classes([*Y, list(classes)] if classes is not None else Y)
         labels = _numbered(Y, labels_known)
-        model = self._model(encoded, labels, labels_known)
+        model = self._model(encoded.n_features, self._forbidden(labels, labels_known), labels_known)
         if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         place = self.model_.places_in(model) if begun else None
         self._absorb(model, encoded, labels, place, classes_=labels_known, **_names_of(attributes))
         return self
 
-    def _model(self, X: Sequences, labels: list[np.ndarray], classes: np.ndarray) -> Chain:
+    def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(
             len(classes),
-            X.n_features,
+            n_features,
             loss=self.loss,
             bias=self.bias,
             start=self.start,
             end=self.end,
-            forbidden=self._forbidden(labels, classes),
+            forbidden=forbidden,
             rescaling=self.rescaling,
         )
 
@@ -255,13 +281,25 @@ class SequenceSVM(StructuredEstimator):
             np.mean([a == b for y, z in zip(Y, found, strict=True) for a, b in zip(_plain(y), z, strict=True)])
         )
 
-    def certify(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone."""
+    def certify(
+        self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
+    ) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        X may be a source of sequences and labels.
+        """
         check_is_fitted(self)
+        if is_source(X):
+            check_alone(Y=Y, sample_weight=sample_weight)
+            source = cast(Source, X)
+            return self._certify(self._sourced(self.model_, source, survey(source), self._prepared))
+        return self._certify(self._problem(self.model_, *self._prepared(X, Y), sample_weight))
+
+    def _prepared(self, X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = check_pairs(X, Y)
         prepared = self.prepare(X)
         _check_lengths(prepared, Y)
-        return self._certify(prepared, _numbered(Y, self.classes_), sample_weight)
+        return prepared, _numbered(Y, self.classes_)
 
     @property
     def transitions_(self) -> np.ndarray:
@@ -306,6 +344,40 @@ class SequenceSVM(StructuredEstimator):
     def _class_list(self) -> list[Any]:
         check_is_fitted(self)
         return self.classes_.tolist()
+
+
+class _Survey:
+    """What a model must know of sequences that are shown a chunk at a time: labels, features, pairs if asked for."""
+
+    def __init__(self, *, pairs: bool) -> None:
+        self.labels: set[Any] = set()
+        self.pairs: set[tuple[Any, Any]] = set()
+        self.attributes: Attributes | None = None
+        self.n_features: int | None = None
+        self._count_pairs = pairs
+
+    def look(self, X: Any, Y: Any) -> None:
+        X, Y = check_pairs(X, Y)
+        numeric = _is_numeric(X)
+        if self.n_features is not None and numeric != (self.attributes is None):
+            raise ValueError("these sequences have the other kind of features than those before: names, or matrices.")
+        if not numeric and self.attributes is None:
+            self.attributes = Attributes()
+        encoded = Sequences.of(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
+        self.n_features = encoded.n_features
+        _check_lengths(encoded, Y)
+        self.labels |= _label_set(Y)
+        if self._count_pairs:
+            self.pairs.update(pair for y in Y for pair in pairwise(_plain(y)))
+
+
+def _encoded(
+    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
+) -> tuple[Sequences, list[np.ndarray]]:
+    """Sequences and labels in the form the model reads, once all names and labels are known."""
+    encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
+    _check_lengths(encoded, Y)
+    return encoded, _numbered(Y, classes)
 
 
 def _names_of(attributes: Attributes | None) -> dict[str, Any]:
@@ -375,7 +447,11 @@ def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
 
 def _classes(Y: Sequence[Any]) -> np.ndarray:
     """All labels, sorted."""
-    found = set()
+    return _sorted(_label_set(Y))
+
+
+def _label_set(Y: Sequence[Any]) -> set[Any]:
+    found: set[Any] = set()
     for i, y in enumerate(Y):
         try:
             found.update(_plain(y))
@@ -384,6 +460,10 @@ def _classes(Y: Sequence[Any]) -> np.ndarray:
     if None in found:
         i = next(i for i, y in enumerate(Y) if None in _plain(y))
         raise ValueError(f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}.")
+    return found
+
+
+def _sorted(found: set[Any]) -> np.ndarray:
     if len({isinstance(label, str) for label in found}) > 1:
         raise ValueError(f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}.")
     if len(found) < 2:

@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import Window, count, oracle_for, sized
+from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError
+from ..protocols import Model, OracleError, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from . import inputs
@@ -22,14 +23,23 @@ class StructuredEstimator(CertifiedEstimator):
 
     coef_: np.ndarray
     model_: Model
-    _alpha: Planes
+    _shares: Planes
 
-    def _fit(self, model: Model, X: Any, Y: Any, sample_weight: Any, **fitted: Any) -> None:
-        """Train ``model``, already sized, on encoded data. What was there before stays until there is something new.
+    @property
+    def _alpha(self) -> Planes:
+        """The dual variables; those of a stream are gathered when somebody asks for them."""
+        stream = getattr(self, "_stream", None)
+        return self._shares if stream is None else stream.alpha
+
+    @_alpha.setter
+    def _alpha(self, alpha: Planes) -> None:
+        self._shares = alpha
+
+    def _fit(self, model: Model, problem: Problem, **fitted: Any) -> None:
+        """Train ``model``, already sized. What was there before stays until there is something new.
 
         ``fitted`` are attributes that belong to the model.
         """
-        problem = self._problem(model, X, Y, sample_weight)
         solver = choose_open(self.solver, **self._means())
         warm = self._warm(problem)
         with self._progress() as callbacks:
@@ -60,11 +70,14 @@ class StructuredEstimator(CertifiedEstimator):
         regularizer = self._own_regularizer()
         regularizer.shape(model.n_weights)  # complains before anything has changed
         state = getattr(self, "_stream", None)
+        if state is not None:
+            state.dismiss()
         window = Window(oracle, 0 if state is None else state.cache.n_examples)
         problem = Problem(Searched(window, budget), regularizer)
         solver = choose_stream(self.solver, **self._means())
         if state is None:
             state = solver.start(problem)
+            state.begin_stream()
         else:
             if place is not None:
                 state.rename(place, regularizer, model.n_weights)
@@ -74,14 +87,16 @@ class StructuredEstimator(CertifiedEstimator):
         except BaseException:
             state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
             if window.first:
-                self._take_over(model, state.weights().copy(), fitted)
+                self._take_over(model, state.mean, fitted)
                 self._stream, self._stream_began = state, self._stream_settings()
             raise
         finally:
             dismiss(window)
-        self._take_over(model, state.weights().copy(), fitted)
+        self._take_over(model, state.mean, fitted)
         self._stream, self._stream_began = state, self._stream_settings()
-        self._alpha, self._fitted_C = state.alpha, float(self.C)
+        self._fitted_C = float(self.C)
+        # Planes that were spilled are known by their sums alone, which are trusted here: they were feasible when they
+        # were frozen, and only rounding has touched the sums since.
         self.certificate_ = Certificate(state.lower, np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
 
@@ -113,8 +128,15 @@ class StructuredEstimator(CertifiedEstimator):
 
     def _problem(self, model: Model, X: Any, Y: Any, sample_weight: Any = None) -> Problem:
         oracle = oracle_for(model, X, Y)
+        return self._problem_of(oracle, inputs.check_weights(sample_weight, np.empty((oracle.n_examples, 1))))
+
+    def _sourced(self, model: Model, source: Source, layout: Layout, prepare: Prepare | None = None) -> Problem:
+        """The problem on data that is read from a source, a chunk at a time."""
+        weights = inputs.check_weights(layout.weight, np.empty((layout.n_examples, 1)))
+        return self._problem_of(SourcedOracle(model, source, layout, prepare), weights)
+
+    def _problem_of(self, oracle: Any, weights: np.ndarray | None) -> Problem:
         C = inputs.check_positive("C", self.C)
-        weights = inputs.check_weights(sample_weight, np.empty((oracle.n_examples, 1)))
         budget = np.array([C]) if weights is None else C * weights
         return Problem(Searched(oracle, budget), self._own_regularizer())
 
@@ -131,13 +153,22 @@ class StructuredEstimator(CertifiedEstimator):
         scaled = Planes(alpha.example, alpha.labels, ratio * alpha.alpha)
         return best_start(problem, [alpha, scaled]) if ratio != 1.0 else alpha
 
-    def _certify(self, X: Any, Y: Any, sample_weight: Any = None) -> Certificate:
-        problem = self._problem(self.model_, X, Y, sample_weight)
+    def _certify(self, problem: Problem) -> Certificate:
         try:
             alpha = problem.constraints.feasible(self._alpha)
         except (ValueError, OracleError):
             alpha = None  # answers to other data prove nothing here
         return certify(problem, self.coef_, alpha)
+
+
+def check_alone(**others: Any) -> None:
+    """A source brings its answers and weights itself."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
+            "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
+        )
 
 
 def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
@@ -178,7 +209,7 @@ class StructuralSVM(StructuredEstimator):
     max_passes : int
         Most epochs, in each of which every example is searched once.
     memory : int, str or None
-        Bytes that the cache of constraints may take, such as "200MB".
+        Bytes that the cache of constraints may take, answers included, such as "200MB".
     n_jobs : int or None
         Searches at the same time: threads where the model has a compiled search, processes for plain Python models.
         Processes take a second or more to start in every fit: they pay where searches are slow.
@@ -237,11 +268,26 @@ class StructuralSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> StructuralSVM:
-        """Train on inputs and true answers, one of each per example."""
+    def fit(
+        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
+    ) -> StructuralSVM:
+        """Train on inputs and true answers, one of each per example.
+
+        X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
+        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it.
+        """
         self._check_settings()
+        if is_source(X):
+            check_alone(Y=Y, sample_weight=sample_weight)
+            sizes = Sizes(self.model)
+            source = cast(Source, X)
+            layout = survey(source, lambda x, y: sizes.look(*check_pairs(x, y)))
+            model = sizes.result()
+            self._fit(model, self._sourced(model, source, layout, check_pairs))
+            return self
         X, Y = check_pairs(X, Y)
-        self._fit(sized(self.model, X, Y), X, Y, sample_weight)
+        model = sized(self.model, X, Y)
+        self._fit(model, self._problem(model, X, Y, sample_weight))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
@@ -268,11 +314,17 @@ class StructuralSVM(StructuredEstimator):
         X, Y = check_pairs(X, Y)
         return -float(np.mean([self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]))
 
-    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
+    def certify(
+        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
+    ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
-        On data other than the training data the bounds are those of the problem on that data.
+        On data other than the training data the bounds are those of the problem on that data. X may be a source.
         """
         check_is_fitted(self)
+        if is_source(X):
+            check_alone(Y=Y, sample_weight=sample_weight)
+            source = cast(Source, X)
+            return self._certify(self._sourced(self.model_, source, survey(source), check_pairs))
         X, Y = check_pairs(X, Y)
-        return self._certify(X, Y, sample_weight)
+        return self._certify(self._problem(self.model_, X, Y, sample_weight))

@@ -90,6 +90,10 @@ class Chain:
             raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {sized.n_labels} labels.")
         return sized
 
+    def joined(self, others: Sequence[Chain]) -> Chain:
+        """The chain that knows the sizes of this one and others, each sized on a part of the data."""
+        return labelling.joined([self, *others], ["n_features"], ["n_labels"])
+
     @property
     def n_weights(self) -> int:
         K, d = self._sizes()

@@ -63,6 +63,10 @@ class Multiclass:
             sized.n_classes = 1 + int(np.max(Y)) if self.cost is None else len(self.cost)
         return sized
 
+    def joined(self, others: Sequence[Multiclass]) -> Multiclass:
+        """The model that knows the sizes of this one and others, each sized on a part of the data."""
+        return labelling.joined([self, *others], ["n_features"], ["n_classes"])
+
     @property
     def n_weights(self) -> int:
         K, d = self._sizes()

@@ -92,6 +92,14 @@ class Graph:
         labelling.check_loss(self.cost, sized.n_labels)
         return sized
 
+    def joined(self, others: Sequence[Graph]) -> Graph:
+        """The model that knows the sizes of this one and others, each sized on a part of the data."""
+        models = [self, *others]
+        # Graphs without edges say nothing about the features of edges.
+        whole = labelling.joined(models, ["n_features"], ["n_labels", "n_edge_features"])
+        whole.only_forests = all(model.only_forests for model in models)
+        return whole
+
     @property
     def exact(self) -> bool:
         """Whether every search is exact, as far as the data that the model was sized on can tell.

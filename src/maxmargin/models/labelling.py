@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -30,6 +31,20 @@ def n_labels(Y: Sequence[Any], cost: Any) -> int:
     if not isinstance(cost, str):
         return len(cost)
     return 1 + max((int(check_labels(y, np.inf, f"Y[{i}]").max(initial=0)) for i, y in enumerate(Y)), default=0)
+
+
+def joined(models: Sequence[Any], same: Sequence[str], most: Sequence[str]) -> Any:
+    """A copy of the first model with the sizes of all: some must be the same in all, of others the largest counts."""
+    whole = copy.copy(models[0])
+    for name in same:
+        sizes = [getattr(model, name) for model in models]
+        if len(set(sizes)) > 1:
+            raise ValueError(
+                f"{name} must be the same in all parts of the data, it is {sizes[-1]} here and was {sizes[0]}."
+            )
+    for name in most:
+        setattr(whole, name, max(getattr(model, name) for model in models))
+    return whole
 
 
 def costs(cost: Any, n_labels: int, length: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

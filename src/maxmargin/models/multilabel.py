@@ -14,7 +14,7 @@ from ..inference import cuts
 from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, Rows
-from .labelling import LOSSES
+from .labelling import LOSSES, joined
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
 _NO_LABELS = np.empty((0, 0), np.int8)
@@ -74,6 +74,8 @@ class Multilabel:
         self.edges = edges
         self.cost = loss
         self.bias = bias
+        self.seen: tuple[int, np.ndarray] | None = None
+        """How many examples the tree of labels was found in, and how often each two labels came together there."""
 
     def sized(self, X: Any, Y: Any) -> Multilabel:
         """A copy that knows its sizes, and the tree of its labels, from the data."""
@@ -82,8 +84,18 @@ class Multilabel:
         if self.n_labels is None:
             sized.n_labels = Y.shape[1] if hasattr(Y, "shape") else len(Y[0])
         if isinstance(self.edges, str) and self.edges == "tree":
-            sized.edges = chow_liu(_labels(Y, sized.n_labels))  # type: ignore[arg-type]
+            labels = _labels(Y, sized.n_labels).astype(np.float64)  # type: ignore[arg-type]
+            sized.seen = (len(labels), labels.T @ labels)
+            sized.edges = tree_of(*sized.seen)
         return sized
+
+    def joined(self, others: Sequence[Multilabel]) -> Multilabel:
+        """The model that knows the sizes of this one and others, and the tree of all labels that they have seen."""
+        whole = joined([self, *others], ["n_features", "n_labels"], [])
+        if self.seen is not None:
+            whole.seen = tuple(map(sum, zip(*(model.seen for model in (self, *others)), strict=True)))
+            whole.edges = tree_of(*whole.seen)
+        return whole
 
     @property
     def pairs(self) -> np.ndarray:
@@ -276,16 +288,26 @@ def chow_liu(Y: np.ndarray) -> np.ndarray:
     [1, 2]
     """
     Y = np.asarray(Y, dtype=np.float64)
-    n, L = Y.shape
+    return tree_of(len(Y), Y.T @ Y)
+
+
+def tree_of(n: int, together: np.ndarray) -> np.ndarray:
+    """The same from counts: of n examples, ``together[a, b]`` have both labels a and b."""
+    L = len(together)
     if L < 2:
         return np.empty((0, 2), np.int32)
-    on = Y.mean(axis=0)
+    on = np.diagonal(together) / n
+    both = together / n
     information = np.zeros((L, L))
-    for a, b in ((1, 1), (1, 0), (0, 1), (0, 0)):
-        left, right = Y if a else 1.0 - Y, Y if b else 1.0 - Y
-        joint = left.T @ right / n
+    # Both labels, only the first, only the second, none.
+    for a, b, joint in (
+        (1, 1, both),
+        (1, 0, on[:, None] - both),
+        (0, 1, on[None, :] - both),
+        (0, 0, 1.0 - on[:, None] - on[None, :] + both),
+    ):
         alone = np.outer(on if a else 1.0 - on, on if b else 1.0 - on)
-        possible = joint > 0.0
+        possible = joint > 1e-12  # differences of shares: zeros are not quite zero
         information[possible] += joint[possible] * np.log(joint[possible] / alone[possible])
     # Sparse graphs have no edges of length zero: lengths are kept above one.
     tree = minimum_spanning_tree(sp.csr_matrix(np.triu(1.0 + information.max() - information, 1))).tocoo()

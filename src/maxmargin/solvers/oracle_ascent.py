@@ -9,26 +9,38 @@ Ramanan, Algorithm 2, with the bounds corrected. A step is an epoch:
 * **Optimize.** The cached constraints are a closed problem. The dual coordinate solver works on it until its gap is
   a fraction of what exploring has seen, never to a fixed tolerance: that would stall or waste time.
 
+Data that does not fit into memory comes by in *views*, a chunk of its source each. Between two views the solver
+decides whether to explore on or to optimize: it optimizes once the gap that exploring has met since the last time
+outweighs the gap that was then left on the cache, and as many examples were searched as pay for a pass over it.
+
 Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of one example are
-merged into their average, which changes neither v nor the lower bound.
+merged into their average, which changes neither v nor the lower bound; and planes of examples out of view are
+spilled: their answers and shares stay, and so does what they add to v. They come back when their example does.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..constraints.cache import Cache
+from ..constraints.cache import Cache, moved
 from ..constraints.searched import violations
+from ..kernels.maps import WeightMap
 from ..problem import Loss, Planes, Problem, Rivals
-from ..protocols import OracleError, Regularizer
+from ..protocols import OpenConstraints, OracleError, Regularizer
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.vectors import dot
 from . import few_weights
 from .dual_coordinate import DualCoordinate, DualState
 from .searchers import search
+
+_FEW_VIEWS = 8  # of data in memory, once planes are spilled
+_A_WHILE = 20  # passes over the cache between two views
+_PASS_COST = 16  # a search costs as much as visits to so many cached examples, at least
+_WINDOW_TOL = 5e-2  # how well a window on a stream is learned, relative to its share of the objective
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class OracleAscent:
     idle_epochs : int
         Drop planes without a share after so many epochs.
     memory : int or None
-        Bytes that the cache may take.
+        Bytes that the cache may take, answers included.
     n_jobs : int
         Threads that search where the model's search releases the GIL, processes otherwise.
     """
@@ -78,80 +90,200 @@ class OracleAscent:
         cached = Problem(cache, problem.regularizer)
         coordinate = DualCoordinate(random_state=self.random_state, block=8)
         map_ = problem.regularizer.shape(problem.n_weights).bind(np.zeros(problem.n_weights))
-        alpha = cache.fill(constraints.feasible(warm), map_) if warm is not None else None
+        alpha = None if warm is None else self._fill(constraints, cache, warm, map_)
         inner = coordinate.start(cached, alpha)
-        return AscentState(cache, cached, coordinate, inner, lower=inner.lower)
+        stamps = np.zeros(constraints.n_examples, np.int64)
+        state = AscentState(cache, cached, coordinate, inner, lower=inner.lower, stamps=stamps)
+        if len(cache.spilled) and not hasattr(constraints.oracle, "visits"):
+            state.n_views = _FEW_VIEWS
+        return state
+
+    def _fill(self, constraints: OpenConstraints, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
+        """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
+        shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
+        if shares.rivals is not None:
+            return cache.fill(shares, weights)
+        cache.leave(shares, constraints.combine(shares), constraints.linear(shares))
+        return cache.no_shares()
+
+    def save(self, state: AscentState, settled: bool = True) -> dict[str, Any]:
+        """Numbers, arrays and dual variables from which ``restore`` can go on."""
+        return {
+            "alpha": state.alpha,
+            "estimate": state.estimate,
+            "passes": state.passes,
+            "crawls": state.crawls,
+            "random": state.inner.rng.bit_generator.state,
+        }
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> AscentState:
+        """A state with the lower bound of the one that was saved; what was merely tried is searched for anew."""
+        state = self.start(problem, saved["alpha"])
+        state.estimate, state.passes = float(saved["estimate"]), int(saved["passes"])
+        state.crawls = bool(saved["crawls"])
+        state.inner.rng.bit_generator.state = saved["random"]
+        return state
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
         """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
 
-        Examples that are gone keep their planes and take part in the optimization. The lower bound is one for all
-        examples seen so far; an upper bound would have to see them again.
+        Examples that are gone keep their planes and take part in the optimization, which is done as soon as enough
+        was found and searched, in this window or in several. The lower bound is one for all examples seen so far;
+        an upper bound would have to see them again.
         """
+        window = problem.open.live
+        state.view = window
         for _ in range(max_epochs):
-            state = self.step(problem, state)
-            if state.estimate <= tol:
+            self._tidy(state, window)
+            (chunks,) = self._views(problem, state) if window.size else ([],)
+            seen = self._explore_in_turn(problem, state, chunks)
+            state.found += seen
+            state.since += window.size
+            if self._optimizing_pays(state):
+                self._optimize(problem, state, state.found, self.max_inner)
+            state.lower = state.inner.lower
+            state.estimate = seen / max(abs(state.lower + seen), 1e-300)
+            # The examples in view are few among all: what they have left to say is measured by their number.
+            share = window.size / max(state.n_resident, window.size)
+            if state.estimate <= (tol if share == 1.0 else max(tol, _WINDOW_TOL) * share):
                 break
+        state.average(window.size)
         return state
 
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
         self._tidy(state)
-        chunks = self._chunks(problem, state)
         everybody = problem.open.live.size == problem.open.n_examples
-        if everybody and (state.crawls or state.estimate <= max(self.together, 3.0 * state.goal)):
-            gap = self._explore_together(problem, state, chunks)
-        else:
-            gap = self._explore_in_turn(problem, state, chunks)
-        state.visited = sum(ids.size for ids in chunks)
-        self._optimize(problem, state, gap)
+        together = everybody and (state.crawls or state.estimate <= max(self.together, 3.0 * state.goal))
+        w = weights_of(state.inner.map).copy() if together else None
+        state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
+        gap = total = excess = 0.0
+        state.visited, state.found, state.since = 0, 0.0, 0
+        for number, chunks in enumerate(self._views(problem, state)):
+            if several:
+                if number:
+                    self._between(problem, state)
+                self._enter(problem, state, np.concatenate(chunks))
+            if w is None:
+                seen = self._explore_in_turn(problem, state, chunks)
+            else:
+                loss, seen = self._explore_together(problem, state, chunks, w, several)
+                total += loss.total
+                excess += loss.excess
+            gap += seen
+            state.found += seen
+            n = sum(ids.size for ids in chunks)
+            state.visited += n
+            state.since += n
+        state.evaluated = None if w is None else (w, Loss(total, excess))
+        if w is not None:
+            gap = max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
+        self._optimize(problem, state, gap, self.max_inner)
         state.lower = state.inner.lower
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
+    def _between(self, problem: Problem, state: AscentState) -> None:
+        """One view is done, the next is about to come: explore on, or optimize?"""
+        if self._optimizing_pays(state):
+            self._optimize(problem, state, state.found, _A_WHILE)
+        state.lower = state.inner.lower
+        if state.beat is not None:
+            state.beat()
+
+    def _optimizing_pays(self, state: AscentState) -> bool:
+        """What was found outweighs the gap that is left on the cache, and searches have cost more than passes will."""
+        return state.found > state.cache_gap and _PASS_COST * state.since >= state.n_resident
+
     def _threads(self, problem: Problem) -> bool:
         return self.n_jobs > 1 and problem.open.oracle.releases_gil
 
-    def _chunks(self, problem: Problem, state: AscentState) -> list[np.ndarray]:
-        live, budget = problem.open.live, problem.open.budget
-        if budget.size > 1:
-            live = live[budget[live] > 0.0]  # what weighs nothing need not be searched
-        order = state.inner.rng.permutation(live)
+    def _views(self, problem: Problem, state: AscentState) -> Iterator[list[np.ndarray]]:
+        """All examples that can be searched, by view, in chunks that are asked at the same weights."""
+        live, budget, oracle = problem.open.live, problem.open.budget, problem.open.oracle
+        weighty = None if budget.size == 1 else budget > 0.0  # what weighs nothing need not be searched
+        if hasattr(oracle, "visits"):
+            views = oracle.visits(state.inner.rng)
+        else:
+            live = live if weighty is None else live[weighty[live]]
+            views = np.array_split(state.inner.rng.permutation(live), state.n_views)
         # Small chunks meet fresher weights; those that threads hand over must be worth it.
-        least = 64 if self._threads(problem) else 16 if problem.open.oracle.releases_gil else 8
-        size = self.chunk or min(max(order.size // 400, least), 64)
-        return [order[start : start + size] for start in range(0, order.size, size)]
+        least = 64 if self._threads(problem) else 16 if oracle.releases_gil else 8
+        size = self.chunk or min(max(live.size // 400, least), 64)
+        for view in views:
+            ids = view if weighty is None else view[weighty[view]]
+            if ids.size:
+                yield [ids[start : start + size] for start in range(0, ids.size, size)]
+
+    def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
+        """These examples are in view now: their planes come back, and are the last to leave."""
+        cache, inner = state.cache, state.inner
+        state.view = ids
+        state.stamps[ids] = state.stamps.max() + 1
+        if not cache.spilled.has(ids):
+            return
+        shares = cache.spilled.take(ids)
+        try:
+            rivals = problem.open.oracle.planes(shares.example, shares.labels)
+            self._make_room(state, rivals)
+        except BaseException:
+            cache.spilled.put(shares)  # shares are never lost: the bound counts on them
+            raise
+        inner.alpha = cache.recall(shares, rivals, inner.alpha, inner.map)
+        if not len(cache.spilled):
+            cache.all_here()
+            state.recombine()
 
     def _explore_in_turn(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
         """Each chunk at the weights that the chunks before it left behind. Returns the gap as seen on the way."""
-        inner, cache = state.inner, state.cache
+        inner = state.inner
         state.evaluated = None
         gap = 0.0
         for ids, w, rivals in search(problem.open.oracle, chunks, lambda: weights_of(inner.map), self.n_jobs):
-            self._take_in(state, ids, rivals, w)
-            seed = int(inner.rng.integers(1, 2**63))
-            _, seen, change = cache.sweep(inner.alpha, inner.map, inner.norms, ids.astype(np.int32), ids.size, 1, seed)
-            gap += seen
-            inner.linear += change
+            self._take_in(problem, state, ids, rivals, w)
+            gap += self._sweep(state, ids)
         refresh(inner.map)
         inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
         return max(gap, 0.0)
 
-    def _explore_together(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
-        """All chunks at the same weights, which are thereby evaluated. Returns their gap."""
-        constraints = problem.open
-        w = weights_of(state.inner.map).copy()
-        total = excess = 0.0
+    def _explore_together(
+        self, problem: Problem, state: AscentState, chunks: list[np.ndarray], w: np.ndarray, move: bool
+    ) -> tuple[Loss, float]:
+        """All chunks at the same weights, which are thereby evaluated. Returns their loss, and the gap as seen.
+
+        Where other views follow, shares ``move`` at once: planes without one might not outlive the view.
+        """
+        constraints, inner = problem.open, state.inner
+        total = excess = gap = 0.0
         for ids, _, rivals in search(constraints.oracle, _larger(chunks), lambda: w, self.n_jobs):
-            loss = constraints.weighted(ids, self._take_in(state, ids, rivals, w), rivals.excess)
+            loss = constraints.weighted(ids, self._take_in(problem, state, ids, rivals, w), rivals.excess)
             total += loss.total
             excess += loss.excess
-        state.evaluated = (w, Loss(total, excess))
-        return max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
+            if move:
+                gap += self._sweep(state, ids)
+        if move:
+            refresh(inner.map)
+            inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
+        return Loss(total, excess), max(gap, 0.0)
 
-    def _take_in(self, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray) -> np.ndarray:
+    def _sweep(self, state: AscentState, ids: np.ndarray) -> float:
+        """Improve the shares of some examples; returns the gap that they had."""
+        inner = state.inner
+        seed = int(inner.rng.integers(1, 2**63))
+        order = ids.astype(np.int32)
+        _, seen, change = state.cache.sweep(inner.alpha, inner.map, inner.norms, order, ids.size, 1, seed)
+        inner.linear += change
+        return seen
+
+    def _take_in(
+        self, problem: Problem, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray
+    ) -> np.ndarray:
         """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
         cache = state.cache
+        if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
+            self._enter(problem, state, ids)
+        elif not (state.in_views or state.stream):
+            state.view = ids
         found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
@@ -160,30 +292,69 @@ class OracleAscent:
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
         return found if rivals.excess is None else np.maximum(found, known)
 
-    def _tidy(self, state: AscentState) -> None:
-        """Drop planes that have long been idle, and give every example a spare slot."""
+    def _tidy(self, state: AscentState, ids: np.ndarray | None = None) -> None:
+        """Drop planes that have long been idle, and give every example a spare slot.
+
+        Nothing is done where only ``ids`` will be asked about and each of them has one.
+        """
         cache, inner = state.cache, state.inner
-        cache.age(inner.alpha)
-        state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
+        first = cache.slots.first
+        if ids is None or (cache.slots.count[ids] >= first[ids + 1] - first[ids]).any():
+            cache.age(inner.alpha)
+            state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
         self._make_room(state, None)
 
     def _make_room(self, state: AscentState, rivals: Rivals | None) -> None:
-        """Stay within the memory allowed: first planes without a share go, then planes of one example are merged."""
+        """Stay within the memory allowed.
+
+        First planes without a share go. Then planes of examples out of view are spilled, if data comes in views;
+        else planes of one example are merged. Where one plane per example is still too much, examples out of view
+        are spilled after all; of a stream the oldest, for ever.
+        """
         cache, inner = state.cache, state.inner
         if self.memory is None or cache.bytes_with(rivals) <= self.memory:
             return
         state.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
-        if cache.bytes_with(rivals) <= 0.75 * self.memory:  # enough for a while, not just for this time
+        enough = int(0.75 * self.memory)  # for a while, not just for this time
+        if cache.bytes_with(rivals) <= enough:
             return
+        if state.in_views:
+            self._spill(state, rivals, enough)
+            if cache.bytes_with(rivals) <= self.memory:
+                return
         inner.alpha = cache.merge(inner.alpha, inner.map)
         needed = cache.bytes_with(rivals)
+        if needed > self.memory and not state.in_views:
+            if not state.stream:
+                each = needed / max(state.n_resident, 1)
+                state.n_views = max(_FEW_VIEWS, int(4 * each * cache.n_examples / self.memory))
+            self._spill(state, rivals, enough)
+            needed = cache.bytes_with(rivals)
         if needed > self.memory:
             raise MemoryError(
-                f"memory={self.memory} bytes is too little: one plane for each of {cache.n_examples} examples takes "
-                f"{needed} bytes at this moment and may take more. Allow several times as much."
+                f"memory={self.memory} bytes is too little: the planes of {state.view.size} examples that are needed "
+                f"at the same time, and what must be known of all {cache.n_examples}, take {needed} bytes at this "
+                "moment and may take more. Allow several times as much, or have the data in smaller chunks."
             )
 
-    def _optimize(self, problem: Problem, state: AscentState, gap: float) -> None:
+    def _spill(self, state: AscentState, rivals: Rivals | None, enough: int) -> None:
+        """Spill examples out of view, those first that were in view the longest time ago."""
+        cache, inner = state.cache, state.inner
+        while cache.bytes_with(rivals) > enough:
+            away = cache.slots.count > 0
+            away[state.view] = False
+            chosen = np.flatnonzero(away)
+            if not chosen.size:
+                return
+            chosen = chosen[np.argsort(state.stamps[chosen], kind="stable")]
+            freed = np.cumsum(cache.bytes_by_example()[chosen])
+            # A third more than is needed: there will be more to come.
+            last = int(np.searchsorted(freed, 1.3 * (cache.bytes_with(rivals) - enough)))
+            away[:] = False
+            away[chosen[: last + 1]] = True
+            inner.alpha = cache.spill(away, inner.alpha, for_ever=state.stream)
+
+    def _optimize(self, problem: Problem, state: AscentState, gap: float, max_inner: int) -> None:
         """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
         inner = state.inner
         inner.wake()
@@ -192,14 +363,15 @@ class OracleAscent:
             fraction = 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
         wanted = fraction * gap
         inner.goal = wanted / max(abs(inner.lower), 1e-300)
-        for n in range(self.max_inner):
-            if n == state.patience and few_weights.applies(inner.shape):
+        for n in range(max_inner):
+            if n == state.patience and few_weights.applies(inner.shape) and state.cache.away is None:
                 self._newton(problem, state, wanted)
             inner = state.coordinate.step(state.cached, inner)
             state.passes += 1
             if inner.inner == 0 and inner.seen <= wanted:
                 break
         state.inner = inner
+        state.found, state.since, state.cache_gap = 0.0, 0, max(inner.seen, 0.0)
 
     def _newton(self, problem: Problem, state: AscentState, wanted: float) -> None:
         """Passes over the cache are getting nowhere, as happens with few weights and long rows: solve it at once."""
@@ -268,7 +440,28 @@ class AscentState:
     """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
     stuck: bool = False
     evaluated: tuple[np.ndarray, Loss] | None = field(default=None)
-    beat: Any = None
+    beat: Callable[[], object] | None = None
+    """Called between views, whenever the shares are feasible and v and the lower bound belong to them."""
+    found: float = 0.0
+    """The gap that exploring has met since the cache was last optimized, over ``since`` searches."""
+    since: int = 0
+    cache_gap: float = 0.0
+    """The gap that was then left on the cache."""
+    n_views: int = 1
+    """In how many parts an epoch over data in memory is split: several once planes are spilled."""
+    stamps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    """When each example was last in view."""
+    view: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    """The examples whose planes must stay at hand."""
+    in_views: bool = False
+    """Whether this epoch is split into views."""
+    stream: bool = False
+    """Whether examples out of view are gone for ever."""
+    positions: np.ndarray | None = None
+    """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
+    n_seen: int = 0
+    mean: np.ndarray | None = None
+    """The average of the weights along a stream, later ones counting more."""
 
     @property
     def patience(self) -> int:
@@ -277,11 +470,17 @@ class AscentState:
 
     @property
     def alpha(self) -> Planes:
-        return self.cache.planes(self.inner.alpha)
+        planes = self.cache.planes(self.inner.alpha)
+        return planes if self.positions is None else replace(planes, example=self.positions[planes.example])
 
     @property
     def active(self) -> int:
         return self.inner.active
+
+    @property
+    def n_resident(self) -> int:
+        """Examples of which some planes are at hand."""
+        return int(np.count_nonzero(self.cache.slots.count))
 
     @property
     def n_constraints(self) -> int:
@@ -294,31 +493,86 @@ class AscentState:
     def weights(self) -> np.ndarray:
         return weights_of(self.inner.map)
 
+    def begin_stream(self) -> None:
+        """What is in view now will be gone for ever."""
+        self.stream, self.n_seen = True, self.cache.n_examples
+        self.positions = np.arange(self.n_seen)
+
+    def average(self, n: int) -> None:
+        """The latest n examples of a stream have been learned: their weights go into the average.
+
+        The weights of the moment suit the constraints of examples that are gone, found at other weights and too few;
+        where they err changes along the stream, and much of it cancels out. (Weights grow linearly with time, as in
+        Lacoste-Julien, Schmidt and Bach, 2012.)
+        """
+        step = 2.0 * n / (self.n_seen + n)
+        w = self.weights()
+        self.mean = w.copy() if self.mean is None else self.mean + step * (w - self.mean)
+
     def grow(self, n_examples: int, budget: np.ndarray) -> None:
-        """Room for more examples. The budgets may be others than before: shares are made to fit them."""
-        self.rearrange(self.cache.grow(n_examples, budget))
-        self._renew(n_examples)
+        """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""
+        cache, inner = self.cache, self.inner
+        same = np.array_equal(budget, cache.budget)
+        if not same and cache.away is not None:
+            # Of planes that are gone for ever only the sums are known; these are as feasible as their scale.
+            scale = min(1.0, float(budget[0] / cache.budget[0]))
+            cache.away *= scale
+            cache.away_linear *= scale
+        added = n_examples - cache.n_examples
+        self.rearrange(cache.grow(n_examples, budget))
+        self._count(np.concatenate([self._positions, np.arange(self.n_seen, self.n_seen + added)]))
+        self.n_seen += added
+        if not same:
+            inner.alpha = cache.feasible(inner.alpha)
+            self.recombine()
 
     def shrink(self, n_examples: int) -> None:
-        """Forget all examples but the first so many."""
+        """Forget all examples but the first so many that are counted."""
+        self.n_seen -= self.cache.n_examples - n_examples
         self.rearrange(self.cache.shrink(n_examples))
-        self._renew(n_examples)
+        self._count(self._positions[:n_examples])
+        self.recombine()
 
-    def _renew(self, n_examples: int) -> None:
-        """Shares, v and lower bound as they follow from the cache, and everybody awake."""
+    def dismiss(self) -> None:
+        """Examples of a stream that have no planes will never have any: they need not be counted.
+
+        Planes without a share are dropped once they are the majority.
+        """
+        used = self.cache.used()
+        shared = used & (self.inner.alpha > 0.0)
+        if 2 * np.count_nonzero(shared) < np.count_nonzero(used):
+            self.rearrange(self.cache.tidy(shared))
+        gone = self.cache.slots.count == 0
+        if np.count_nonzero(gone) > 0.25 * gone.size:
+            self.inner.alpha = self.inner.alpha[self.cache.dismiss(gone)]
+            self._count(self._positions[~gone])
+
+    @property
+    def _positions(self) -> np.ndarray:
+        return np.arange(self.cache.n_examples) if self.positions is None else self.positions
+
+    def _count(self, positions: np.ndarray) -> None:
+        """These are the examples that the cache counts now, all of them awake."""
+        self.positions = positions
+        self.stamps = np.zeros(positions.size, np.int64)
+        self.inner.order = np.arange(positions.size, dtype=np.int32)
+        self.inner.wake()
+
+    def recombine(self) -> None:
+        """v and lower bound as they follow from the shares."""
         inner = self.inner
-        inner.alpha = self.cache.feasible(inner.alpha)
         inner.map.v[:] = self.cache.combine(inner.alpha)
         refresh(inner.map)
         inner.linear = self.cache.linear(inner.alpha)
         self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
-        inner.order = np.arange(n_examples, dtype=np.int32)
-        inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         v = np.zeros(n_weights)
         v[place] = self.inner.map.v
+        if self.mean is not None:
+            mean, self.mean = self.mean, regularizer.weights(np.zeros(n_weights))
+            self.mean[place] = mean
         self.cache.rename(place, n_weights)
         self.inner.shape = regularizer.shape(n_weights)
         self.inner.map = self.inner.shape.bind(v)
@@ -326,4 +580,4 @@ class AscentState:
 
     def rearrange(self, source: np.ndarray) -> None:
         """Shares follow their planes to new slots."""
-        self.inner.alpha = np.where(source >= 0, self.inner.alpha[source], 0.0)
+        self.inner.alpha = moved(self.inner.alpha, source)

@@ -65,6 +65,10 @@ def _bind(oracle: Oracle) -> None:
     _bound = oracle
 
 
+def _search_part(part: Any, w: np.ndarray) -> Rivals:
+    return part.rivals(w)
+
+
 def _search_bound(ids: np.ndarray, w: np.ndarray) -> Rivals:
     return _bound.rivals(ids, w)
 
@@ -77,9 +81,14 @@ def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray]
     """The data travels to the workers once, when they start; after that only weights and answers do."""
     from loky import ProcessPoolExecutor
 
+    # Data that does not fit into memory does not fit into the workers either: they are sent what they search.
+    travels = hasattr(oracle, "part")
     if id(oracle) not in _workers:
-        _workers[id(oracle)] = (oracle, ProcessPoolExecutor(n_jobs, initializer=_bind, initargs=(oracle,)))
+        initial: dict[str, Any] = {} if travels else {"initializer": _bind, "initargs": (oracle,)}
+        _workers[id(oracle)] = (oracle, ProcessPoolExecutor(n_jobs, **initial))
     workers = _workers[id(oracle)][1]
+    if travels:
+        return lambda ids, w: workers.submit(_search_part, oracle.part(ids), w)  # type: ignore[attr-defined]
     return lambda ids, w: workers.submit(_search_bound, ids, w)
 
 

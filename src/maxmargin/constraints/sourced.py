@@ -1,0 +1,302 @@
+"""Oracles over data that does not fit into memory: one chunk of a source is in view at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.arrays import as_rows
+from ..data.errors import DataError
+from ..problem import Rivals
+from ..protocols import Chunk, Model, OracleError, Source
+from .oracle import check_methods, oracle_for, sized
+from .store import as_table
+
+Prepare = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def is_source(data: Any) -> bool:
+    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
+    return callable(getattr(data, "chunks", None))
+
+
+def is_seekable(source: Source) -> bool:
+    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is known of a source after it has been read once.
+
+    Parameters
+    ----------
+    offsets : int array (n_chunks + 1,)
+        Where each chunk begins, and the number of examples.
+    weight : float array (n_examples,) or None
+        How much each example counts.
+    """
+
+    offsets: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def n_examples(self) -> int:
+        return int(self.offsets[-1])
+
+
+def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> Layout:
+    """Read a source once; ``look`` is shown the inputs and answers of every chunk.
+
+    Without ``look`` a source that can be read in any order is only asked for its weights.
+    """
+    if look is None and is_seekable(source):
+        return _asked(source)
+    sizes: list[int] = []
+    weights: list[np.ndarray | None] = []
+    for chunk in source.chunks():
+        with _placed(chunk, sum(sizes)):
+            if look is not None:
+                look(chunk.x, chunk.y)
+        sizes.append(len(chunk))
+        weights.append(None if chunk.weight is None else np.array(chunk.weight, dtype=np.float64))
+    if not sum(sizes):
+        raise DataError("The source has no examples.")
+    return Layout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
+
+
+def _asked(source: Any) -> Layout:
+    offsets = np.asarray(source.offsets)
+    if offsets[-1] == 0:
+        raise DataError("The source has no examples.")
+    first = source.labels(0).weight
+    n_chunks = offsets.size - 1
+    weights = None if first is None else [np.array(source.labels(i).weight, np.float64) for i in range(n_chunks)]
+    return Layout(offsets, None if weights is None else np.concatenate(weights))
+
+
+def _joined_weights(weights: list[np.ndarray | None]) -> np.ndarray | None:
+    known = [w for w in weights if w is not None]
+    if not known:
+        return None
+    if len(known) < len(weights):
+        raise DataError(f"{len(known)} of the {len(weights)} chunks of the source have weights; all or none must.")
+    return np.concatenate(known)
+
+
+class _placed:
+    """Errors about a chunk say where in the source it stands."""
+
+    def __init__(self, chunk: Chunk, first: int) -> None:
+        self.first, self.n = first, len(chunk)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        where = f"In examples {self.first} to {self.first + self.n - 1} of the source, counted from the first of them"
+        if isinstance(error, OracleError):
+            at = self.first + error.example if error.example >= 0 else -1
+            raise OracleError(f"{where}: {error}", at) from error
+        if isinstance(error, ValueError):
+            raise DataError(f"{where}: {error}", row=self.first) from error
+
+
+class Sizes:
+    """The sizes of a model, from data that is shown to it a chunk at a time.
+
+    A model that takes sizes from data (``sized``) does so from every chunk; where these differ it must say which
+    model knows them all (``joined``).
+    """
+
+    def __init__(self, model: Any) -> None:
+        check_methods(model)
+        self.model = model
+        self.parts: list[Any] = []
+
+    def look(self, X: Any, Y: Any) -> None:
+        part = sized(self.model, X, Y)
+        if self.parts and hasattr(part, "joined"):
+            part = self.parts.pop().joined([part])
+        elif self.parts and part.n_weights != self.parts[0].n_weights:
+            raise ValueError(
+                f"the model {self.model!r} has {part.n_weights} weights by these examples and "
+                f"{self.parts[0].n_weights} by those before. Give it its sizes, or a method joined(models) that says "
+                "which model knows them all."
+            )
+        self.parts = [part]
+
+    def result(self) -> Model:
+        return self.parts[0]
+
+
+class SourcedOracle:
+    """A model bound to a source. Only the chunk in view, and what the source makes ready, is in memory.
+
+    Parameters
+    ----------
+    model : Model
+        With its sizes.
+    source : Source
+    layout : Layout
+        As ``survey`` found it.
+    prepare : function or None
+        Turns inputs and answers of a chunk into what the model reads.
+    """
+
+    def __init__(self, model: Model, source: Source, layout: Layout, prepare: Prepare | None = None) -> None:
+        self.model = model
+        self.source = source
+        self.offsets = layout.offsets
+        self.n_examples = layout.n_examples
+        self.n_weights = int(model.n_weights)
+        self._prepare = prepare
+        self._seekable = is_seekable(source)
+        self._order = np.empty(0, np.int64)
+        self._at = 0
+        self._pass: Iterator[Chunk] = iter(())
+        self._data: tuple[Any, Any] = ((), ())
+        self._in_view = -1
+        self._bound: Any = None
+        self._bring(0)
+        self.releases_gil: bool = cast(Any, self._bound).releases_gil
+
+    def visits(self, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """All examples, those of one chunk after the other, each chunk in view when it comes.
+
+        Chunks come in random order where the source can do that, and examples within a chunk always do.
+        """
+        n_chunks = self.offsets.size - 1
+        self._begin(rng.permutation(n_chunks) if self._seekable else np.arange(n_chunks))
+        for i in self._order.tolist():
+            self._bring(i)
+            yield rng.permutation(np.arange(self.offsets[i], self.offsets[i + 1]))
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        return self._chunkwise(ids, lambda at: self._ask(lambda local: self._bound.rivals(local, w), ids[at]))
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        return self._chunkwise(
+            ids,
+            lambda at: self._ask(lambda local: self._bound.planes(local, [labels[p] for p in at.tolist()]), ids[at]),
+        )
+
+    def part(self, ids: np.ndarray) -> Part:
+        """Some examples of the chunk in view, to be searched elsewhere."""
+        local = ids - self.offsets[self._chunk_of(ids)]
+        X, Y = self._data
+        return Part(self.model, _chosen(X, local), _chosen(Y, local), ids)
+
+    def _chunk_of(self, ids: np.ndarray) -> int:
+        return int(np.searchsorted(self.offsets, ids[0], side="right")) - 1
+
+    def _chunkwise(self, ids: np.ndarray, ask: Callable[[np.ndarray], Rivals]) -> Rivals:
+        """Answers about any examples, in the order in which they were asked for."""
+        if not ids.size:
+            return ask(np.arange(0))
+        chunk = np.searchsorted(self.offsets, ids, side="right") - 1
+        if (chunk == chunk[0]).all():
+            self._bring(int(chunk[0]))
+            return ask(np.arange(ids.size))
+        parts, order = [], np.argsort(chunk, kind="stable")
+        for at in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
+            self._bring(int(chunk[at[0]]))
+            parts.append(ask(at))
+        return _joined(parts, order)
+
+    def _ask(self, question: Callable[[np.ndarray], Rivals], ids: np.ndarray) -> Rivals:
+        """Put a question about examples in view to the model, and say of an error where in the source it arose."""
+        first = int(self.offsets[self._in_view])
+        try:
+            return question(ids - first)
+        except OracleError as error:
+            at = first + error.example if error.example >= 0 else -1
+            raise OracleError(
+                f"{error} (Counted from example {first} of the source, where its chunk begins.)", at
+            ) from (error)
+
+    def _begin(self, order: np.ndarray) -> None:
+        """Let the source begin a pass over its chunks in this order."""
+        self._order, self._at = order, 0
+        self._pass = iter(self.source.chunks(order) if self._seekable else self.source.chunks())
+
+    def _bring(self, i: int) -> None:
+        """Have chunk i in view: the next one of the pass in progress, if it is that one."""
+        if i == self._in_view:
+            return
+        if not (self._at < self._order.size and self._order[self._at] == i):
+            n_chunks = self.offsets.size - 1
+            if self._seekable:
+                self._begin(np.arange(i, n_chunks))
+            elif i < self._at or not self._order.size:
+                self._begin(np.arange(n_chunks))
+        # A source may take back the memory of a chunk when the next one is asked for.
+        self._in_view = -1
+        self._bound, self._data = None, ((), ())
+        while True:
+            number = self._at
+            try:
+                chunk = next(self._pass, None)
+            except (DataError, OSError) as error:
+                raise OracleError(f"The source cannot be read any further: {error}", -1) from error
+            self._at += 1
+            self._check(int(self._order[number]), chunk)
+            if self._order[number] == i:
+                self._bind(i, chunk)  # type: ignore[arg-type]
+                return
+
+    def _check(self, i: int, chunk: Chunk | None) -> None:
+        first, n = int(self.offsets[i]), int(self.offsets[i + 1] - self.offsets[i])
+        if chunk is None or len(chunk) != n or int(chunk.ids[0]) != first:
+            found = "no chunk" if chunk is None else f"{len(chunk)} examples from {chunk.ids[0]} on"
+            raise OracleError(
+                f"The source has changed since it was first read: there were {n} examples from {first} on, now there "
+                f"is {found}. A source must give the same examples each time it is read.",
+                first,
+            )
+
+    def _bind(self, i: int, chunk: Chunk) -> None:
+        try:
+            with _placed(chunk, int(self.offsets[i])):
+                self._data = (chunk.x, chunk.y) if self._prepare is None else self._prepare(chunk.x, chunk.y)
+                self._bound = oracle_for(self.model, *self._data)
+        except DataError as error:
+            raise OracleError(str(error), int(self.offsets[i])) from error  # what was learned so far is kept
+        self._in_view = i
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some examples with their model, to be sent to whoever searches."""
+
+    model: Model
+    X: Any
+    Y: Any
+    ids: np.ndarray
+
+    def rivals(self, w: np.ndarray) -> Rivals:
+        try:
+            return oracle_for(self.model, self.X, self.Y).rivals(np.arange(self.ids.size), w)
+        except OracleError as error:
+            at = int(self.ids[error.example]) if error.example >= 0 else -1
+            raise OracleError(f"Example {at} of the source: {error}", at) from error
+
+
+def _chosen(data: Any, ids: np.ndarray) -> Any:
+    return data[ids] if hasattr(data, "shape") else [data[i] for i in ids.tolist()]
+
+
+def _joined(parts: list[Rivals], order: np.ndarray) -> Rivals:
+    """Parts as one: answer p of all parts belongs to place ``order[p]``."""
+    place = np.empty(order.size, np.int64)
+    place[order] = np.arange(order.size)
+    labels = [label for part in parts for label in part.labels]
+    rows = as_rows(sp.vstack([as_table(part.rows) for part in parts], format="csr")[place])
+    losses = np.concatenate([part.losses for part in parts])[place]
+    excess = None
+    if any(part.excess is not None for part in parts):
+        excess = np.concatenate([np.zeros(p.losses.size) if p.excess is None else p.excess for p in parts])[place]
+    return Rivals([labels[p] for p in place.tolist()], rows, losses, excess)
