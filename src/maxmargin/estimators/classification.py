@@ -156,7 +156,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if sourced.is_source(X):
             sourced.no_columns(y=y, sample_weight=sample_weight)
             with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+                self._take_shape(source, X)
                 counts = self._survey(source)
                 problems = self._blocked_problems(source, self._class_factors(counts))
                 self._fit_problems(problems, None, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)

@@ -145,8 +145,10 @@ class LinearEstimator(CertifiedEstimator):
         with sourced.readable(source, inputs.check_memory(self.memory), folder) as data:
             yield data
 
-    def _take_width(self, source: Seekable) -> None:
+    def _take_shape(self, source: Seekable, given: Any) -> None:
+        """The number of features, and how to read more of the same data as was given."""
         self.n_features_in_ = int(source.n_features)  # type: ignore[arg-type]
+        self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
     def _check_width(self, source: Seekable) -> None:

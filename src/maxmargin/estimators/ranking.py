@@ -100,7 +100,7 @@ class RankingSVM(LinearEstimator):
         if sourced.is_source(X):
             sourced.no_columns(y=y, groups=groups)
             with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+                self._take_shape(source, X)
                 problem = self._blocked_problem(source)
                 solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
                 self._example_coef = self._by_example(source, problem, solution.alpha)

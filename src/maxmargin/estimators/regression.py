@@ -95,7 +95,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         if sourced.is_source(X):
             sourced.no_columns(y=y, sample_weight=sample_weight)
             with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+                self._take_shape(source, X)
                 problem = self._blocked_problem(source)
                 solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
         else:
