@@ -110,7 +110,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
-        ``edges="tree"`` takes the tree from the first chunk.
+        ``edges="tree"`` takes the tree from the first chunk. More in :meth:`StructuralSVM.partial_fit`.
         """
         self._check_stream()
         begun = hasattr(self, "model_")

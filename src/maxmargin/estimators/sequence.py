@@ -157,6 +157,8 @@ class SequenceSVM(StructuredEstimator):
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
+        More in :meth:`StructuralSVM.partial_fit`.
+
         Parameters
         ----------
         X, Y : as for ``fit``

@@ -87,12 +87,12 @@ class StructuredEstimator(CertifiedEstimator):
         except BaseException:
             state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
             if window.first:
-                self._take_over(model, state.mean, fitted)
+                self._take_over(model, state.averaged, fitted)
                 self._stream, self._stream_began = state, self._stream_settings()
             raise
         finally:
             dismiss(window)
-        self._take_over(model, state.mean, fitted)
+        self._take_over(model, state.averaged, fitted)
         self._stream, self._stream_began = state, self._stream_settings()
         self._fitted_C = float(self.C)
         # Planes that were spilled are known by their sums alone, which are trusted here: they were feasible when they
@@ -295,6 +295,8 @@ class StructuralSVM(StructuredEstimator):
 
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
         ``certificate_`` has a lower bound for all examples so far; ``certify`` on all of them adds the upper one.
+        ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
+        stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
         self._check_stream()
         X, Y = check_pairs(X, Y)
