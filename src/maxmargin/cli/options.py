@@ -70,14 +70,14 @@ def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
     before, now = trained.get("columns"), given.get("columns")
     if before is None or now is None or before == now:
         return
-    pairs = [*zip(before, now, strict=False), (None, None)]
-    at = next((i for i, (a, b) in enumerate(pairs[:-1]) if a != b), min(len(before), len(now)))
+    pairs = enumerate(zip(before, now, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(before), len(now)))
     trained_with = repr(before[at]) if at < len(before) else "nothing"
     found = repr(now[at]) if at < len(now) else "nothing"
     raise DataError(
-        f"The model was trained with {len(before)} columns, the data has {len(now)}; column {at + 1} of the features was "
-        f"{trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and --weight name "
-        "those that are no features)."
+        f"The model was trained with {len(before)} columns, the data has {len(now)}; column {at + 1} of the features "
+        f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and --weight "
+        "name those that are no features)."
     )
 
 

@@ -93,6 +93,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--progress", action="store_true", help="one line per pass, where stderr is no terminal")
     group.add_argument("--checkpoint", metavar="FOLDER", help="keep what is needed to go on after an interruption here")
+    group.add_argument(
+        "--checkpoint-every", metavar="SECONDS", type=options.positive, default=30.0, help="how often (default: 30)"
+    )
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
     group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
@@ -182,7 +185,9 @@ def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
 
 
 def _fit_options(args: argparse.Namespace, talk: Talk) -> dict[str, Any]:
-    given: dict[str, Any] = {} if args.checkpoint is None else {"checkpoint": args.checkpoint}
+    given: dict[str, Any] = {} if args.checkpoint is None else {
+        "checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every,
+    }  # fmt: skip
     if args.progress and not talk.on_terminal:
         given["callbacks"] = (_logging(args.tol),)  # a line that is rewritten makes no log; one line per pass does
     return given

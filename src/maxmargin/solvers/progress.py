@@ -11,7 +11,7 @@ from ..problem import Record
 
 
 class ProgressLine:
-    """A callback for ``solve`` that shows pass, bounds, gap, speed, memory and time left on the terminal (through rich).
+    """A callback for ``solve`` that shows pass, gap, bounds, speed, memory and time left on the terminal (by rich).
 
     Use it as a context manager, so that the line is closed whatever happens:
 
