@@ -150,11 +150,11 @@ def choose_blocked(
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
     fixed += _BYTES_PER_DUAL * examples if in_memory else 0
-    least = fixed + max(blocked.largest, 2**20)
+    least = fixed + max(blocked.largest, 2**16)
     if memory < least:
         raise ValueError(
             f"memory={memory} bytes is too little: {problem.n_weights} weights, {blocked.n_examples} examples and "
-            f"blocks of up to {blocked.largest} bytes need at least {least} bytes."
+            f"blocks of up to {blocked.largest} bytes need at least {least} bytes ({math.ceil(least / 2**20)}MB)."
         )
     duals = np.zeros if in_memory else functools.partial(zeros_on_disk, folder=scratch)
     return BlockAscent(pool=memory - fixed, random_state=seed, n_threads=threads, duals=duals)
