@@ -123,6 +123,7 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
         yield chunk
+        source.release(i)  # labels of all chunks together may be more than memory allows
 
 
 def checked_weights(chunk: Chunk) -> np.ndarray | None:
