@@ -186,8 +186,8 @@ class LinearEstimator(CertifiedEstimator):
                 raise ValueError(f"Settings of a stream must not change between chunks: {told}. Use a new estimator.")
         elif hasattr(self, "coef_"):
             warnings.warn(
-                f"This {type(self).__name__} was trained by fit, or loaded from a file: its examples are not at hand, so "
-                "partial_fit begins anew and forgets it.",
+                f"This {type(self).__name__} was trained by fit, or loaded from a file: its examples are not at hand. "
+                "So partial_fit begins anew and forgets it.",
                 UserWarning,
                 stacklevel=3,
             )
