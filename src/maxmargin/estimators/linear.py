@@ -199,7 +199,9 @@ class LinearEstimator(CertifiedEstimator):
         """Dual variables of the training data, as far as they are known."""
         if self._alpha is None and hasattr(self, "_stream"):
             shares = [state.shares() for state in self._stream]
-            return shares[0] if len(shares) == 1 else np.stack(shares)
+            if any(alpha is None for alpha in shares):
+                return None
+            return shares[0] if len(shares) == 1 else np.stack(shares)  # type: ignore[arg-type]
         return self._alpha
 
     def _flat_weights(self) -> np.ndarray:

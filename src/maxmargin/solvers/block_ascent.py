@@ -32,7 +32,8 @@ from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Problem
 from ..regularizers.shape import Shape, refresh, weights_of
-from .dual_coordinate import DualCoordinate, DualState
+from .dual_coordinate import DualCoordinate
+from .pooling import sweep_block, work_on
 
 _FULL = 0.7  # share of the pool that may stay after it was found full
 
@@ -177,30 +178,24 @@ class BlockAscent:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
         reading: Reading = state.reading  # type: ignore[assignment]
         alpha = problem.blocked.share(state.alpha, b)
-        n = block.n_examples
         previous = None if state.previous is None else problem.blocked.share(state.previous, b)
-        norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
-        size = 8 if block.rows.indices.size else 1
+        n = block.n_examples
         if previous is not None:
-            state.linear += block.extrapolate(alpha, previous, reading.momentum, state.map, order, n, n)
-        for sweep in range(1 + self.hot_sweeps):
-            seed = int(state.rng.integers(1, 2**63))
-            active, seen, change = block.sweep(alpha, state.map, norms, order, active, size, seed)
-            state.linear += change
-            if sweep == 0:
-                reading.found += max(seen, 0.0)
-                reading.found_lately += max(seen, 0.0)
-                reading.awake += active
-            if active == 0:
-                break
+            everybody = np.arange(n, dtype=np.int32)
+            state.linear += block.extrapolate(alpha, previous, reading.momentum, state.map, everybody, n, n)
+        swept = sweep_block(block, alpha, state.map, 1 + self.hot_sweeps, state.rng)
+        state.linear += swept.change
+        reading.found += swept.met
+        reading.found_lately += swept.met
+        reading.awake += swept.awake_at_first
         reading.explored += n
         reading.visited += n
-        if active == 0 and not alpha.any() and (previous is None or not previous.any()):
+        if not swept.awake.size and not alpha.any() and (previous is None or not previous.any()):
             state.quiet[b] = block.quiet_radius(reading.start)
         held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
-        fresh = np.sort(order[:active][~held[order[:active]]])
+        fresh = np.sort(swept.awake[~held[swept.awake]])
         if fresh.size:
-            n = state.pool.add(block, fresh, int(problem.blocked.first[b]), norms)
+            n = state.pool.add(block, fresh, int(problem.blocked.first[b]), swept.norms)
             held[fresh[:n]] = True
             state.full = n < fresh.size
             reading.overflow |= state.full
@@ -210,38 +205,20 @@ class BlockAscent:
         pool = state.pool
         if not len(pool):
             return
-        constraints = pool.constraints()
-        cached = Problem(constraints, problem.regularizer)
+        alpha = duals_on_disk.gather(state.alpha, pool.place)
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
-        order = np.arange(len(pool), dtype=np.int32)
-        inner = DualState(
-            alpha=duals_on_disk.gather(state.alpha, pool.place),
-            shape=state.shape,
-            map=state.map,
-            linear=state.linear,
-            norms=pool.norms,
-            order=order,
-            active=order.size,
-            rng=state.rng,
-            lower=state.linear - problem.regularizer.conjugate(state.map.v),
-            fraction=coordinate.inner_fraction,
-            n_constraints=constraints.n_constraints,
-        )
-        inner.goal = wanted / max(abs(inner.lower), 1e-300)
+        work = work_on(pool, problem.regularizer, state.shape, state.map, alpha, state.linear, coordinate, state.rng)
         try:
-            for _ in range(passes):
-                inner = coordinate.step(cached, inner)
-                if inner.inner == 0 and inner.seen <= wanted:
-                    break
+            work.run(passes, wanted)
         finally:
-            duals_on_disk.scatter(state.alpha, pool.place, inner.alpha)
-        state.linear, state.lower, state.pool_gap = inner.linear, inner.lower, max(inner.seen, 0.0)
+            duals_on_disk.scatter(state.alpha, pool.place, work.state.alpha)
+        state.linear, state.lower, state.pool_gap = work.state.linear, work.state.lower, max(work.state.seen, 0.0)
         if state.full:
-            self._make_room(state, inner)
+            self._make_room(state, work.at_rest)
 
-    def _make_room(self, state: BlockState, inner: DualState) -> None:
+    def _make_room(self, state: BlockState, at_rest: np.ndarray) -> None:
         """Those that are asleep leave the pool; if that is not enough, those that came first do."""
-        stay = np.sort(inner.order[: inner.active])
+        stay = np.flatnonzero(~at_rest)
         most = int(_FULL * len(state.pool))
         self._retain(state, stay[-most:] if stay.size > most else stay)
         state.full = False

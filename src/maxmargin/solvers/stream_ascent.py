@@ -14,7 +14,7 @@ each has only been fitted by itself so far: weights formed from that v would be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from ..protocols import ClosedConstraints, Regularizer
 from ..regularizers.shape import Shape, refresh, weights_of
 from ..regularizers.tilted import Tilted
 from .choose import interior_point_pays
-from .dual_coordinate import DualCoordinate, DualState
+from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
+from .pooling import sweep_block, with_share, work_on
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
@@ -80,16 +81,10 @@ class StreamAscent:
         refresh(state.map)
         n = block.n_examples
         alpha = np.zeros(block.dual_shape)
-        norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
-        size = 8 if block.rows.indices.size else 1
-        for sweep in range(self.hot_sweeps):
-            seed = int(state.rng.integers(1, 2**63))
-            active, seen, change = block.sweep(alpha, state.map, norms, order, active, size, seed)
-            state.linear += change
-            state.brought += max(seen, 0.0) if sweep == 0 else 0.0
-            if active == 0:
-                break
-        self._take_in(state, block, np.arange(n), alpha, norms)
+        swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
+        state.linear += swept.change
+        state.brought += swept.met
+        self._take_in(state, block, np.arange(n), alpha, swept.norms)
         state.n_seen += n
         state.since += n
         if state.since >= self._growth(state) * len(state.pool):
@@ -109,6 +104,10 @@ class StreamAscent:
             state.alpha = np.concatenate([state.alpha, alpha[examples[:n]]])
             state.at_rest = np.concatenate([state.at_rest, np.zeros(n, bool)])
             examples = examples[n:]
+            if not len(state.pool):
+                # Not a single one fits: as they are is how they stay.
+                self._freeze(state, state.n_seen + examples, alpha[examples])
+                return
             if examples.size:
                 self._optimize(state)
                 self._make_room(state)
@@ -122,73 +121,66 @@ class StreamAscent:
         if state.newton:
             self._solve_at_once(state, problem)
         else:
-            self._pass_over(state, problem)
+            self._pass_over(state)
         state.since, state.brought = 0, 0.0
 
-    def _pass_over(self, state: StreamState, problem: Problem) -> None:
+    def _pass_over(self, state: StreamState) -> None:
         """Coordinate passes over the pool."""
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=3)
-        order = np.arange(len(state.pool), dtype=np.int32)
-        inner = DualState(
-            alpha=state.alpha,
-            shape=state.shape,
-            map=state.map,
-            linear=state.linear,
-            norms=state.pool.norms,
-            order=order,
-            active=order.size,
-            rng=state.rng,
-            lower=state.linear - state.regularizer.conjugate(state.map.v),
-            fraction=coordinate.inner_fraction,
-            n_constraints=problem.closed.n_constraints,
+        work = work_on(
+            state.pool,
+            state.regularizer,
+            state.shape,
+            state.map,
+            state.alpha,
+            state.linear,
+            coordinate,
+            state.rng,
         )
-        wanted = self.fraction * state.brought
-        inner.goal = wanted / max(abs(inner.lower), 1e-300)
-        for _ in range(self.max_inner):
-            inner = coordinate.step(problem, inner)
-            if inner.inner == 0 and inner.seen <= wanted:
-                break
-        state.alpha, state.linear = inner.alpha, inner.linear
+        work.run(self.max_inner, self.fraction * state.brought)
+        state.alpha, state.linear, state.at_rest = work.state.alpha, work.state.linear, work.at_rest
         state.settled = weights_of(state.map).copy()
-        state.at_rest = np.zeros(len(state.pool), bool)
-        state.at_rest[inner.order[inner.active :]] = True
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
         """Few weights: Newton steps, around what the frozen examples have of v."""
         constraints = problem.closed
         pooled = constraints.combine(state.alpha)
         rest = state.map.v - pooled
-        tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.frozen else state.regularizer)
+        tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.n_frozen else state.regularizer)
         solution = solve(tilted, InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
         state.linear += constraints.linear(solution.alpha) - constraints.linear(state.alpha)
         state.alpha = solution.alpha
         state.map.v[:] = rest + constraints.combine(solution.alpha)
         refresh(state.map)
         state.settled = solution.weights
+        if solution.interrupted:
+            raise KeyboardInterrupt
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
-        state.at_rest = ~_with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
+        state.at_rest = ~with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
 
     def _make_room(self, state: StreamState) -> None:
         """Examples leave the pool until half of it is free: those at rest without a share first, then those at rest,
         then those that came first."""
         n = len(state.pool)
-        shares = _with_share(state.alpha)
+        shares = with_share(state.alpha)
         turn = np.lexsort((np.arange(n), shares, ~state.at_rest))
         stay = np.ones(n, bool)
         stay[turn[: (n + 1) // 2]] = False
-        frozen = ~stay & shares
-        if frozen.any():
-            state.frozen.append((state.pool.place[frozen], state.alpha[frozen]))
+        self._freeze(state, state.pool.place[~stay], state.alpha[~stay])
         self._retain(state, stay)
+
+    def _freeze(self, state: StreamState, place: np.ndarray, alpha: np.ndarray) -> None:
+        """These shares stay as they are from now on. They are remembered one by one while there is room for that."""
+        shares = with_share(alpha)
+        state.n_frozen += int(shares.sum())
+        state.frozen.append((place[shares], alpha[shares]))
+        if sum(p.nbytes + a.nbytes for p, a in state.frozen) > self.memory // 4:
+            state.frozen, state.remembers = [], False
 
     def _retain(self, state: StreamState, stay: np.ndarray) -> None:
         chosen = np.flatnonzero(stay)
         state.pool.keep(chosen)
         state.alpha, state.at_rest = state.alpha[chosen], state.at_rest[chosen]
-
-
-def _with_share(alpha: np.ndarray) -> np.ndarray:
-    return np.asarray(alpha.any(axis=1) if alpha.ndim > 1 else alpha != 0.0)
 
 
 @dataclass
@@ -208,21 +200,26 @@ class StreamState:
     brought: float = 0.0
     newton: bool = False
     """Whether the weights are few enough for Newton steps."""
-    settled: Any = None
+    settled: np.ndarray = field(default_factory=lambda: np.empty(0))
     """The weights after the last work on the pool."""
-    at_rest: Any = None
-    frozen: Any = None
+    at_rest: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
+    """Which examples of the pool had no gap of their own when it was last worked on."""
+    n_frozen: int = 0
+    frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
+    remembers: bool = True
 
     def __post_init__(self) -> None:
-        self.at_rest = np.zeros(len(self.pool), bool)
-        self.frozen = []
+        self.settled = weights_of(self.map).copy()
         self.lower = -self.regularizer.conjugate(self.map.v)
 
     def weights(self) -> np.ndarray:
         return self.settled
 
-    def shares(self) -> np.ndarray:
-        """Dual variables of all examples seen, in the order in which they came."""
+    def shares(self) -> np.ndarray | None:
+        """Dual variables of all examples seen, in the order in which they came; None if some are forgotten."""
+        if not self.remembers:
+            return None
         alpha = np.zeros((self.n_seen, *self.alpha.shape[1:]))
         for place, part in [*self.frozen, (self.pool.place, self.alpha)]:
             alpha[place] = part
