@@ -124,7 +124,7 @@ class LinearEstimator(CertifiedEstimator):
         """The problem whose blocks are the chunks of a source."""
         n_weights = (source.n_features + (self._bias() != 0.0)) * n_classes  # type: ignore[operator]
         constraints = Blocked(source, block, n_weights, **shape)
-        return Problem(constraints, self._regularizer(source.n_features, n_classes))  # type: ignore[arg-type]
+        return Problem(constraints, self._regularizer(source.n_features, n_classes))
 
     def _fit_one(self, problem: Problem, run: Run, fingerprint: Callable[[], str]) -> Solution:
         """Solve the one problem of an estimator, hot-started if that is wanted and possible."""
@@ -141,7 +141,7 @@ class LinearEstimator(CertifiedEstimator):
 
     def _take_shape(self, source: Seekable, given: Any) -> None:
         """The number of features, and how to read more of the same data as was given."""
-        self.n_features_in_ = int(source.n_features)  # type: ignore[arg-type]
+        self.n_features_in_ = int(source.n_features)
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
@@ -201,7 +201,7 @@ class LinearEstimator(CertifiedEstimator):
             shares = [state.shares() for state in self._stream]
             if any(alpha is None for alpha in shares):
                 return None
-            return shares[0] if len(shares) == 1 else np.stack(shares)  # type: ignore[arg-type]
+            return shares[0] if len(shares) == 1 else np.stack(shares)
         return self._alpha
 
     def _flat_weights(self) -> np.ndarray:

@@ -62,7 +62,7 @@ class StreamAscent:
     hot_sweeps: int = 3
     growth: float | None = None
     fraction: float = 0.1
-    max_inner: int = 10
+    max_inner: int = 100
     n_threads: int = 1
 
     def start(self, regularizer: Regularizer, n_weights: int, columns: tuple[int, ...] = ()) -> StreamState:
@@ -107,6 +107,7 @@ class StreamAscent:
             if not len(state.pool):
                 # Not a single one fits: as they are is how they stay.
                 self._freeze(state, state.n_seen + examples, alpha[examples])
+                state.settled = weights_of(state.map).copy()
                 return
             if examples.size:
                 self._optimize(state)
