@@ -80,10 +80,15 @@ class Pool:
 
     def _reserve(self, block: Any) -> None:
         rows = block.rows
-        per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if rows.second.size else 1)
-        n_rows = int(self.memory / (per_row * _per_value(rows) + _OVERHEAD))
+        doubled = rows.second.size > 0 and not rows.dense  # differences have the values of both
+        per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if doubled else 1)
+        needed = per_row * _per_value(rows) + _OVERHEAD
+        n_rows = int(self.memory / needed)
+        if n_rows == 0:
+            raise ValueError(f"memory is too little: {self.memory} bytes are left for rows, one takes {int(needed)}.")
         self._store = RowStore(rows.width)
-        self._store.reserve(2 * n_rows, int(n_rows * per_row), like=rows)
+        # Sparse rows may be shorter than these; dense ones are all alike.
+        self._store.reserve(n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row), like=rows)
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
         kind: Callable[..., Closed] = type(block)
         self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias

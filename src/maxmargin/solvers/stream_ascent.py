@@ -109,7 +109,11 @@ class StreamAscent:
             state.alpha = np.concatenate([state.alpha, alpha[examples[:n]]])
             state.at_rest = np.concatenate([state.at_rest, np.zeros(n, bool)])
             examples = examples[n:]
-            if examples.size:
+            if examples.size and not len(state.pool):
+                # A row that is larger than the whole pool stays as it was fitted.
+                state.frozen.append((state.n_seen + examples[:1], alpha[examples[:1]]))
+                examples = examples[1:]
+            elif examples.size:
                 self._optimize(state)
                 self._make_room(state)
 
@@ -219,7 +223,7 @@ class StreamState:
         self.lower = -self.regularizer.conjugate(self.map.v)
 
     def weights(self) -> np.ndarray:
-        return self.settled
+        return weights_of(self.map) if self.settled is None else self.settled
 
     def shares(self) -> np.ndarray:
         """Dual variables of all examples seen, in the order in which they came."""
