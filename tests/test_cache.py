@@ -13,6 +13,7 @@ from generators import covariance, partition, shared_slack
 from maxmargin import Problem, certify, solve
 from maxmargin.checks import check_constraints
 from maxmargin.constraints import Cache
+from maxmargin.constraints.store import RowStore
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import maps, order, planes as kernels, rows as row_kernels, shared
 from maxmargin.problem import Planes, Rivals
@@ -495,3 +496,63 @@ def test_other_kernels_equal_their_source(sparse):
     empty = (np.zeros(9, np.int64), np.zeros(100, np.int32), np.zeros(100, np.float32))
     arguments = (rows.indptr, rows.indices, rows.data, rows.dense, rows.width, np.array([2, 0]), *empty, 0)
     _both(kernels.copy_rows, *arguments)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_store_becomes_as_precise_as_the_most_precise_rows(sparse, rng):
+    store = RowStore(3)
+    whole, real = np.array([[1.0, 0.0, 2.0]], np.float32), rng.normal(size=(2, 3))
+    for table in (whole, real, whole):
+        rows = as_rows(sp.csr_matrix(table) if sparse else table)
+        most = store.nbytes_with(rows)
+        store.append(rows, np.arange(len(table)))
+        assert store.nbytes <= most
+    np.testing.assert_array_equal(store.table().toarray(), np.concatenate([whole, real, whole]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", REGULARIZERS)
+def test_spilled_and_recalled_planes_leave_the_dual_what_it_was(name, sparse):
+    case = _case(7, name, sparse, n_examples=12)
+    cache, shares, data = case.cache, case.shares, case.data
+    v, linear, planes, bytes_before = cache.combine(shares), cache.linear(shares), cache.planes(shares), cache.nbytes
+    chosen = np.arange(12) % 3 > 0
+    left = cache.spill(chosen, shares)
+    assert not cache.slots.count[chosen].any()
+    assert cache.nbytes < bytes_before
+    np.testing.assert_allclose(cache.combine(left), v, atol=1e-12)
+    assert cache.linear(left) == pytest.approx(linear)
+    after = cache.planes(left)
+    assert sorted(zip(after.labels, after.alpha, strict=True)) == sorted(zip(planes.labels, planes.alpha, strict=True))
+    for ids in (np.array([1, 2, 5]), np.arange(12)):
+        back = cache.spilled.take(ids)
+        rows = [int(label.split()[1]) for label in back.labels]
+        rivals = Rivals(back.labels, as_rows(sp.csr_matrix(case.X[rows]) if sparse else case.X[rows]), data.loss[rows])
+        left = cache.recall(back, rivals, left, case.m)
+        np.testing.assert_allclose(cache.combine(left), v, atol=1e-10)
+        assert cache.linear(left) == pytest.approx(linear)
+    assert not len(cache.spilled)
+    cache.all_here()
+    np.testing.assert_allclose(cache.combine(left), v, atol=1e-10)
+    after = cache.planes(left)
+    assert sorted(zip(after.labels, after.alpha, strict=True)) == sorted(zip(planes.labels, planes.alpha, strict=True))
+
+
+def test_dismissed_examples_are_counted_no_more():
+    case = _case(8, n_examples=15)
+    cache, shares = case.cache, case.shares
+    gone = np.arange(15) % 2 == 0
+    left = cache.spill(gone, shares, for_ever=True)
+    v, linear, blocks = cache.combine(left), cache.linear(left), _gram_blocks(cache)
+    assert not len(cache.spilled)
+    left = left[cache.dismiss(gone)]
+    assert cache.n_examples == 7
+    assert left.shape == cache.dual_shape
+    np.testing.assert_allclose(cache.combine(left), v)
+    assert cache.linear(left) == pytest.approx(linear)
+    for a, b in zip(_gram_blocks(cache), blocks[1::2], strict=True):
+        np.testing.assert_array_equal(a, b)
+    cache.all_here()
+    _check_gram(cache, np.eye(case.X.shape[1]))
+    with pytest.raises(ValueError, match="Nothing was spilled"):
+        _case(8).cache.recall(Planes(np.empty(0, int), [], np.empty(0)), None, left, case.m)

@@ -198,13 +198,12 @@ def test_weights_of_a_source_are_sample_weights(kind, rng):
     assert streamed.certify(source).upper == pytest.approx(streamed.certificate_.upper, rel=1e-9)
 
 
-@pytest.mark.parametrize("n_jobs", [2])
-@pytest.mark.parametrize("name", ["chain", "tags"])
-def test_two_searchers_work_on_the_chunk_in_view(name, n_jobs):
+@pytest.mark.parametrize(("name", "solver"), [("chain", "auto"), ("tags", "auto"), ("chain", "cutting_plane")])
+def test_two_searchers_work_on_the_chunk_in_view(name, solver):
     model, X, Y = CASES[name]()
     settings = {"C": 0.3, "tol": 1e-3, "random_state": 0}
     whole = StructuralSVM(model, **settings).fit(X, Y)
-    streamed = StructuralSVM(model, n_jobs=n_jobs, **settings).fit(AnyOrder(X, Y, 40))
+    streamed = StructuralSVM(model, n_jobs=2, solver=solver, **settings).fit(AnyOrder(X, Y, 20))
     assert streamed.certificate_.relative_gap <= 1e-3
     _agree(whole.certificate_, streamed.certificate_)
 
@@ -566,6 +565,25 @@ def test_shares_of_a_stream_name_examples_by_their_place_in_it():
     assert svm._stream.cache.n_examples < 60  # easy examples are not counted any more
     again = svm.certify(X, Y)
     assert again.lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
+
+
+def test_interrupted_pass_over_a_source_begins_anew():
+    model, X, Y = _chain()
+    oracle = _oracle(model, X, Y, 9)
+    w = np.zeros(oracle.n_weights)
+    whole = oracle.rivals(np.arange(70), w).losses
+    bind, failed = oracle._bind, []
+
+    def fail_once(i, chunk):
+        if i == 4 and not failed:
+            failed.append(i)
+            raise KeyboardInterrupt
+        bind(i, chunk)
+
+    oracle._bind = fail_once
+    with pytest.raises(KeyboardInterrupt):
+        oracle.rivals(np.arange(70), w)
+    np.testing.assert_array_equal(oracle.rivals(np.arange(70), w).losses, whole)
 
 
 def test_certificate_of_a_source_needs_no_answers_in_memory():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         models as models,
         plots as plots,
         regularizers as regularizers,
+        report as report,
         solvers as solvers,
     )
     from .estimators import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "data", "models", "plots", "regularizers", "solvers")
+_MODULES = ("checks", "constraints", "data", "models", "plots", "regularizers", "report", "solvers")
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",

@@ -46,7 +46,7 @@ _MODELS: dict[str, dict[str, str]] = {
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.
 _KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
 _ALWAYS = ("n_passes_",)
-_IF_PRESENT = ("n_features_in_", "feature_names_in_")
+_IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 
 _THEIRS = "a model of the user's"
 

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     model = load_linear(args.model)
     # Rows at the end of a text file may lack the last features; the model knows how many there were.
-    source = options.open_data(args.data, args, n_features=args.features or model.n_features_in_)
+    source = options.open_data(args.data, args, like=model, n_features=args.features or model.n_features_in_)
     start = time.perf_counter()
     certificate = model.certify(source)
     seconds = time.perf_counter() - start

@@ -48,11 +48,37 @@ def add_talk(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--debug", action="store_true", help="show where in the code an error came from")
 
 
-def open_data(paths: list[str], args: argparse.Namespace, **more: Any) -> Any:
-    """The source that the arguments name. Only options that were given are handed on."""
-    from .. import data
+def open_data(paths: list[str], args: argparse.Namespace, *, like: Any = None, **more: Any) -> Any:
+    """The source that the arguments name, read in the same way as what the model ``like`` was trained on.
 
-    return data.open(where(paths), **(reading(args) | more))
+    Only options that were given are handed on.
+    """
+    from .. import data
+    from ..data.opening import takes
+
+    options = reading(args) | more
+    origin = getattr(like, "origin_", {})
+    if "zero_based" in origin and args.zero_based is None and takes(where(paths), "zero_based", {}):
+        options["zero_based"] = origin["zero_based"]
+    source = data.open(where(paths), **options)
+    check_columns(origin, getattr(source, "origin", {}))
+    return source
+
+
+def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
+    """Columns with names must be those that the model was trained with, in their order."""
+    before, now = trained.get("columns"), given.get("columns")
+    if before is None or now is None or before == now:
+        return
+    pairs = enumerate(zip(before, now, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(before), len(now)))
+    trained_with = repr(before[at]) if at < len(before) else "nothing"
+    found = repr(now[at]) if at < len(now) else "nothing"
+    raise DataError(
+        f"The model was trained with {len(before)} columns, the data has {len(now)}; column {at + 1} of the features "
+        f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and "
+        "--weight name those that are no features)."
+    )
 
 
 def reading(args: argparse.Namespace) -> dict[str, Any]:

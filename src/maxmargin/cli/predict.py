@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     task = task_of(model)
     if args.scores and task != "classify":
         raise ValueError(f"--scores is for classes; the answers of this model ({task}) are its scores. Leave it out.")
-    source = options.open_data(args.data, args)
+    source = options.open_data(args.data, args, like=model)
     tally, survey = tally_for(model), Survey()
     lines = _lines_of(model, task, args.scores)
     # Answers on a terminal are progress enough, and would be torn by another line.

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_writable(args.output)
     model = load_linear(args.model)
-    source = options.open_data(args.data, args) if args.data else None
+    source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
     with replacing(args.output) as path:
         report.write(path, model, source, known)

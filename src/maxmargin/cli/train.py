@@ -6,9 +6,9 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
-from ..problem import Certificate
 from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
 from .files import check_writable, named, replacing
 from .guess import guess_task
@@ -93,6 +93,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--progress", action="store_true", help="one line per pass, where stderr is no terminal")
     group.add_argument("--checkpoint", metavar="FOLDER", help="keep what is needed to go on after an interruption here")
+    group.add_argument(
+        "--checkpoint-every", metavar="SECONDS", type=options.positive, default=30.0, help="how often (default: 30)"
+    )
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
     group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
@@ -107,7 +110,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     check_writable(args.report)
     check_memory(args.memory)
     source = options.open_data(args.data, args)
-    test = options.open_data(args.test, args, n_features=None) if args.test else None
+    if args.test:
+        options.open_data(args.test, args, n_features=None)  # complain now rather than after training
     task, guessed = _task(args, source, talk)
     estimator = _estimator(task, args, talk)
 
@@ -120,7 +124,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     certificate = estimator.certificate_
     converged = certificate.relative_gap <= args.tol
     # Whoever has interrupted does not want to wait for more passes over data.
-    score = _score(estimator, test) if test is not None and not seen else None
+    test = options.open_data(args.test, args, like=estimator, n_features=None) if args.test and not seen else None
+    score = _score(estimator, test) if test is not None else None
     page = None if seen else args.report
     facts = {
         "task": task, "task_guessed": guessed, "model": args.output, "data": args.data, "rows": len(source),
@@ -180,16 +185,21 @@ def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
 
 
 def _fit_options(args: argparse.Namespace, talk: Talk) -> dict[str, Any]:
-    given: dict[str, Any] = {} if args.checkpoint is None else {"checkpoint": args.checkpoint}
+    given: dict[str, Any] = {} if args.checkpoint is None else {
+        "checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every,
+    }  # fmt: skip
     if args.progress and not talk.on_terminal:
-        given["callbacks"] = (_log,)  # a line that is rewritten makes no log; one line per pass does
+        given["callbacks"] = (_logging(args.tol),)  # a line that is rewritten makes no log; one line per pass does
     return given
 
 
-def _log(record: Any) -> None:
-    gap = Certificate(record.lower, record.upper).relative_gap
-    shown = f"relative gap {gap:.1e}" if gap < float("inf") else "gap not known yet"
-    print(f"pass {record.number}: {shown}, {record.seconds:.1f} s", file=sys.stderr, flush=True)
+def _logging(tol: float) -> Callable[[Any], None]:
+    from ..solvers.progress import described
+
+    def log(record: Any) -> None:
+        print(described(record, tol), file=sys.stderr, flush=True)
+
+    return log
 
 
 def _score(estimator: Any, test: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 from ..problem import Loss
 from ..protocols import Chunk, Seekable
 from .base import Closed
+from .duals_on_disk import forget
 
 
 class Blocked:
@@ -97,6 +98,7 @@ class Blocked:
             if share.any():
                 linear += block.linear(share)
                 block.add_to(v, share)
+            forget(alpha)
         return linear, v
 
     def evaluate(self, w: np.ndarray) -> Loss:

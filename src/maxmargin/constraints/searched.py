@@ -95,7 +95,7 @@ class Searched:
         return order, example, shares
 
     def _parts(self, example: np.ndarray) -> Iterator[slice]:
-        """Planes in turns, those of a few hundred examples at a time, never of two chunks of the source."""
+        """Examples, in ascending order, a few hundred at a time and never from two chunks of a source."""
         offsets = getattr(self.oracle, "offsets", np.array([0, self.n_examples]))
         for start, stop in pairwise(np.searchsorted(example, offsets).tolist()):
             for at in range(start, stop, _CHUNK):
@@ -126,8 +126,9 @@ class Searched:
 
     def evaluate(self, w: np.ndarray) -> Loss:
         total = excess = 0.0
-        for start in range(0, self.n_examples, _CHUNK):
-            ids = np.arange(start, min(start + _CHUNK, self.n_examples))
+        everybody = np.arange(self.n_examples)
+        for part in self._parts(everybody):
+            ids = everybody[part]
             rivals = self.oracle.rivals(ids, w)
             loss = self.weighted(ids, violations(rivals, w), rivals.excess)
             total += loss.total

@@ -184,6 +184,11 @@ class SourcedOracle:
             lambda at: self._ask(lambda local: self._bound.planes(local, [labels[p] for p in at.tolist()]), ids[at]),
         )
 
+    def in_view(self, ids: np.ndarray) -> bool:
+        """Whether all these examples can be asked about without reading; only then may several ask at once."""
+        i = self._in_view
+        return i >= 0 and bool(((self.offsets[i] <= ids) & (ids < self.offsets[i + 1])).all())
+
     def part(self, ids: np.ndarray) -> Part:
         """Some examples of the chunk in view, to be searched elsewhere."""
         local = ids - self.offsets[self._chunk_of(ids)]
@@ -236,15 +241,22 @@ class SourcedOracle:
         # A source may take back the memory of a chunk when the next one is asked for.
         self._in_view = -1
         self._bound, self._data = None, ((), ())
+        try:
+            self._advance(i)
+        except BaseException:
+            self._order = np.empty(0, np.int64)  # this pass cannot be relied on any more
+            raise
+
+    def _advance(self, i: int) -> None:
         while True:
-            number = self._at
+            number = int(self._order[self._at])
             try:
                 chunk = next(self._pass, None)
             except (DataError, OSError) as error:
                 raise OracleError(f"The source cannot be read any further: {error}", -1) from error
             self._at += 1
-            self._check(int(self._order[number]), chunk)
-            if self._order[number] == i:
+            self._check(number, chunk)
+            if number == i:
                 self._bind(i, chunk)  # type: ignore[arg-type]
                 return
 

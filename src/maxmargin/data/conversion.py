@@ -99,7 +99,8 @@ class _Conversion:
                 buckets.close()
                 self._merge(buckets)
             self._write(last=True)
-            write_contents(self._folder, self._shards, self._columns, self._width)
+            origin = getattr(source, "origin", {})
+            write_contents(self._folder, self._shards, self._columns, self._width, origin)
         finally:
             if self._writer is not None:
                 self._writer.abandon()

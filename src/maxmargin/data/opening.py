@@ -183,6 +183,8 @@ def _kind_of_bytes(name: str) -> str:
 
 def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
+        if name == "n_jobs":
+            continue  # a wish, not a property of the data
         if name not in _TAKES[kind] and value is not None and value != _DEFAULTS.get(name):
             fitting = sorted(other for other, takes in _TAKES.items() if name in takes)
             words = " and ".join(_WORDS.get(other, other) for other in fitting)

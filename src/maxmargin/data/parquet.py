@@ -92,6 +92,11 @@ class ParquetSource:
             self._scan()
         return self._width or 0
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What must be known to read more of the same data: the columns of features, in their order."""
+        return {} if self._sparse else {"columns": list(self._features)}
+
     def __len__(self) -> int:
         if self._length is None:
             self._scan()

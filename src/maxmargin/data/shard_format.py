@@ -281,7 +281,9 @@ def _columns_of(schema: Any, path: str) -> Columns:
     return found
 
 
-def write_contents(folder: Path, shards: Sequence[Shard], columns: Columns, n_features: int) -> None:
+def write_contents(
+    folder: Path, shards: Sequence[Shard], columns: Columns, n_features: int, origin: dict[str, Any]
+) -> None:
     """The table of contents, last and at once: a folder has it or has it not."""
     table: dict[str, Any] = {
         "format": FORMAT,
@@ -289,6 +291,7 @@ def write_contents(folder: Path, shards: Sequence[Shard], columns: Columns, n_fe
         "rows": sum(b.rows for shard in shards for b in shard.batches),
         "n_features": n_features,
         "columns": asdict(columns),
+        "origin": origin,
         "shards": [
             {
                 "name": Path(shard.path).name,
@@ -308,8 +311,8 @@ def write_contents(folder: Path, shards: Sequence[Shard], columns: Columns, n_fe
     half.replace(folder / CONTENTS)
 
 
-def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns, int]:
-    """Shards, columns and number of features of a folder, all places checked to lie within their files."""
+def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns, int, dict[str, Any]]:
+    """Shards, columns, number of features and origin of a folder, all places checked to lie within their files."""
     path = Path(folder) / CONTENTS
     try:
         text = path.read_bytes()
@@ -342,6 +345,8 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             shards.append(Shard(str(Path(folder) / name), held["bytes"], batches))
         if table["rows"] != sum(b.rows for s in shards for b in s.batches) or type(table["n_features"]) is not int:
             raise ValueError("its counts contradict each other")
+        if not isinstance(table["origin"], dict):
+            raise ValueError("it does not say where the data came from")
         if columns.width not in (None, table["n_features"]):
             raise ValueError("its counts contradict each other")
     except DataError:
@@ -350,7 +355,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
         raise DataError(
             f"{path} is damaged ({_short(error)}). Copy the data set again, or convert it again.", path=str(path)
         ) from None
-    return shards, columns, table["n_features"]
+    return shards, columns, table["n_features"], table["origin"]
 
 
 def _check_places(batch: Batch, columns: Columns, size: int) -> None:

@@ -50,9 +50,10 @@ class Shards:
         on_error: str = "raise",
     ) -> None:
         self.skipped: list[str] = []
+        self.origin: dict[str, Any] = {}
         skip = self.skipped if on_error == "skip" else None
         if isinstance(what, str | os.PathLike):
-            shards, self._columns, width = read_contents(what)
+            shards, self._columns, width, self.origin = read_contents(what)
         else:
             shards, self._columns, width = _read_layouts([os.fspath(path) for path in what], skip)
         if n_features is not None and (n_features < width or (n_features > width and not self._columns.sparse)):

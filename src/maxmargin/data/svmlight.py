@@ -114,6 +114,13 @@ class SvmlightSource:
         said = repr((files, self._declared, self.zero_based, self.on_error, self.dtype.str))
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What must be known to read more of the same data: from which number features are counted."""
+        if self._base is None:
+            self._survey()
+        return {"zero_based": self._base == 0}
+
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         """All chunks, read ahead in the background. Before all was read once, they are as wide as what was seen."""
         if order is not None:

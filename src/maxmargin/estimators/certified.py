@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +23,17 @@ from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {"tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a fit is to be run: where to save it and how often, and whom to tell."""
+
+    checkpoint: Any = None
+    every: float = 30.0
+    callbacks: Sequence[Any] = ()
 
 
 class CertifiedEstimator(BaseEstimator):
@@ -53,19 +66,18 @@ class CertifiedEstimator(BaseEstimator):
 
     def _settings(self) -> dict[str, str]:
         """What the problem depends on: all parameters but those that say how long and with what means to work on it."""
-        return {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in _MEANS}
+        params = self.get_params(deep=False)
+        return {k: _ADDRESS.sub("", repr(v)) for k, v in params.items() if k not in _MEANS}
 
     @contextlib.contextmanager
-    def _saving(
-        self, checkpoint: Any, every: float, fingerprint: Callable[[], str]
-    ) -> Iterator[CheckpointFolder | None]:
-        """The folder in which the run is saved, if there is to be one."""
-        if checkpoint is None:
+    def _saving(self, run: Run, fingerprint: Callable[[], str], part: str = "") -> Iterator[CheckpointFolder | None]:
+        """The folder in which the run, or one part of it, is saved, if there is to be one."""
+        if run.checkpoint is None:
             yield None
             return
-        every = inputs.check_positive("checkpoint_every", every, zero=True)
+        every = inputs.check_positive("checkpoint_every", run.every, zero=True)
         identity = {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
-        with CheckpointFolder(checkpoint, identity, every) as folder:
+        with CheckpointFolder(Path(run.checkpoint) / part, identity, every) as folder:
             yield folder
 
     def _store(self, solutions: list[Solution], alpha: Any) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Blocked
 from ..constraints.base import Closed
+from ..constraints.sourced import is_source
 from ..kernels.maps import Clipped, Plain
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
-from .certified import total
+from .certified import Run, total
 from .linear import LinearEstimator, solve_side_by_side
+from .sourced import check_alone
 
 
 @storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
@@ -153,13 +154,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, sample_weight=sample_weight)
-            with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+        run = Run(checkpoint, checkpoint_every, callbacks)
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
+            with self._readable(X, run) as source:
+                self._take_shape(source, X)
                 counts = self._survey(source)
                 problems = self._blocked_problems(source, self._class_factors(counts))
-                self._fit_problems(problems, None, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+                self._fit_problems(problems, None, run, lambda: source.fingerprint)
             self._label = None
             return self
         inputs.check_labels(y)
@@ -170,9 +172,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self._check_several_classes()
         problems = self._problems(X, label, sample_weight)
         warm = self._warm(self._dual_shape(problems))
-        self._fit_problems(
-            problems, warm, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
-        )
+        self._fit_problems(problems, warm, run, lambda: sourced.fingerprint(X, y, sample_weight))
         self._label = label
         return self
 
@@ -215,23 +215,17 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             )
 
     def _fit_problems(
-        self,
-        problems: list[Problem],
-        warm: np.ndarray | None,
-        checkpoint: Any,
-        every: float,
-        callbacks: Sequence[Any],
-        fingerprint: Callable[[], str],
+        self, problems: list[Problem], warm: np.ndarray | None, run: Run, fingerprint: Callable[[], str]
     ) -> None:
         """Solve one problem, or one per class, and keep what came out."""
         with self._progress() as shown:
-            callbacks = (*shown, *callbacks)
+            run = replace(run, callbacks=(*shown, *run.callbacks))
             if len(problems) == 1:
-                with self._saving(checkpoint, every, fingerprint) as folder:
-                    solutions = [self._solve_one(problems[0], warm, callbacks, folder)]
+                with self._saving(run, fingerprint) as folder:
+                    solutions = [self._solve_one(problems[0], warm, run.callbacks, folder)]
                 alpha = solutions[0].alpha
             else:
-                solutions = self._solve_one_vs_rest(problems, warm, callbacks, checkpoint, every, fingerprint)
+                solutions = self._solve_one_vs_rest(problems, warm, run, fingerprint)
                 alpha = np.stack([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
         self._keep(solutions, alpha, stacklevel=4)
@@ -360,32 +354,24 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return shape if len(problems) == 1 else (len(problems), *shape)
 
     def _solve_one_vs_rest(
-        self,
-        problems: list[Problem],
-        warm: np.ndarray | None,
-        callbacks: tuple[Any, ...],
-        checkpoint: Any,
-        every: float,
-        fingerprint: Callable[[], str],
+        self, problems: list[Problem], warm: np.ndarray | None, run: Run, fingerprint: Callable[[], str]
     ) -> list[Solution]:
         """One problem per class: they share the threads, one for each. A source is read for one class at a time."""
 
         def task(k: int) -> Any:
-            def run(stop: Any) -> Solution:
-                place = None if checkpoint is None else Path(checkpoint) / f"class-{k}"
-                with self._saving(place, every, fingerprint) as folder:
-                    return self._solve(
-                        problems[k], None if warm is None else warm[k], (*callbacks, stop), 1, checkpoint=folder
-                    )
+            def solve_class(stop: Any) -> Solution:
+                shares = None if warm is None else warm[k]
+                with self._saving(run, fingerprint, f"class-{k}") as folder:
+                    return self._solve(problems[k], shares, (*run.callbacks, stop), 1, checkpoint=folder)
 
-            return run
+            return solve_class
 
         blocked = isinstance(problems[0].constraints, Blocked)
         threads = 1 if blocked else inputs.check_threads(self.n_jobs)
         return solve_side_by_side([task(k) for k in range(len(problems))], threads)
 
     def _solve_one(
-        self, problem: Problem, warm: np.ndarray | None, callbacks: tuple[Any, ...], checkpoint: Any
+        self, problem: Problem, warm: np.ndarray | None, callbacks: Sequence[Any], checkpoint: Any
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         if self._is_joint() and _kind(problem) not in (Plain, Clipped):
@@ -424,8 +410,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         one.
         """
         check_is_fitted(self)
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, sample_weight=sample_weight)
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
             with self._readable(X) as source:
                 self._check_width(source)
                 return self._certify_problems(self._blocked_problems(source, self._factors_for(source)))
@@ -480,7 +466,7 @@ def _solve_written_out(
     problem: Problem,
     constraints: Any,
     warm: np.ndarray | None,
-    callbacks: tuple[Any, ...],
+    callbacks: Sequence[Any],
     checkpoint: Any,
 ) -> Solution:
     """Solve over explicit rows, and carry the dual variables back to the shape of the classes."""

@@ -21,7 +21,7 @@ from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
 from ..regularizers import L2, Blocks
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
-from .certified import CertifiedEstimator
+from .certified import CertifiedEstimator, Run
 
 _STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
@@ -69,7 +69,7 @@ class LinearEstimator(CertifiedEstimator):
         self,
         problem: Problem,
         warm: np.ndarray | None,
-        callbacks: tuple[Callable[[Record], object], ...] = (),
+        callbacks: Sequence[Callable[[Record], object]] = (),
         threads: int | None = None,
         checkpoint: CheckpointFolder | None = None,
     ) -> Solution:
@@ -99,7 +99,7 @@ class LinearEstimator(CertifiedEstimator):
         )
 
     def _solve_blocks(
-        self, problem: Problem, callbacks: tuple[Any, ...], checkpoint: CheckpointFolder | None
+        self, problem: Problem, callbacks: Sequence[Any], checkpoint: CheckpointFolder | None
     ) -> Solution:
         solver = choose_blocked(
             problem,
@@ -125,28 +125,23 @@ class LinearEstimator(CertifiedEstimator):
         constraints = Blocked(source, block, n_weights, **shape)
         return Problem(constraints, self._regularizer(source.n_features, n_classes))  # type: ignore[arg-type]
 
-    def _fit_one(
-        self,
-        problem: Problem,
-        checkpoint: Any,
-        every: float,
-        callbacks: Sequence[Any],
-        fingerprint: Callable[[], str],
-    ) -> Solution:
+    def _fit_one(self, problem: Problem, run: Run, fingerprint: Callable[[], str]) -> Solution:
         """Solve the one problem of an estimator, hot-started if that is wanted and possible."""
         warm = self._warm(problem.constraints.dual_shape)  # type: ignore[attr-defined]
-        with self._progress() as shown, self._saving(checkpoint, every, fingerprint) as folder:
-            return self._solve(problem, warm, (*shown, *callbacks), checkpoint=folder)
+        with self._progress() as shown, self._saving(run, fingerprint) as folder:
+            return self._solve(problem, warm, (*shown, *run.callbacks), checkpoint=folder)
 
     @contextlib.contextmanager
-    def _readable(self, source: Any, checkpoint: Any = None) -> Iterator[Seekable]:
-        """The source in a form that can be read in any order; its width becomes the number of features."""
-        folder = None if checkpoint is None else Path(checkpoint)
+    def _readable(self, source: Any, run: Run = Run()) -> Iterator[Seekable]:  # noqa: B008
+        """The source in a form that can be read in any order."""
+        folder = None if run.checkpoint is None else Path(run.checkpoint)
         with sourced.readable(source, inputs.check_memory(self.memory), folder) as data:
             yield data
 
-    def _take_width(self, source: Seekable) -> None:
+    def _take_shape(self, source: Seekable, given: Any) -> None:
+        """The number of features, and how to read more of the same data as was given."""
         self.n_features_in_ = int(source.n_features)  # type: ignore[arg-type]
+        self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
     def _check_width(self, source: Seekable) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
 from . import inputs
-from .structured import StructuredEstimator, check_alone
+from .certified import Run
+from .sourced import check_alone, of_pairs, of_source
+from .structured import StructuredEstimator
 
 
 @storable("model_", "coef_", "_alpha", "_fitted_C")
@@ -89,28 +92,40 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultilabelSVM:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> MultilabelSVM:
         """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label.
 
-        X may be a source of both that need not fit into memory.
+        X may be a source of both that need not fit into memory. The last three parameters are those of
+        :meth:`LinearSVC.fit`.
         """
         self._check_settings()
+        run = Run(checkpoint, checkpoint_every, callbacks)
         if is_source(X):
             check_alone(y=y, sample_weight=sample_weight)
             sizes = Sizes(self._unsized())
             layout = survey(X, lambda x, y: sizes.look(*self._checked(x, y, reset=not sizes.parts)))
             model = sizes.result()
-            self._fit(model, self._sourced(model, X, layout, self._prepared))
+            self._fit(model, self._sourced(model, X, layout, self._prepared), run, lambda: of_source(X))
             return self
         X, Y = self._checked(X, y, reset=True)
         model = self._unsized().sized(X, Y)
-        self._fit(model, self._problem(model, X, Y, inputs.check_weights(sample_weight, X)))
+        problem = self._problem(model, X, Y, inputs.check_weights(sample_weight, X))
+        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
-        ``edges="tree"`` takes the tree from the first chunk.
+        ``edges="tree"`` takes the tree from the first chunk. More in :meth:`StructuralSVM.partial_fit`.
         """
         self._check_stream()
         begun = hasattr(self, "model_")

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..constraints import Scalar
+from ..constraints.sourced import is_source
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
@@ -15,7 +16,9 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
+from .certified import Run
 from .linear import LinearEstimator
+from .sourced import check_alone
 
 
 @storable("coef_", "_alpha", "_example_coef", "_fitted_C")
@@ -97,19 +100,18 @@ class RankingSVM(LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, groups=groups)
-            with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+        run = Run(checkpoint, checkpoint_every, callbacks)
+        if is_source(X):
+            check_alone(y=y, groups=groups)
+            with self._readable(X, run) as source:
+                self._take_shape(source, X)
                 problem = self._blocked_problem(source)
-                solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+                solution = self._fit_one(problem, run, lambda: source.fingerprint)
                 self._example_coef = self._by_example(source, problem, solution.alpha)
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-            solution = self._fit_one(
-                problem, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, group=groups)
-            )
+            solution = self._fit_one(problem, run, lambda: sourced.fingerprint(X, y, group=groups))
             self._example_coef = _sum_over_pairs(problem.closed.rows, solution.alpha, X.shape[0])
         self.coef_ = solution.weights
         self._keep([solution], solution.alpha)
@@ -175,8 +177,8 @@ class RankingSVM(LinearEstimator):
         X may be a source of all three.
         """
         check_is_fitted(self)
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, groups=groups)
+        if is_source(X):
+            check_alone(y=y, groups=groups)
             with self._readable(X) as source:
                 self._check_width(source)
                 return self._certify(self._blocked_problem(source), self.coef_, self._shares())

@@ -8,12 +8,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Scalar
+from ..constraints.sourced import is_source
 from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
+from .certified import Run
 from .linear import LinearEstimator
+from .sourced import check_alone
 
 
 @storable("coef_", "intercept_", "_alpha", "_fitted_C")
@@ -92,18 +95,17 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, sample_weight=sample_weight)
-            with self._readable(X, checkpoint) as source:
-                self._take_width(source)
+        run = Run(checkpoint, checkpoint_every, callbacks)
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
+            with self._readable(X, run) as source:
+                self._take_shape(source, X)
                 problem = self._blocked_problem(source)
-                solution = self._fit_one(problem, checkpoint, checkpoint_every, callbacks, lambda: source.fingerprint)
+                solution = self._fit_one(problem, run, lambda: source.fingerprint)
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, y, sample_weight)
-            solution = self._fit_one(
-                problem, checkpoint, checkpoint_every, callbacks, lambda: sourced.fingerprint(X, y, sample_weight)
-            )
+            solution = self._fit_one(problem, run, lambda: sourced.fingerprint(X, y, sample_weight))
         self._set_weights(solution.weights)
         self._keep([solution], solution.alpha)
         return self
@@ -163,8 +165,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         X may be a source of both.
         """
         check_is_fitted(self)
-        if sourced.is_source(X):
-            sourced.no_columns(y=y, sample_weight=sample_weight)
+        if is_source(X):
+            check_alone(y=y, sample_weight=sample_weight)
             with self._readable(X) as source:
                 self._check_width(source)
                 return self._certify(self._blocked_problem(source), self._flat_weights(), self._shares())

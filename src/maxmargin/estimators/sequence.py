@@ -17,7 +17,9 @@ from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Source
 from . import inputs
-from .structured import StructuredEstimator, check_alone, check_pairs
+from .certified import Run
+from .sourced import check_alone, of_pairs, of_source
+from .structured import StructuredEstimator, check_pairs
 
 
 @storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
@@ -107,7 +109,14 @@ class SequenceSVM(StructuredEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
+        self,
+        X: Sequence[Any] | Source,
+        Y: Sequence[Sequence[Any]] | None = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
     ) -> SequenceSVM:
         """Train on sequences and their labels.
 
@@ -122,11 +131,13 @@ class SequenceSVM(StructuredEstimator):
         Y : list of lists of labels
             Text, numbers or anything that can be sorted.
         sample_weight : array (n_sequences,) or None
+        checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
         """
         self._check_settings()
+        run = Run(checkpoint, checkpoint_every, callbacks)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
-            return self._fit_source(cast(Source, X))
+            return self._fit_source(cast(Source, X), run)
         sequences, Y = check_pairs(X, Y)
         attributes = None if _is_numeric(sequences) else Attributes()
         encoded = Sequences.of(sequences) if attributes is None else attributes.learn(sequences)
@@ -135,10 +146,17 @@ class SequenceSVM(StructuredEstimator):
         labels = _numbered(Y, classes)
         model = self._model(encoded.n_features, self._forbidden(labels, classes), classes)
         problem = self._problem(model, encoded, labels, sample_weight)
-        self._fit(model, problem, classes_=classes, **_names_of(attributes))
+        self._fit(
+            model,
+            problem,
+            run,
+            lambda: of_pairs(sequences, Y, sample_weight),
+            classes_=classes,
+            **_names_of(attributes),
+        )
         return self
 
-    def _fit_source(self, source: Source) -> SequenceSVM:
+    def _fit_source(self, source: Source, run: Run) -> SequenceSVM:
         seen = _Survey(pairs=self.allowed_transitions is not None)
         layout = survey(source, seen.look)
         classes = _sorted(seen.labels)
@@ -151,11 +169,13 @@ class SequenceSVM(StructuredEstimator):
             return _encoded(seen.attributes, seen.n_features, classes, X, Y)
 
         problem = self._sourced(model, source, layout, prepared)
-        self._fit(model, problem, classes_=classes, **_names_of(seen.attributes))
+        self._fit(model, problem, run, lambda: of_source(source), classes_=classes, **_names_of(seen.attributes))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
+
+        More in :meth:`StructuralSVM.partial_fit`.
 
         Parameters
         ----------

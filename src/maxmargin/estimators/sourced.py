@@ -12,34 +12,59 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.sourced import is_seekable
 from ..data.errors import DataError
 from ..problem import Rows
 from ..protocols import Chunk, Seekable
 
 _EMPTY = np.empty(0, np.int32)
+_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy
 
 
-def is_source(X: Any) -> bool:
-    """Whether data comes in chunks."""
-    return hasattr(X, "chunks") and hasattr(X, "n_features")
+def check_alone(**others: Any) -> None:
+    """A source brings its answers and weights itself."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
+            "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
+        )
 
 
-def no_columns(**given: Any) -> None:
-    """Labels, weights and groups of a source are columns of the source."""
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} was given next to a source, which brings its own. Open the data together: "
-                "maxmargin.data.open(X, labels=y, groups=…, weights=…)."
-            )
+def of_source(source: Any) -> str:
+    """The fingerprint of a source; one that has none is known by its length."""
+    return str(getattr(source, "fingerprint", f"source-{len(source)}"))
+
+
+class _Together:
+    """Two lists as one list of pairs, made when asked for."""
+
+    def __init__(self, X: Any, Y: Any) -> None:
+        self.X, self.Y = X, Y
+
+    def __len__(self) -> int:
+        return self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
+
+    def __getitem__(self, i: int) -> tuple[Any, Any]:
+        return self.X[i], self.Y[i]
+
+
+def of_pairs(X: Any, Y: Any, weight: Any = None) -> str:
+    """Structured examples in a short text that changes when they do."""
+    from ..data.examples import PairList
+
+    return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
+
+
+def _crc(column: Any) -> str:
+    return "" if column is None else f"{zlib.crc32(np.ascontiguousarray(column).tobytes()):08x}"
 
 
 def fingerprint(X: Any, y: Any, weight: Any = None, group: Any = None) -> str:
     """Arrays in a short text that changes when they do."""
     from ..data.memory import Arrays
 
-    columns = [None if c is None else np.asarray(c) for c in (y, weight, group)]
-    return Arrays(X, columns[0]).fingerprint + "".join(f"-{zlib.crc32(repr(c).encode()):08x}" for c in columns[1:])
+    return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])
 
 
 @contextlib.contextmanager
@@ -49,14 +74,17 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
     The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
     one.
     """
-    if hasattr(source, "chunk"):
+    if is_seekable(source):
         yield source
         return
     from .. import data
 
     if source.n_features is None:
         raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
-    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB", "dtype": None}
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
+    options["dtype"] = _precision(source)
+    if memory is not None:
+        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
     if folder is not None:
         target = folder / "data"
         note = folder / "data.source"
@@ -69,6 +97,12 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
         return
     with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
         yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def _precision(source: Any) -> str:
+    """Numbers are kept as precise as they come."""
+    with contextlib.closing(source.chunks()) as chunks:
+        return "float32" if next(chunks).x.dtype == np.float32 else "float64"
 
 
 def rows_of(x: Any, bias: float) -> Rows:

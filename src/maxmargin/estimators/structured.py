@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +15,8 @@ from ..protocols import Model, OracleError, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from . import inputs
-from .certified import CertifiedEstimator
+from .certified import CertifiedEstimator, Run
+from .sourced import check_alone, of_pairs, of_source
 
 
 class StructuredEstimator(CertifiedEstimator):
@@ -35,17 +36,23 @@ class StructuredEstimator(CertifiedEstimator):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _fit(self, model: Model, problem: Problem, **fitted: Any) -> None:
+    def _fit(self, model: Model, problem: Problem, run: Run, fingerprint: Callable[[], str], **fitted: Any) -> None:
         """Train ``model``, already sized. What was there before stays until there is something new.
 
         ``fitted`` are attributes that belong to the model.
         """
         solver = choose_open(self.solver, **self._means())
         warm = self._warm(problem)
-        with self._progress() as callbacks:
+        with self._progress() as shown, self._saving(run, fingerprint) as folder:
             try:
                 solution = solve(
-                    problem, solver, tol=self.tol, max_passes=int(self.max_passes), warm=warm, callbacks=callbacks
+                    problem,
+                    solver,
+                    tol=self.tol,
+                    max_passes=int(self.max_passes),
+                    warm=warm,
+                    callbacks=(*shown, *run.callbacks),
+                    checkpoint=folder,
                 )
             except (OracleError, MemoryError) as error:
                 # What was learned before the search failed is worth keeping.
@@ -87,12 +94,12 @@ class StructuredEstimator(CertifiedEstimator):
         except BaseException:
             state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
             if window.first:
-                self._take_over(model, state.mean, fitted)
+                self._take_over(model, state.averaged, fitted)
                 self._stream, self._stream_began = state, self._stream_settings()
             raise
         finally:
             dismiss(window)
-        self._take_over(model, state.mean, fitted)
+        self._take_over(model, state.averaged, fitted)
         self._stream, self._stream_began = state, self._stream_settings()
         self._fitted_C = float(self.C)
         # Planes that were spilled are known by their sums alone, which are trusted here: they were feasible when they
@@ -159,16 +166,6 @@ class StructuredEstimator(CertifiedEstimator):
         except (ValueError, OracleError):
             alpha = None  # answers to other data prove nothing here
         return certify(problem, self.coef_, alpha)
-
-
-def check_alone(**others: Any) -> None:
-    """A source brings its answers and weights itself."""
-    given = [name for name, value in others.items() if value is not None]
-    if given:
-        raise ValueError(
-            f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
-            "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
-        )
 
 
 def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
@@ -269,25 +266,35 @@ class StructuralSVM(StructuredEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
+        self,
+        X: Sequence[Any] | Source,
+        Y: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
     ) -> StructuralSVM:
         """Train on inputs and true answers, one of each per example.
 
         X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
-        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it.
+        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last three parameters
+        are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
+        lists of them.
         """
         self._check_settings()
+        run = Run(checkpoint, checkpoint_every, callbacks)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
             sizes = Sizes(self.model)
             source = cast(Source, X)
             layout = survey(source, lambda x, y: sizes.look(*check_pairs(x, y)))
             model = sizes.result()
-            self._fit(model, self._sourced(model, source, layout, check_pairs))
+            self._fit(model, self._sourced(model, source, layout, check_pairs), run, lambda: of_source(source))
             return self
         X, Y = check_pairs(X, Y)
         model = sized(self.model, X, Y)
-        self._fit(model, self._problem(model, X, Y, sample_weight))
+        self._fit(model, self._problem(model, X, Y, sample_weight), run, lambda: of_pairs(X, Y, sample_weight))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
@@ -295,6 +302,8 @@ class StructuralSVM(StructuredEstimator):
 
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
         ``certificate_`` has a lower bound for all examples so far; ``certify`` on all of them adds the upper one.
+        ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
+        stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
         self._check_stream()
         X, Y = check_pairs(X, Y)

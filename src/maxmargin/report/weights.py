@@ -16,7 +16,7 @@ _MOST_CLASSES = 12
 def weights(estimator: Any) -> Markup:
     """Bars of the largest weights, class by class (the first dozen classes where there are more)."""
     coef = np.atleast_2d(estimator.coef_)
-    names = getattr(estimator, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", getattr(estimator, "origin_", {}).get("columns"))
     task = task_of(estimator)
     if coef.shape[0] > 1:
         titles = [numbers.label(c) for c in estimator.classes_]

@@ -9,9 +9,9 @@ Ramanan, Algorithm 2, for constraints that are all known but not all at hand. A 
   grown by its share, when it is full, and at the end of the reading until its gap is a fraction of what exploring
   has seen. v and the lower bound are those of the whole problem throughout.
 
-**Momentum** over readings works as over passes (see ``dual_coordinate``), but lazily: v moves on as a whole when a reading
-begins, the dual variables of a block when it is read, and what their bounds hold back is then taken out of v. At the
-end of a reading, not before, v is again what α says.
+**Momentum** over readings works as over passes (see ``dual_coordinate``), but lazily: v moves on as a whole when a
+reading begins, the dual variables of a block when it is read, and what their bounds hold back is then taken out of v.
+At the end of a reading, not before, v is again what α says.
 
 Near the goal, exploring also evaluates the weights with which the reading began, so that their certificate costs no
 reading of its own. A block without support vectors is not even read while w is too near to weights at which it
@@ -20,13 +20,13 @@ had no loss: what w·x can change by is bounded by ‖Δw‖·‖x‖.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
 from ..kernels import vectors
 from ..kernels.maps import WeightMap
@@ -100,7 +100,7 @@ class BlockAscent:
         if "v" not in saved:
             return self.start(problem, saved["alpha"])
         alpha = self.duals(problem.blocked.dual_shape)
-        alpha[:] = saved["alpha"]
+        duals_on_disk.copy(saved["alpha"], alpha)
         state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
         state.promise = saved["promise"]
         if saved["reading"] is not None:
@@ -138,7 +138,9 @@ class BlockAscent:
             if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
                 self._optimize(problem, state, self.brief, self.fraction * reading.found_lately)
                 reading.explored, reading.found_lately = 0, 0.0
-            _forget_pages(state.alpha)
+            duals_on_disk.forget(state.alpha)
+            if state.previous is not None:
+                duals_on_disk.forget(state.previous)
             if state.beat is not None:
                 state.beat()
         self._finish(problem, state, reading)
@@ -161,7 +163,7 @@ class BlockAscent:
         v = state.map.v
         if state.previous is None or state.previous_v is None:
             state.previous, state.previous_v = self.duals(problem.blocked.dual_shape), v.copy()
-            state.previous[:] = state.alpha
+            duals_on_disk.copy(state.alpha, state.previous)
             return 0.0
         theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
         momentum, state.theta = (state.theta - 1.0) / theta, theta
@@ -213,7 +215,7 @@ class BlockAscent:
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
         order = np.arange(len(pool), dtype=np.int32)
         inner = DualState(
-            alpha=state.alpha[pool.place],
+            alpha=duals_on_disk.gather(state.alpha, pool.place),
             shape=state.shape,
             map=state.map,
             linear=state.linear,
@@ -232,7 +234,7 @@ class BlockAscent:
                 if inner.inner == 0 and inner.seen <= wanted:
                     break
         finally:
-            state.alpha[pool.place] = inner.alpha
+            duals_on_disk.scatter(state.alpha, pool.place, inner.alpha)
         state.linear, state.lower, state.pool_gap = inner.linear, inner.lower, max(inner.seen, 0.0)
         if state.full:
             self._make_room(state, inner)
@@ -265,12 +267,6 @@ class BlockAscent:
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
         state.promise = left / max(abs(state.lower + left), 1e-300)
         state.reading = None
-
-
-def _forget_pages(alpha: np.ndarray) -> None:
-    """Dual variables on disk are written there and read again by the operating system: none need stay in memory."""
-    if isinstance(alpha, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
-        alpha._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -329,8 +325,13 @@ class BlockState:
     beat: Callable[[], object] | None = None
 
     @property
+    def done(self) -> float:
+        """The share of the reading that is behind us."""
+        return 1.0 if self.reading is None else 1.0 - self.reading.todo.size / max(self.quiet.size, 1)
+
+    @property
     def nbytes(self) -> int:
-        return self.alpha.nbytes + self.pool.nbytes
+        return (0 if isinstance(self.alpha, np.memmap) else self.alpha.nbytes) + self.pool.nbytes
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)

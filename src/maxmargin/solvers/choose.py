@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import os
-import tempfile
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
+from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
 from ..protocols import Solver
 from .block_ascent import BlockAscent
@@ -150,13 +150,13 @@ def choose_blocked(
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
     fixed += _BYTES_PER_DUAL * examples if in_memory else 0
-    least = fixed + max(blocked.largest, 2**20)
+    least = fixed + max(blocked.largest, 2**16)
     if memory < least:
         raise ValueError(
             f"memory={memory} bytes is too little: {problem.n_weights} weights, {blocked.n_examples} examples and "
-            f"blocks of up to {blocked.largest} bytes need at least {least} bytes."
+            f"blocks of up to {blocked.largest} bytes need at least {least} bytes ({math.ceil(least / 2**20)}MB)."
         )
-    duals = np.zeros if in_memory else functools.partial(on_disk, folder=scratch)
+    duals = np.zeros if in_memory else functools.partial(zeros_on_disk, folder=scratch)
     return BlockAscent(pool=memory - fixed, random_state=seed, n_threads=threads, duals=duals)
 
 
@@ -165,26 +165,6 @@ def _half_of_the_machine() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return 2**31
-
-
-def on_disk(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
-    """Zeros in a file without a name, which is gone when nobody uses them any more."""
-    size = _BYTES_PER_DUAL * math.prod(shape)
-    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)  # else a full disk would be noticed too late, by a crash
-        else:
-            file.truncate(size)
-    except OSError as error:
-        file.close()
-        where = folder or tempfile.gettempdir()
-        raise OSError(
-            error.errno,
-            f"No room in {where} for {size} bytes of dual variables ({error.strerror}). Make room, allow more "
-            "memory, or name another folder by checkpoint= or the environment variable TMPDIR",
-        ) from None
-    return np.memmap(file, np.float64, "r+", shape=shape)
 
 
 def choose_stream(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> OracleAscent:

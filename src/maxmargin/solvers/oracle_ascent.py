@@ -39,7 +39,8 @@ from .searchers import search
 
 _FEW_VIEWS = 8  # of data in memory, once planes are spilled
 _A_WHILE = 20  # passes over the cache between two views
-_PASS_COST = 16  # a search costs as much as visits to so many cached examples, at least
+_PASS_PAYS = 4  # a pass over the cache pays once a search was made for so many of its examples
+_PASS_PAYS_STREAM = 16  # of a stream there is no second look at what is gone
 _WINDOW_TOL = 5e-2  # how well a window on a stream is learned, relative to its share of the objective
 
 
@@ -139,7 +140,7 @@ class OracleAscent:
             seen = self._explore_in_turn(problem, state, chunks)
             state.found += seen
             state.since += window.size
-            if self._optimizing_pays(state):
+            if state.optimizing_pays(_PASS_PAYS_STREAM):
                 self._optimize(problem, state, state.found, self.max_inner)
             state.lower = state.inner.lower
             state.estimate = seen / max(abs(state.lower + seen), 1e-300)
@@ -185,15 +186,11 @@ class OracleAscent:
 
     def _between(self, problem: Problem, state: AscentState) -> None:
         """One view is done, the next is about to come: explore on, or optimize?"""
-        if self._optimizing_pays(state):
+        if state.optimizing_pays(_PASS_PAYS):
             self._optimize(problem, state, state.found, _A_WHILE)
         state.lower = state.inner.lower
         if state.beat is not None:
             state.beat()
-
-    def _optimizing_pays(self, state: AscentState) -> bool:
-        """What was found outweighs the gap that is left on the cache, and searches have cost more than passes will."""
-        return state.found > state.cache_gap and _PASS_COST * state.since >= state.n_resident
 
     def _threads(self, problem: Problem) -> bool:
         return self.n_jobs > 1 and problem.open.oracle.releases_gil
@@ -477,6 +474,10 @@ class AscentState:
     def active(self) -> int:
         return self.inner.active
 
+    def optimizing_pays(self, examples_per_search: int) -> bool:
+        """Whether what was found outweighs the gap left on the cache, and enough was searched to afford a pass."""
+        return self.found > self.cache_gap and examples_per_search * self.since >= self.n_resident
+
     @property
     def n_resident(self) -> int:
         """Examples of which some planes are at hand."""
@@ -506,8 +507,11 @@ class AscentState:
         Lacoste-Julien, Schmidt and Bach, 2012.)
         """
         step = 2.0 * n / (self.n_seen + n)
-        w = self.weights()
-        self.mean = w.copy() if self.mean is None else self.mean + step * (w - self.mean)
+        self.mean = self.averaged + step * (self.weights() - self.averaged)
+
+    @property
+    def averaged(self) -> np.ndarray:
+        return self.weights().copy() if self.mean is None else self.mean
 
     def grow(self, n_examples: int, budget: np.ndarray) -> None:
         """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""

@@ -11,7 +11,7 @@ from ..problem import Record
 
 
 class ProgressLine:
-    """A callback for ``solve`` that shows pass, bounds and gap on the terminal (through rich).
+    """A callback for ``solve`` that shows pass, gap, bounds, speed, memory and time left on the terminal (by rich).
 
     Use it as a context manager, so that the line is closed whatever happens:
 
@@ -24,6 +24,9 @@ class ProgressLine:
         self.title = title
         self.tol = tol
         self._status: Any = None
+        self._last = ""
+        self._before: tuple[float, float] | None = None
+        self._left = math.inf
 
     @classmethod
     @contextlib.contextmanager
@@ -37,22 +40,56 @@ class ProgressLine:
 
         self._console = Console(stderr=True)
         self._status = self._console.status(f"{self.title}: starting")
-        self._last = ""
         self._status.start()
         return self
 
     def __call__(self, record: Record) -> None:
-        known = math.isfinite(record.upper)
-        gap = (record.upper - record.lower) / abs(record.upper) if known and record.upper else math.inf
-        shown = f"gap {gap:.1e}" if known else "gap not known yet"
-        upper = "upper" if record.exact else "objective as far as the approximate search sees"
-        self._last = (
-            f"{self.title}: pass {record.number}, {shown} (goal {self.tol:.0e}), lower {record.lower:.6g}, "
-            f"{upper} {record.upper:.6g}, active {record.active}, {record.seconds:.1f} s"
-        )
-        self._status.update(self._last)
+        self._left = self._time_left(record)
+        self._last = f"{self.title}: {described(record, self.tol)}"
+        left = f", about {_duration(self._left)} left" if math.isfinite(self._left) else ""
+        self._status.update(self._last + left)
+
+    def during(self, number: int, done: float, seconds: float) -> None:
+        """A pass takes long: show how far it has come."""
+        after = f" (after {self._last.removeprefix(self.title + ': ')})" if self._last else ""
+        self._status.update(f"{self.title}: pass {number}, {done:.0%} read, {seconds:.0f} s{after}")
+
+    def _time_left(self, record: Record) -> float:
+        """Seconds until the goal, if the gap goes on falling as it did over the last pass."""
+        gap, before = gap_of(record), self._before
+        self._before = (record.seconds, gap)
+        if before is None or not 0.0 < gap < before[1] < math.inf or gap <= self.tol:
+            return math.inf
+        return (record.seconds - before[0]) * math.log(gap / self.tol) / math.log(before[1] / gap)
 
     def __exit__(self, *_: object) -> None:
         self._status.stop()
         if self._last:
             self._console.print(self._last, highlight=False)
+
+
+def gap_of(record: Record) -> float:
+    """The relative gap after a pass: what is proved, or else the solver's own estimate."""
+    if math.isfinite(record.upper) and record.upper:
+        return max(record.upper - record.lower, 0.0) / abs(record.upper)
+    return record.estimate
+
+
+def described(record: Record, tol: float) -> str:
+    """A pass in one line."""
+    known = math.isfinite(record.upper)
+    gap = gap_of(record)
+    shown = f"gap {gap:.1e}" if known else f"gap about {gap:.0e}" if math.isfinite(gap) else "gap not known yet"
+    upper = "upper" if record.exact else "objective as far as the approximate search sees"
+    bounds = f"lower {record.lower:.6g}, " + (f"{upper} {record.upper:.6g}, " if known else "")
+    speed = f"{record.oracle_calls / record.seconds:,.0f} rows/s, " if record.seconds > 0.0 else ""
+    return (
+        f"pass {record.number}, {shown} (goal {tol:.0e}), {bounds}active {record.active}, {speed}"
+        f"{record.bytes / 2**20:,.0f} MB at work, {record.seconds:.1f} s"
+    )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -30,9 +30,17 @@ def search(
             yield ids, w, oracle.rivals(ids, w)
         return
     submit = _threads(oracle, n_jobs) if oracle.releases_gil else _processes(oracle, n_jobs)
+    in_view = getattr(oracle, "in_view", lambda ids: True)
     ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]] = deque()
     try:
         for ids in chunks:
+            if not in_view(ids):
+                # Of data that does not fit into memory others come into view only when nobody searches any more.
+                while ahead:
+                    yield _first(ahead)
+                w = weights().copy()
+                yield ids, w, oracle.rivals(ids, w)
+                continue
             w = weights().copy()
             ahead.append((ids, w, submit(ids, w)))
             if len(ahead) > n_jobs:

@@ -48,7 +48,8 @@ def solve(
     warm : array, Planes or None
         Dual variables to start from; made feasible first, so those of a neighbouring problem will do.
     callbacks : iterable of functions
-        Each is given one ``Record`` per pass.
+        Each is given one ``Record`` per pass. One with a method ``during`` is also told, in the midst of long passes,
+        the number of the pass, the share of it that is done, and the seconds since the start.
     checkpoint : Checkpoint or None
         Where the run is saved now and then, and goes on from if something was saved there.
     """
@@ -70,6 +71,13 @@ def solve(
     next_check = 20
     calls = history[-1].oracle_calls if history else 0
 
+    def beat() -> None:
+        """The state is whole, in the midst of a step."""
+        for callback in callbacks:
+            if hasattr(callback, "during"):
+                callback.during(len(history) + 1, getattr(state, "done", 0.0), time.perf_counter() - clock)
+        save()
+
     def save(settled: bool = True) -> None:
         if checkpoint is not None and (not settled or checkpoint.due()):
             checkpoint.save(
@@ -83,7 +91,7 @@ def solve(
             )
 
     try:
-        state.beat = save
+        state.beat = beat
         if saved is not None:
             certificate = _confirmed(problem, state, best, tol)  # perhaps there is nothing left to do
         for number in range(len(history) + 1, max_passes + 1):
