@@ -341,10 +341,10 @@ def test_columns_next_to_a_source_are_refused():
     for name, extra in (("hinge", {"y": 1}), ("regression", {"sample_weight": [1]}), ("ranking", {"groups": [1]})):
         svm, data = _task(name)
         source = mm.data.open(data.X, **data.columns())
-        with pytest.raises(ValueError, match="next to a source"):
+        with pytest.raises(ValueError, match="beside it"):
             svm.fit(source, **extra)
         svm.fit(source)
-        with pytest.raises(ValueError, match="next to a source"):
+        with pytest.raises(ValueError, match="beside it"):
             svm.certify(source, **extra)
 
 

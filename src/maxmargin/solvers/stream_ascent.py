@@ -164,10 +164,13 @@ class StreamAscent:
         rest = state.map.v - pooled
         tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.frozen else state.regularizer)
         solution = solve(tilted, InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
-        state.linear += constraints.linear(solution.alpha) - constraints.linear(state.alpha)
-        state.alpha = solution.alpha
-        state.map.v[:] = rest + constraints.combine(solution.alpha)
-        refresh(state.map)
+        linear = state.linear + constraints.linear(solution.alpha) - constraints.linear(state.alpha)
+        v = rest + constraints.combine(solution.alpha)
+        conjugate = state.regularizer.conjugate
+        if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
+            state.linear, state.alpha = linear, solution.alpha
+            state.map.v[:] = v
+            refresh(state.map)
         state.settled = solution.weights
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
         state.at_rest = ~_with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
