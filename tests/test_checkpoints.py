@@ -318,9 +318,10 @@ def test_reading_goes_on_in_its_midst(name, number, tmp_path, monkeypatch):
     _, content = _saved(tmp_path / "killed")
     assert len(content["history"]) == number - 1
     reading = content["state"].get("reading")
-    assert (reading is None) == (number == 9)  # with momentum there is nothing to go on from but α
+    assert reading is not None or number == 9  # with momentum there is nothing to go on from but α
     if reading is not None:
-        assert 0 < reading["todo"].size < 10
+        assert reading["momentum"] == 0.0
+        assert 0 < reading["todo"].size < 9
     again, fit = _run(name, tmp_path / "killed")
     fit()
     assert again.certificate_.relative_gap <= 1e-7
@@ -477,11 +478,13 @@ NURSERY = '''
 import os, sys, warnings
 import numpy as np
 import maxmargin as mm
+from maxmargin.solvers import BlockAscent
 
-place, shards = sys.argv[1:]
+place, shards, momentum_after = sys.argv[1:]
+solver = BlockAscent(pool=2**20, momentum_after=int(momentum_after), random_state=0)
 
 def train(where, data, tol=1e-6):
-    svm = mm.LinearSVC(C=1.0, tol=tol, solver="dual_coordinate", memory="1500KB", random_state=0)
+    svm = mm.LinearSVC(C=1.0, tol=tol, solver=solver, random_state=0)
     return svm.fit(data, checkpoint=where, checkpoint_every=0)
 
 warm = np.random.default_rng(0).normal(size=(60, 40)).astype(np.float32)
@@ -499,7 +502,8 @@ for _ in sys.stdin:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made and killed by other means there")
-def test_run_that_is_killed_again_and_again_loses_nothing(tmp_path):
+@pytest.mark.parametrize("momentum_after", [3, 10**9])
+def test_run_that_is_killed_again_and_again_loses_nothing(momentum_after, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12_000, 40)).astype(np.float32)
     y = np.where(X[:, 0] + rng.normal(size=12_000) > 0, 1, -1)
@@ -512,7 +516,7 @@ def test_run_that_is_killed_again_and_again_loses_nothing(tmp_path):
     problem = Problem(Blocked(shards, block, 41), L2())
     numbers, bounds, passes = [0], [0.0], [0]
     with subprocess.Popen(
-        [sys.executable, "-c", NURSERY, str(tmp_path), str(tmp_path / "set")],
+        [sys.executable, "-c", NURSERY, str(tmp_path), str(tmp_path / "set"), str(momentum_after)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -531,7 +535,6 @@ def test_run_that_is_killed_again_and_again_loses_nothing(tmp_path):
                 if not (tmp_path / "run" / "CURRENT").exists():
                     continue
                 number, content = _saved(tmp_path / "run")
-                print(number, len(content["history"]), lower_bound(problem, content["state"]["alpha"]), content["state"].keys(), bounds[-1])
                 numbers.append(number)
                 passes.append(len(content["history"]))
                 bounds.append(lower_bound(problem, content["state"]["alpha"]))
@@ -541,11 +544,13 @@ def test_run_that_is_killed_again_and_again_loses_nothing(tmp_path):
     assert numbers == sorted(numbers)
     assert passes == sorted(passes)
     assert passes[-1] > passes[1]
+    # Plain ascent never loses anything. Momentum may overshoot for a moment, by a small part of what is left to gain.
+    slack = 1e-9 if momentum_after > 100 else 1e-3
     for before, after in zip(bounds, bounds[1:], strict=False):
-        assert after >= before * (1 - 1e-9)
+        assert after >= before * (1 - slack)
     lower, upper = map(float, Path(tmp_path / "done").read_text().split())
     assert (upper - lower) / upper <= 1e-6
-    assert bounds[-1] == pytest.approx(lower, rel=1e-9)
+    assert bounds[-1] == pytest.approx(lower, rel=1e-7)
     fresh = LinearSVC(C=1.0, tol=1e-4, solver="dual_coordinate", random_state=0).fit(X, y)
     assert lower <= fresh.certificate_.upper
     assert fresh.certificate_.lower <= upper

@@ -80,8 +80,9 @@ class CheckpointFolder:
         current = self.folder / "CURRENT"
         if not current.exists():
             return None
-        name = current.read_text().strip()
+        name = ""
         try:
+            name = current.read_text().strip()
             with open(self.folder / name / "state.json") as file:
                 outer = json.load(file)
             if zlib.crc32(outer["content"].encode()) != outer["checksum"]:
