@@ -25,6 +25,7 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.models import binary
 from maxmargin.problem import Planes
 from maxmargin.regularizers import L2, GaussianPrior
+from maxmargin.solvers import InteriorPoint
 from maxmargin.solvers.certificate import lower_bound
 
 # The folder
@@ -330,6 +331,59 @@ def test_reading_goes_on_in_its_midst(name, number, tmp_path, monkeypatch):
     assert again.certificate_.lower <= scratch.certificate_.upper
     assert scratch.certificate_.lower <= again.certificate_.upper
     assert again.n_passes_ <= 1.6 * scratch.n_passes_ + 5
+
+
+@pytest.mark.parametrize("rows", [None, 60])
+def test_interior_point_that_is_interrupted_in_the_midst_of_a_step_goes_on_from_the_one_before(
+    rows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    name = "interior point" if rows is None else "blocks, interior point"
+    scratch, fit = _run(name)
+    fit()
+    advance, steps = InteriorPoint._advance, []
+
+    def interrupted(self, *arguments):
+        steps.append(1)
+        if len(steps) == 7:
+            raise KeyboardInterrupt
+        advance(self, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InteriorPoint, "_advance", interrupted)
+        svm, fit = _run(name, tmp_path)
+        with pytest.warns(ConvergenceWarning, match="interrupted"):
+            fit()
+    assert svm.n_passes_ == 5  # the first call is not a step
+    seen = []
+    again, fit = _run(name, tmp_path)
+    fit(callbacks=[seen.append])
+    assert again.certificate_.relative_gap <= 1e-7
+    assert len(seen) <= scratch.n_passes_ - 4
+
+
+def test_blocks_that_are_interrupted_in_the_midst_of_a_reading_go_on(tmp_path):
+    class Impatient:
+        def __call__(self, record):
+            pass
+
+        def during(self, passes, done, seconds):
+            if passes == 8 and done > 0.5:
+                raise KeyboardInterrupt
+
+    scratch, fit = _run("blocks")
+    fit()
+    svm, fit = _run("blocks", tmp_path)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        fit(callbacks=[Impatient()])
+    assert svm.n_passes_ == 7
+    assert svm.certificate_.lower <= scratch.certificate_.upper
+    assert svm.certificate_.upper >= scratch.certificate_.lower
+    again, fit = _run("blocks", tmp_path)
+    seen = []
+    fit(callbacks=[seen.append])
+    assert again.certificate_.relative_gap <= 1e-7
+    assert len(seen) < scratch.n_passes_
 
 
 def _saved(folder):
