@@ -134,7 +134,9 @@ def _damage(folder, how):
         content = json.loads(outer["content"])
         content["version"] = 99
         text = json.dumps(content)
-        (state / "state.json").write_text(json.dumps({"checksum": checkpoint.zlib.crc32(text.encode()), "content": text}))
+        (state / "state.json").write_text(
+            json.dumps({"checksum": checkpoint.zlib.crc32(text.encode()), "content": text})
+        )
 
 
 @pytest.mark.parametrize(

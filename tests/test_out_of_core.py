@@ -462,9 +462,7 @@ def _blocked(data, rows, make, n_weights, columns=(), sparse=False):
 
 def _hinge(rows, squared=False, sparse=False):
     C = np.array([0.7])
-    return _blocked(
-        _binary(), rows, lambda x, y: binary(x, y.astype(np.int8), C, squared=squared), 6, sparse=sparse
-    )
+    return _blocked(_binary(), rows, lambda x, y: binary(x, y.astype(np.int8), C, squared=squared), 6, sparse=sparse)
 
 
 def _errors(rows, squared=False):
