@@ -80,8 +80,9 @@ class CheckpointFolder:
         current = self.folder / "CURRENT"
         if not current.exists():
             return None
-        name = current.read_text().strip()
+        name = ""
         try:
+            name = current.read_text().strip()
             with open(self.folder / name / "state.json") as file:
                 outer = json.load(file)
             if zlib.crc32(outer["content"].encode()) != outer["checksum"]:
@@ -134,7 +135,8 @@ class CheckpointFolder:
         new.mkdir()
         for i, array in enumerate(arrays.values()):
             with open(new / f"{i}.npy", "wb") as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+                file.write(_bytes(array))  # NumPy's own writing does not say why it failed
                 _flush(file)
         text = json.dumps(
             {
@@ -168,8 +170,12 @@ class CheckpointFolder:
             )
 
 
+def _bytes(array: np.ndarray) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b""
+
+
 def _checksum(array: np.ndarray) -> int:
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data) if array.size else 0
+    return zlib.crc32(_bytes(array))
 
 
 def _flush(file: IO[Any]) -> None:

@@ -365,7 +365,8 @@ class Solver(Protocol):
     """Settings only: data is in the problem, progress in the state.
 
     Optional: ``save(state, settled)``, a dictionary of all that a run can go on from, and ``restore(problem, saved)``.
-    Without them it is the dual variables, and ``start``.
+    Without them it is the dual variables, and ``start``. Where ``settled`` is False a step was broken off, and None
+    says that what was saved before is worth more.
     """
 
     def start(self, problem: Problem, warm: Any = None) -> Any: ...

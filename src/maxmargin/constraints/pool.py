@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,8 @@ from ..problem import Rows
 from .base import Closed
 from .store import RowStore, as_table
 
-_OVERHEAD = 64  # bytes of a row besides its values: shares twice, norm, order of visits, place, columns, end
+_OVERHEAD = 48  # bytes of a row besides its values and shares: norm, order of visits, place, columns, end
+_BYTES_PER_SHARE = 16  # momentum has a second copy
 
 
 class Pool:
@@ -30,6 +32,7 @@ class Pool:
         """Where the dual variables of each example stand among those of the whole problem."""
         self.norms = np.empty(0, np.float32)
         self._store: RowStore | None = None
+        self._overhead = _OVERHEAD
         self._columns: dict[str, np.ndarray] = {}
         self._kind: Callable[..., Closed] | None = None
 
@@ -43,7 +46,7 @@ class Pool:
             return 0
         rows = self._store.rows
         stored = len(self) * rows.width * rows.data.itemsize if rows.dense else int(rows.indptr[-1]) * _per_value(rows)
-        return stored + len(self) * _OVERHEAD
+        return stored + len(self) * self._overhead
 
     def add(self, block: Any, examples: np.ndarray, first: int, norms: np.ndarray) -> int:
         """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
@@ -80,10 +83,16 @@ class Pool:
 
     def _reserve(self, block: Any) -> None:
         rows = block.rows
-        per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if rows.second.size else 1)
-        n_rows = int(self.memory / (per_row * _per_value(rows) + _OVERHEAD))
+        doubled = rows.second.size > 0 and not rows.dense  # differences have the values of both
+        per_row = max(rows.n_stored / max(rows.n_rows, 1), 1.0) * (2 if doubled else 1)
+        self._overhead = _OVERHEAD + _BYTES_PER_SHARE * math.prod(block.dual_shape[1:])
+        needed = per_row * _per_value(rows) + self._overhead
+        n_rows = int(self.memory / needed)
+        if n_rows == 0:
+            raise ValueError(f"memory is too little: {self.memory} bytes are left for rows, one takes {int(needed)}.")
         self._store = RowStore(rows.width)
-        self._store.reserve(2 * n_rows, int(n_rows * per_row), like=rows)
+        # Sparse rows may be shorter than these; dense ones are all alike.
+        self._store.reserve(n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row), like=rows)
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
         kind: Callable[..., Closed] = type(block)
         self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias

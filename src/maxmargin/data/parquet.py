@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -111,6 +112,14 @@ class ParquetSource:
     def bytes_done(self) -> int:
         """Bytes of the files that the present pass has read, as far as rows tell."""
         return self.bytes_total * self._rows_done // max(1, self._n_rows)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when a file does (its name, size or time), or what is read from it."""
+        files = [(os.path.basename(p), os.stat(p).st_size, os.stat(p).st_mtime_ns) for p in self._paths]
+        columns = (self._label, self._group, self._weight, self._asked_width)
+        found = crc32(repr((files, columns, self._skip, self._dtype.str)).encode())
+        return f"parquet-{self._n_rows}x{len(self._features)}-{found:08x}"
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         if order is not None:

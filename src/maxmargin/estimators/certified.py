@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import warnings
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +69,7 @@ class CertifiedEstimator(BaseEstimator):
     def _settings(self) -> dict[str, str]:
         """What the problem depends on: all parameters but those that say how long and with what means to work on it."""
         params = self.get_params(deep=False)
-        return {k: _ADDRESS.sub("", repr(v)) for k, v in params.items() if k not in _MEANS}
+        return {k: _told(v) for k, v in params.items() if k not in _MEANS}
 
     @contextlib.contextmanager
     def _saving(self, run: Run, fingerprint: Callable[[], str], part: str = "") -> Iterator[CheckpointFolder | None]:
@@ -107,6 +109,22 @@ class CertifiedEstimator(BaseEstimator):
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)
+
+
+def _told(value: Any) -> str:
+    """A setting as text that differs where the setting does: arrays, which text cuts short, have a checksum besides."""
+    text = _ADDRESS.sub("", repr(value))
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        content = persistence.encode(value, "", arrays)
+    except ValueError:  # an object of the user's, known by its text alone
+        return text
+    if not isinstance(content, dict) or "pairs" in content:
+        return text
+    found = zlib.crc32(json.dumps(content).encode())
+    for array in arrays.values():
+        found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
+    return f"{text} ({found:08x})"
 
 
 def total(certificates: list[Certificate]) -> Certificate:

@@ -251,7 +251,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         unknown = (label >= self.classes_.size) | (self.classes_[np.minimum(label, self.classes_.size - 1)] != y)
         if unknown.any():
             at = int(np.argmax(unknown))
-            raise ValueError(f"y[{first + at}] is {y[at]!r}, a class that was not in the training data.")
+            found = np.asarray(y)[at : at + 1].tolist()[0]
+            raise ValueError(f"y[{first + at}] is {found!r}, a class that was not in the training data.")
         return label.astype(np.int32)
 
     def _blocked_problems(self, source: Seekable, factors: np.ndarray | None) -> list[Problem]:

@@ -57,7 +57,11 @@ def of_pairs(X: Any, Y: Any, weight: Any = None) -> str:
 
 
 def _crc(column: Any) -> str:
-    return "" if column is None else f"{zlib.crc32(np.ascontiguousarray(column).tobytes()):08x}"
+    if column is None:
+        return ""
+    values = np.asarray(column)
+    values = values.astype(str) if values.dtype.kind == "O" else values  # the bytes of objects are where they lie
+    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
 
 
 def fingerprint(X: Any, y: Any, weight: Any = None, group: Any = None) -> str:

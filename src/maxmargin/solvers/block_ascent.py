@@ -155,7 +155,7 @@ class BlockAscent:
         state.mark = w
         todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
         reading = Reading(todo, w, state.promise <= 3.0 * state.goal)
-        if state.readings >= self.momentum_after:
+        if state.readings >= self.momentum_after and not state.plain:
             reading.momentum = self._extrapolate(problem, state)
         return reading
 
@@ -163,7 +163,11 @@ class BlockAscent:
         """Move v on along its last change; returns by what factor. The blocks follow one by one."""
         v = state.map.v
         if state.previous is None or state.previous_v is None:
-            state.previous, state.previous_v = self.duals(problem.blocked.dual_shape), v.copy()
+            try:
+                state.previous, state.previous_v = self.duals(problem.blocked.dual_shape), v.copy()
+            except OSError:  # no room on the disk for a second copy
+                state.plain = True
+                return 0.0
             duals_on_disk.copy(state.alpha, state.previous)
             return 0.0
         theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
@@ -290,6 +294,8 @@ class BlockState:
     previous: np.ndarray | None = None
     previous_v: np.ndarray | None = None
     """Dual variables, block by block, and v, as they were when last extrapolated."""
+    plain: bool = False
+    """Whether there is no room for momentum."""
     full: bool = False
     pool_gap: float = 0.0
     promise: float = np.inf
@@ -308,7 +314,8 @@ class BlockState:
 
     @property
     def nbytes(self) -> int:
-        return (0 if isinstance(self.alpha, np.memmap) else self.alpha.nbytes) + self.pool.nbytes
+        duals = [a.nbytes for a in (self.alpha, self.previous) if a is not None and not isinstance(a, np.memmap)]
+        return sum(duals) + self.pool.nbytes
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)

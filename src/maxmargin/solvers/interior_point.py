@@ -144,8 +144,10 @@ class InteriorPoint:
                 self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
         return None
 
-    def save(self, state: InteriorState, settled: bool) -> dict[str, Any]:
-        if state.solved or not settled:
+    def save(self, state: InteriorState, settled: bool) -> dict[str, Any] | None:
+        if not settled:
+            return None  # half a step, and no point to go on from
+        if state.solved:
             return {"alpha": state.alpha}
         return {"alpha": state.alpha, "point": state.point[1:], "omega": state.omega}
 

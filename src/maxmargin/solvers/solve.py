@@ -58,7 +58,7 @@ def solve(
     history: list[Record] = []
     best = _Best()
     certificate: Certificate | None = None
-    interrupted = False
+    interrupted, stepping = False, False
     saved = checkpoint.load() if checkpoint is not None else None
     if saved is None:
         state: Any = solver.start(problem, warm)
@@ -78,11 +78,14 @@ def solve(
                 callback.during(len(history) + 1, getattr(state, "done", 0.0), time.perf_counter() - clock)
         save()
 
-    def save(settled: bool = True) -> None:
-        if checkpoint is not None and (not settled or checkpoint.due()):
+    def save(last: bool = False, settled: bool = True) -> None:
+        if checkpoint is None or not (last or checkpoint.due()):
+            return
+        found = _saved(solver, state, settled)
+        if found is not None:
             checkpoint.save(
                 {
-                    "state": _saved(solver, state, settled),
+                    "state": found,
                     "history": [tuple(vars(record).values()) for record in history],
                     "upper": tuple(best.upper),
                     "weights": best.weights,
@@ -97,7 +100,9 @@ def solve(
         for number in range(len(history) + 1, max_passes + 1):
             if certificate is not None:
                 break
+            stepping = True
             state = solver.step(problem, state)
+            stepping = False
             calls += state.visited
             if state.evaluated is not None:
                 best.offer(problem, *state.evaluated)
@@ -136,7 +141,7 @@ def solve(
         if not problem.constraints.closed:
             dismiss(problem.open.oracle)
     converged = certificate is not None
-    save(settled=False)
+    save(last=True, settled=not stepping)
     if interrupted:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
         with contextlib.suppress(KeyboardInterrupt, OracleError):
@@ -147,9 +152,9 @@ def solve(
     return Solution(weights, state.alpha, certificate, history, converged, interrupted)
 
 
-def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any]:
-    """What a run can go on from: the dual variables, unless the solver has more to say. ``settled`` is False at the
-    end of a run, where an interrupt may have come between two changes that belong together."""
+def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any] | None:
+    """What a run can go on from: the dual variables, unless the solver has more to say. ``settled`` is False where an
+    interrupt may have come between two changes that belong together; None: what was saved before is worth more."""
     return solver.save(state, settled) if hasattr(solver, "save") else {"alpha": state.alpha}
 
 

@@ -81,7 +81,13 @@ class StreamAscent:
         refresh(state.map)
         n = block.n_examples
         alpha = np.zeros(block.dual_shape)
-        swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
+        before = state.map.v.copy()
+        try:
+            swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
+        except BaseException:
+            state.map.v[:] = before  # as if the examples had not come
+            refresh(state.map)
+            raise
         state.linear += swept.change
         state.brought += swept.met
         self._take_in(state, block, np.arange(n), alpha, swept.norms)
@@ -90,6 +96,9 @@ class StreamAscent:
         if state.since >= self._growth(state) * len(state.pool):
             self._optimize(state)
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
+        if state.interrupted:
+            state.interrupted = False
+            raise KeyboardInterrupt
 
     def _growth(self, state: StreamState) -> float:
         if self.growth is not None:
@@ -104,12 +113,12 @@ class StreamAscent:
             state.alpha = np.concatenate([state.alpha, alpha[examples[:n]]])
             state.at_rest = np.concatenate([state.at_rest, np.zeros(n, bool)])
             examples = examples[n:]
-            if not len(state.pool):
-                # Not a single one fits: as they are is how they stay.
-                self._freeze(state, state.n_seen + examples, alpha[examples])
+            if examples.size and not len(state.pool):
+                # A row that is larger than the whole pool stays as it was fitted.
+                self._freeze(state, state.n_seen + examples[:1], alpha[examples[:1]])
                 state.settled = weights_of(state.map).copy()
-                return
-            if examples.size:
+                examples = examples[1:]
+            elif examples.size:
                 self._optimize(state)
                 self._make_room(state)
 
@@ -138,7 +147,16 @@ class StreamAscent:
             coordinate,
             state.rng,
         )
-        work.run(self.max_inner, self.fraction * state.brought)
+        constraints = work.problem.closed
+        rest, others = state.map.v - constraints.combine(state.alpha), state.linear - constraints.linear(state.alpha)
+        try:
+            work.run(self.max_inner, self.fraction * state.brought)
+        except KeyboardInterrupt:
+            # It may have come between two changes that belong together: form v and the sum anew.
+            state.interrupted = True
+            state.map.v[:] = rest + constraints.combine(work.state.alpha)
+            refresh(state.map)
+            work.state.linear = others + constraints.linear(work.state.alpha)
         state.alpha, state.linear, state.at_rest = work.state.alpha, work.state.linear, work.at_rest
         state.settled = weights_of(state.map).copy()
 
@@ -149,13 +167,15 @@ class StreamAscent:
         rest = state.map.v - pooled
         tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.n_frozen else state.regularizer)
         solution = solve(tilted, InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
-        state.linear += constraints.linear(solution.alpha) - constraints.linear(state.alpha)
-        state.alpha = solution.alpha
-        state.map.v[:] = rest + constraints.combine(solution.alpha)
-        refresh(state.map)
+        linear = state.linear + constraints.linear(solution.alpha) - constraints.linear(state.alpha)
+        v = rest + constraints.combine(solution.alpha)
+        conjugate = state.regularizer.conjugate
+        if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
+            state.linear, state.alpha = linear, solution.alpha
+            state.map.v[:] = v
+            refresh(state.map)
         state.settled = solution.weights
-        if solution.interrupted:
-            raise KeyboardInterrupt
+        state.interrupted |= solution.interrupted
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
         state.at_rest = ~with_share(np.where(np.abs(state.alpha) > _FAINT * constraints.budget, state.alpha, 0.0))
 
@@ -209,6 +229,8 @@ class StreamState:
     frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
     remembers: bool = True
+    interrupted: bool = False
+    """Whether Ctrl-C was pressed, to be passed on when everything is in order."""
 
     def __post_init__(self) -> None:
         self.settled = weights_of(self.map).copy()
