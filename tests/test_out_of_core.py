@@ -270,7 +270,7 @@ def test_same_seed_gives_the_same_bits():
 
 REGULARIZERS = {
     "diagonal prior": lambda rng, d: (GaussianPrior(rng.normal(size=d), rng.uniform(0.3, 3.0, d)), 1 / 3.0),
-    "full prior": lambda rng, d: _full_prior(rng, d),
+    "full prior": lambda rng, d: _full_prior(rng, d),  # noqa: PLW0108
     "bounds": lambda rng, d: (Bounded(np.full(d - 1, -0.1), np.arange(d - 1)), 1.0),
     "bounded prior": lambda rng, d: (
         Bounded(0.0, [0, 2], base=GaussianPrior(rng.normal(size=d), np.full(d, 2.0))),

@@ -122,9 +122,9 @@ class LinearEstimator(CertifiedEstimator):
 
     def _blocked(self, source: Seekable, block: Callable[[Chunk], Closed], n_classes: int = 1, **shape: Any) -> Problem:
         """The problem whose blocks are the chunks of a source."""
-        n_weights = (source.n_features + (self._bias() != 0.0)) * n_classes  # type: ignore[operator]
-        constraints = Blocked(source, block, n_weights, **shape)
-        return Problem(constraints, self._regularizer(source.n_features, n_classes))
+        width = int(source.n_features or 0)
+        constraints = Blocked(source, block, (width + (self._bias() != 0.0)) * n_classes, **shape)
+        return Problem(constraints, self._regularizer(width, n_classes))
 
     def _fit_one(self, problem: Problem, run: Run, fingerprint: Callable[[], str]) -> Solution:
         """Solve the one problem of an estimator, hot-started if that is wanted and possible."""
@@ -141,7 +141,7 @@ class LinearEstimator(CertifiedEstimator):
 
     def _take_shape(self, source: Seekable, given: Any) -> None:
         """The number of features, and how to read more of the same data as was given."""
-        self.n_features_in_ = int(source.n_features)
+        self.n_features_in_ = int(source.n_features or 0)
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 

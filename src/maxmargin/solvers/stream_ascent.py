@@ -33,6 +33,7 @@ from .solve import solve
 
 _NEWTON_TOL = 1e-3
 _FAINT = 1e-6  # of its budget
+_REMEMBERED = 2**24  # bytes of frozen shares that are remembered even where memory is little
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ class StreamAscent:
         shares = with_share(alpha)
         state.n_frozen += int(shares.sum())
         state.frozen.append((place[shares], alpha[shares]))
-        if sum(p.nbytes + a.nbytes for p, a in state.frozen) > self.memory // 4:
+        if sum(p.nbytes + a.nbytes for p, a in state.frozen) > max(self.memory // 4, _REMEMBERED):
             state.frozen, state.remembers = [], False
 
     def _retain(self, state: StreamState, stay: np.ndarray) -> None:
