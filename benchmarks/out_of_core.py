@@ -38,9 +38,9 @@ def scale(args: argparse.Namespace) -> Cell:
     """A twentieth of the data in memory, against the speed in memory on a tenth of the rows."""
     with shards(args.rows, args.width, args.batch, args.folder) as folder:
         size = size_of(mm.data.open(folder))
-        run = fresh("from files", folder=folder, memory=size // SHARE)
+        run = fresh("from files", folder=folder, memory=size // SHARE, warm=args.warm)
         _say("from files", run)
-        part = fresh("in memory", folder=folder, share=PART, repeats=2)
+        part = fresh("in memory", folder=folder, share=PART, repeats=2, warm=args.warm)
         _say(f"{PART:.0%} in memory", part)
     return {"run": run, "part": part, "machine_memory": machine_memory()}
 
@@ -50,7 +50,7 @@ def growth(args: argparse.Namespace) -> Cell:
     runs: dict[str, list[Cell]] = {}
     for rows in (args.growth_rows * k for k in (1, 2, 4, 8)):
         with shards(rows, args.width, args.batch) as folder:
-            job = {"job": "from files", "folder": folder, "memory": args.growth_memory}
+            job = {"job": "from files", "folder": folder, "memory": args.growth_memory, "warm": args.warm}
             runs |= in_turns([(str(rows), job)], args)
     return {"memory": args.growth_memory, "runs": runs}
 
@@ -59,8 +59,9 @@ def tight(args: argparse.Namespace) -> Cell:
     """Less and less memory for the same rows."""
     with shards(args.tight_rows, args.width, args.batch) as folder:
         size = size_of(mm.data.open(folder))
-        settings = [("in memory", {"job": "in memory", "folder": folder, "share": 1.0, "repeats": 1})]
-        settings += [(f"1/{k}", {"job": "from files", "folder": folder, "memory": size // k}) for k in TIGHT]
+        job = {"folder": folder, "warm": args.warm}
+        settings = [("in memory", job | {"job": "in memory", "share": 1.0, "repeats": 1})]
+        settings += [("all" if k == 1 else f"1/{k}", job | {"job": "from files", "memory": size // k}) for k in TIGHT]
         return {"rows": args.tight_rows, "size": size, "runs": in_turns(settings, args)}
 
 
@@ -132,14 +133,15 @@ def main() -> None:
     args = arguments()
     found = results.Results(results.FOLDER / ("out_of_core-quick.json" if args.quick else "out_of_core.json"))
     start = time.perf_counter()
-    if not args.report:
-        fresh("warm up")  # a process that compiles kernels needs more memory than one that loads them
-    for key, measure in plan(args):
-        wanted = key.startswith(tuple(args.only.split(",")))
-        if args.report or not wanted or (args.resume and key in found):
-            continue
-        print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
-        found.put(key, measure())
+    with shards(2_000, 100, "16KB") as args.warm:
+        if not args.report:
+            fresh("warm up", folder=args.warm)  # compiles: a process that does needs more memory than one that loads
+        for key, measure in plan(args):
+            wanted = key.startswith(tuple(args.only.split(",")))
+            if args.report or not wanted or (args.resume and key in found):
+                continue
+            print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
+            found.put(key, measure())
     if not found.cells:
         raise SystemExit(f"There is nothing in {found.path.name} to report on.")
     out_of_core_report.write(found)

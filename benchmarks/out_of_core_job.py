@@ -31,7 +31,7 @@ def _reading(**arguments: Any) -> dict[str, Any]:
 if __name__ == "__main__":
     own_process.answer(
         {
-            "warm up": lambda: _fits("warm_up"),
+            "warm up": lambda **k: _fits("warm_up", **k),
             "from files": lambda **k: _fits("from_files", **k),
             "in memory": lambda **k: _fits("in_memory", **k),
             "stream": _streams,

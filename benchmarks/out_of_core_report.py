@@ -12,6 +12,8 @@ Cell = dict[str, Any]
 BEYOND = 300e6  # bytes that a process may take beyond the memory it was given: interpreter, libraries, mapped files
 FACTOR = 2.0  # of the time that training in memory and reading would take together
 
+PANDAS = " (pandas, which scikit-learn loads where it is installed, takes about 90 MB of them)"
+
 INTRODUCTION = """\
 # Data larger than memory
 
@@ -49,7 +51,7 @@ def _size(count: float) -> str:
 
 
 def _rows(n: int) -> str:
-    return f"{n / 1e6:g} million"
+    return f"{n / 1e6:.3g} million"
 
 
 def _seconds(runs: list[Cell]) -> str:
@@ -66,11 +68,11 @@ def scale_section(cell: Cell) -> str:
     bound = FACTOR * (times * part["seconds"] + run["passes"] * run["read_seconds"])
     allowed = run["memory"] + BEYOND
     rows = [
-        ["from files", _rows(run["rows"]), _seconds([run]), str(run["passes"]), f"{run['readings']:.2f}"]
-        + [f"{run['relative_gap']:.1e}", _size(run["peak"])],
-        ["in memory", _rows(part["rows"]), seconds_text(part["all"]), str(part["passes"]), ""]
-        + [f"{part['relative_gap']:.1e}", ""],
+        ["from files", _rows(run["rows"]), _seconds([run]), str(run["passes"]), f"{run['readings']:.2f}"],
+        ["in memory", _rows(part["rows"]), seconds_text(part["all"]), str(part["passes"]), ""],
     ]
+    rows[0] += [f"{run['relative_gap']:.1e}", _size(run["peak"])]
+    rows[1] += [f"{part['relative_gap']:.1e}", ""]
     header = ["", "rows", "seconds", "passes", "readings", "gap", "peak"]
     ratio = run["seconds"] / bound
     return (
@@ -83,7 +85,8 @@ def scale_section(cell: Cell) -> str:
         f"{bound:.1f} s: {verdict(ratio <= 1, 'ratio 1', f'{ratio:.2f}')}\n"
         f"- peak against memory + {_size(BEYOND)} = {_size(allowed)}: "
         f"{verdict(run['peak'] <= allowed, _size(allowed), _size(run['peak']))}; "
-        f"beyond memory {_size(run['peak'] - run['memory'])}, of which {_size(run['peak_before'])} were there before\n"
+        f"beyond memory {_size(run['peak'] - run['memory'])}, of which {_size(run['peak_before'])} were there "
+        f"before the fit began{PANDAS if run['pandas'] else ''}\n"
     )
 
 

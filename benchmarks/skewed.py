@@ -1,6 +1,7 @@
-"""Generated rows for benchmarks of any size: sparse, of unit norm, with few features that are common and many rare ones.
+"""Generated rows for benchmarks of any size: sparse, of unit norm, with few common features and many rare ones.
 
-Feature `(d + 1)^u - 1` with u uniform is log-uniform, as words are. Labels come from a sparse weight vector, with noise.
+Feature `(d + 1)^u - 1` with u uniform is log-uniform, much as words are. Labels come from a sparse weight vector, with
+noise.
 """
 
 import tempfile

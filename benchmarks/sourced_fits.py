@@ -1,6 +1,7 @@
 """One linear SVM trained on shards: from the files with bounded memory, or with the same rows in memory."""
 
 import os
+import sys
 import time
 import warnings
 from typing import Any
@@ -40,22 +41,20 @@ def size_of(source: Any) -> int:
     return sum(source.nbytes(i) for i in range(len(source.offsets) - 1))
 
 
-def warm_up() -> dict[str, Any]:
-    """Compiles all kernels, or loads them from disk where they are compiled already."""
-    from skewed import shards
-
-    with shards(2_000, 100, "16KB") as folder:
-        source: Any = mm.data.open(folder)
-        _svm(memory="4MB").fit(source)
-        X, y = _loaded(source, 1.0)
-        _svm().fit(X, y)
+def warm_up(folder: str) -> dict[str, Any]:
+    """Loads all kernels, compiled if need be, by fits on a few rows."""
+    source: Any = mm.data.open(folder)
+    _svm(memory="4MB").fit(source)
+    _svm().fit(*_loaded(source, 1.0))
     return {}
 
 
-def from_files(folder: str, memory: int) -> dict[str, Any]:
-    """Seconds, readings, and the peak memory of this whole process: of interpreter and libraries nothing is taken off."""
-    warm_up()
-    resident_peak(reset=True)  # forgets what making up the rows to warm up with has taken
+def from_files(folder: str, memory: int, warm: str) -> dict[str, Any]:
+    """Seconds, readings, and the peak memory of this whole process, interpreter and libraries included.
+
+    `warm` is a folder for `warm_up`. Another process has written it: this one has no use for what writing needs.
+    """
+    warm_up(warm)
     source = Counted(mm.data.open(folder))
     _read(source)  # verifies checksums
     read = _read(source)
@@ -70,12 +69,13 @@ def from_files(folder: str, memory: int) -> dict[str, Any]:
         "readings": source.bytes_read / size,
         "peak_before": base,
         "peak": resident_peak(),
+        "pandas": "pandas" in sys.modules,
     }
 
 
-def in_memory(folder: str, share: float, repeats: int) -> dict[str, Any]:
+def in_memory(folder: str, share: float, repeats: int, warm: str) -> dict[str, Any]:
     """The first share of the chunks, as one matrix."""
-    warm_up()
+    warm_up(warm)
     X, y = _loaded(mm.data.open(folder), share)
     runs = [_timed(_svm(), X, y) for _ in range(repeats)]
     return runs[0] | {"rows": len(y), "seconds": min(r["seconds"] for r in runs), "all": [r["seconds"] for r in runs]}
