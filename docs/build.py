@@ -26,10 +26,11 @@ PAGES = {
     "CHANGELOG.md": "changelog.html",
     "benchmarks/results/linear.md": "benchmark.html",
     "benchmarks/results/structured.md": "benchmark_structured.html",
+    "benchmarks/results/out_of_core.md": "benchmark_out_of_core.html",
 }
 EXAMPLES = [
     "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
-    "ranking.py",
+    "ranking.py", "out_of_core.py",
 ]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

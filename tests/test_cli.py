@@ -111,8 +111,8 @@ def test_goal_that_is_missed_is_status_one_with_a_model(folder, tmp_path, capsys
 def test_progress_in_a_log_is_one_line_per_pass(folder, tmp_path, capsys):
     said, err = answer(capsys, "train", folder / "train.svm", "-o", tmp_path / "m.mm", "--progress")
     lines = err.splitlines()
-    assert len(lines) == said["passes"] and all(line.startswith(f"pass {i + 1}: ") for i, line in enumerate(lines))
-    assert f"relative gap {said['certificate']['relative_gap']:.1e}" in lines[-1]
+    assert len(lines) == said["passes"] and all(line.startswith(f"pass {i + 1}, gap ") for i, line in enumerate(lines))
+    assert f"gap {said['certificate']['relative_gap']:.1e}" in lines[-1]
 
 
 def test_checkpoint_is_handed_to_the_estimator(folder, tmp_path, monkeypatch):
@@ -125,7 +125,7 @@ def test_checkpoint_is_handed_to_the_estimator(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(mm.LinearSVC, "fit", remember)
     arguments = ["train", f"{folder}/train.svm", "-o", f"{tmp_path}/m.mm", "--quiet", "--checkpoint", f"{tmp_path}/run"]
     assert main(arguments) == 0
-    assert given == {"checkpoint": f"{tmp_path}/run"}
+    assert given == {"checkpoint": f"{tmp_path}/run", "checkpoint_every": 30.0}
 
 
 def test_the_same_seed_gives_the_same_model(folder, tmp_path):

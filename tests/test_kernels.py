@@ -415,6 +415,10 @@ class _Broken:
     def __getattr__(self, name):
         return getattr(self._inside, name)
 
+    def totals(self, alpha):
+        alpha = self.feasible(alpha)
+        return self.linear(alpha), self.combine(alpha)
+
 
 def test_check_constraints_catches_broken_ones():
     whole = CONTRACT["regression"](as_rows(CONTRACT_X))
@@ -422,6 +426,7 @@ def test_check_constraints_catches_broken_ones():
     cases = [
         ({"feasible": lambda a: 0.5 * whole.feasible(a)}, "must change nothing"),
         ({"combine": lambda a: whole.combine(a) + 1.0}, "linear"),
+        ({"totals": lambda a: (whole.linear(a) + 1.0, whole.combine(a))}, "totals"),
         ({"linear": lambda a: whole.linear(a) + 1e3 * np.abs(a).sum()}, "Weak duality"),
         ({"total_loss": lambda w: 0.0, "linear": lambda a: 1e6 * np.abs(a).sum()}, "Weak duality"),
         ({"combine": lambda a: 2.0 * whole.combine(a)}, "no longer equals|lowered|Weak duality"),

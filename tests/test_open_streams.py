@@ -557,6 +557,25 @@ def test_stream_of_bounded_memory_counts_only_what_it_keeps(spills):
     assert tight.certificate_.lower <= cheap.certificate_.upper * (1 + 1e-9)
 
 
+def test_chunk_that_fails_leaves_the_stream_as_it_was():
+    X, Y = tagged(np.random.default_rng(8), n=40, noise=0.3)
+    model = CountingTags()
+    svm = StructuralSVM(model, C=0.5, random_state=0)
+    for start in range(0, 30, 5):
+        svm.partial_fit(X[start : start + 5], Y[start : start + 5])
+    model.at, model.event = model.calls + 7, RuntimeError("boom")
+    with pytest.raises(OracleError, match="boom"):
+        svm.partial_fit(X[30:35], Y[30:35])
+    assert svm._stream.n_seen == 30
+    svm.partial_fit(X[35:], Y[35:])
+    seen = [*range(30), *range(35, 40)]
+    X, Y = [X[i] for i in seen], [Y[i] for i in seen]
+    again = svm.certify(X, Y)
+    assert again.lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
+    best = StructuralSVM(Tags(), C=0.5, tol=1e-6).fit(X, Y).certificate_
+    assert 0.7 * best.lower <= again.lower <= best.upper * (1 + 1e-9)
+
+
 def test_shares_of_a_stream_name_examples_by_their_place_in_it():
     X, Y = chains(np.random.default_rng(7), n=60, longest=5, noise=0.2)
     svm = StructuralSVM(Chain(3, 2), C=0.5, random_state=0)

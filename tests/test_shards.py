@@ -343,8 +343,8 @@ def _forged(path, offsets, indices, values, again=None, n_features=9):
 )
 def test_structure_is_checked_even_if_the_checksum_is_right(folder, rows, message):
     shard = _forged(folder / "00000.arrow", *rows).close()
-    _, columns, width = read_contents(folder)
-    write_contents(folder, [shard], columns, width)
+    _, columns, width, origin = read_contents(folder)
+    write_contents(folder, [shard], columns, width, origin)
     with pytest.raises(DataError, match=message):
         mm.data.open(folder).chunk(0)
     with pytest.raises(DataError, match=message):

@@ -68,6 +68,10 @@ def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) 
         assert np.allclose(constraints.combine(0.5 * alpha), 0.5 * v, rtol=1e-9, atol=1e-12), (
             "combine must be linear in alpha."
         )
+        linear, v = constraints.totals(alpha)
+        assert np.isclose(linear, constraints.linear(alpha)) and np.allclose(v, constraints.combine(alpha)), (
+            "totals must give linear and combine of the nearest feasible point."
+        )
         w = rng.normal(size=constraints.n_weights) * 10.0 ** rng.uniform(-2, 1)
         both = certify(problem, w, alpha)
         assert both.lower <= both.upper + 1e-9 * (1 + abs(both.upper)), (

@@ -120,7 +120,15 @@ class Model(Protocol):
 
 
 class Oracle(Protocol):
-    """A model bound to data: finds the answers that violate the margin most."""
+    """A model bound to data: finds the answers that violate the margin most.
+
+    Optional, for data of which only a part is in memory at a time (``constraints.sourced``):
+
+    - ``visits(rng)``: all examples in the order in which they are best asked about, one part after the other.
+    - ``offsets``: where each part begins, and the number of examples.
+    - ``in_view(ids)``: whether these examples are in memory; only about those may several threads ask at once.
+    - ``part(ids)``: some of those, with their model, to be searched by another process.
+    """
 
     n_examples: int
     n_weights: int

@@ -76,8 +76,8 @@ def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
     found = repr(now[at]) if at < len(now) else "nothing"
     raise DataError(
         f"The model was trained with {len(before)} columns, the data has {len(now)}; column {at + 1} of the features "
-        f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and --weight "
-        "name those that are no features)."
+        f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and "
+        "--weight name those that are no features)."
     )
 
 

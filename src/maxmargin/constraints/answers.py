@@ -15,9 +15,8 @@ _OBJECT = 112  # bytes of an array besides its numbers
 
 def bytes_of(answer: Any) -> int:
     """Bytes of an answer, as far as it tells."""
-    if hasattr(answer, "nbytes"):
-        return int(answer.nbytes) + _OBJECT
-    return sys.getsizeof(answer)
+    size = getattr(answer, "nbytes", None)
+    return sys.getsizeof(answer) if size is None else size + _OBJECT
 
 
 class Packed(Sequence[Any]):

@@ -215,12 +215,14 @@ class Cache:
         taken = self._spare(ids[chosen])
         kernels.add_planes(self.slots, ids, wanted, at, rivals.losses)
         self.idle[taken] = 0
+        sizes = []
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
             label = rivals.labels[p]
-            # A view would keep alive all answers that were found together.
-            label = label.copy() if getattr(label, "base", None) is not None else label
+            if type(label) is np.ndarray and label.base is not None:
+                label = label.copy()  # a view would keep alive all answers that were found together
             self.labels[slot] = label
-            self.answer_bytes[slot] = bytes_of(label)
+            sizes.append(bytes_of(label))
+        self.answer_bytes[taken] = sizes
         kernels.fill_gram(self.store.arrays, self.slots, ids[chosen], weights, *self._scratch(weights))
 
     def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -184,9 +185,11 @@ class LinearEstimator(CertifiedEstimator):
                 told = ", ".join(f"{k} from {self._stream_began[k]} to {self._settings()[k]}" for k in changed)
                 raise ValueError(f"Settings of a stream must not change between chunks: {told}. Use a new estimator.")
         elif hasattr(self, "coef_"):
-            raise ValueError(
-                f"This {type(self).__name__} was trained by fit, or loaded from a file: the examples that partial_fit "
-                "goes on from are not at hand. Start with partial_fit on a new estimator."
+            warnings.warn(
+                f"This {type(self).__name__} was trained by fit, or loaded from a file: its examples are not at hand. "
+                "So partial_fit begins anew and forgets it.",
+                UserWarning,
+                stacklevel=3,
             )
 
     def _forget_stream(self) -> None:

@@ -18,6 +18,7 @@ from ..problem import Rows
 from ..protocols import Chunk, Seekable
 
 _EMPTY = np.empty(0, np.int32)
+_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy
 
 
 def check_alone(**others: Any) -> None:
@@ -80,7 +81,10 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
 
     if source.n_features is None:
         raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
-    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB", "dtype": None}
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
+    options["dtype"] = _precision(source)
+    if memory is not None:
+        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
     if folder is not None:
         target = folder / "data"
         note = folder / "data.source"
@@ -93,6 +97,12 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
         return
     with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
         yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def _precision(source: Any) -> str:
+    """Numbers are kept as precise as they come."""
+    with contextlib.closing(source.chunks()) as chunks:
+        return "float32" if next(chunks).x.dtype == np.float32 else "float64"
 
 
 def rows_of(x: Any, bias: float) -> Rows:
@@ -113,6 +123,7 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
         yield chunk
+        source.release(i)  # labels of all chunks together may be more than memory allows
 
 
 def checked_weights(chunk: Chunk) -> np.ndarray | None:

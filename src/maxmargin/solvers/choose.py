@@ -23,6 +23,7 @@ from .proximal_point import ProximalPoint
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits
 _COPIES_OF_WEIGHTS = 6  # v, w, momentum's v, the best, those of a reading's beginning, one in passing
+_POOL = 0.9  # of what is left; the rest is for what is passing through
 _BLOCKS_AT_A_TIME = 4  # one in use, those read ahead, and what is kept per row of them
 _BYTES_PER_POINT = 24  # of the interior point: three numbers per example, and a copy of the dual variables
 _NEWTON_MATRICES = 6
@@ -150,14 +151,16 @@ def choose_blocked(
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
     fixed += _BYTES_PER_DUAL * examples if in_memory else 0
-    least = fixed + max(blocked.largest, 2**20)
+    least = fixed + max(blocked.largest, 2**16)
     if memory < least:
         raise ValueError(
             f"memory={memory} bytes is too little: {problem.n_weights} weights, {blocked.n_examples} examples and "
-            f"blocks of up to {blocked.largest} bytes need at least {least} bytes."
+            f"blocks of up to {blocked.largest} bytes need at least {least} bytes ({math.ceil(least / 2**20)}MB)."
         )
     duals = np.zeros if in_memory else functools.partial(zeros_on_disk, folder=scratch)
-    return BlockAscent(pool=memory - fixed, random_state=seed, n_threads=threads, duals=duals)
+    return BlockAscent(
+        pool=max(least - fixed, int(_POOL * (memory - fixed))), random_state=seed, n_threads=threads, duals=duals
+    )
 
 
 def _half_of_the_machine() -> int:
