@@ -38,6 +38,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/structured.py
+	$(BIN)/python benchmarks/out_of_core.py
 
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py

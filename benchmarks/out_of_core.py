@@ -30,7 +30,8 @@ results.PACKAGES = ["numpy", "scipy", "scikit-learn", "numba", "pyarrow"]
 
 SHARE = 20  # of the data that memory is allowed, one in so many
 PART = 0.1  # of the data that is trained on in memory
-TIGHT = [1, 2, 5, 10, 20]
+GROWTH = [1, 2, 4, 8]  # times as many rows
+TIGHT = [1, 2, 5, 10, 20]  # memory is the data over these
 Cell = dict[str, Any]
 
 
@@ -48,7 +49,7 @@ def scale(args: argparse.Namespace) -> Cell:
 def growth(args: argparse.Namespace) -> Cell:
     """The same memory for more and more rows."""
     runs: dict[str, list[Cell]] = {}
-    for rows in (args.growth_rows * k for k in (1, 2, 4, 8)):
+    for rows in (args.growth_rows * k for k in args.growth):
         with shards(rows, args.width, args.batch) as folder:
             job = {"job": "from files", "folder": folder, "memory": args.growth_memory, "warm": args.warm}
             runs |= in_turns([(str(rows), job)], args)
@@ -61,12 +62,12 @@ def tight(args: argparse.Namespace) -> Cell:
         size = size_of(mm.data.open(folder))
         job = {"folder": folder, "warm": args.warm}
         settings = [("in memory", job | {"job": "in memory", "share": 1.0, "repeats": 1})]
-        settings += [("all" if k == 1 else f"1/{k}", job | {"job": "from files", "memory": size // k}) for k in TIGHT]
+        settings += [("all" if k == 1 else f"1/{k}", job | {"job": "from files", "memory": size // k}) for k in args.tight]
         return {"rows": args.tight_rows, "size": size, "runs": in_turns(settings, args)}
 
 
 def streams(name: str, args: argparse.Namespace) -> Cell:
-    return fresh("stream", name=name, rows=args.stream_rows, repeats=args.repeats, budget=args.budget)
+    return fresh("stream", name=name, rows=args.stream_rows.get(name), repeats=args.repeats, budget=args.budget)
 
 
 def reading(name: str, args: argparse.Namespace) -> Cell:
@@ -102,7 +103,7 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Cell]]]:
     yield "tight", lambda: tight(args)
     for name in SETS:
         yield f"streams/{name}", lambda name=name: streams(name, args)
-    for name in FILES:
+    for name in FILES[:1] if args.quick else FILES:
         yield f"reading/{name}", lambda name=name: reading(name, args)
 
 
@@ -119,13 +120,15 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     if args.quick:
         args.repeats, args.width, args.batch = 1, 2_000, "64KB"
-        args.growth_rows, args.growth_memory, args.tight_rows = 10_000, 2_000_000, 100_000
-        args.stream_rows, args.text_share = 3_000, 0.02
+        args.growth, args.growth_rows, args.growth_memory = GROWTH[:2], 20_000, 2_000_000
+        args.tight, args.tight_rows = TIGHT[::4], 50_000
+        args.stream_rows, args.text_share = {"news20": 8_000, "covtype": 3_000, "mnist": 2_000}, 0.02
     else:
         args.width, args.batch = WIDTH, "4MB"
-        args.growth_rows, args.growth_memory, args.tight_rows = 500_000, 100_000_000, 2_000_000
-        args.stream_rows, args.text_share = None, 4.0
-    args.rows = args.rows or (100_000 if args.quick else 20_000_000)
+        args.growth, args.growth_rows, args.growth_memory = GROWTH, 500_000, 100_000_000
+        args.tight, args.tight_rows = TIGHT, 2_000_000
+        args.stream_rows, args.text_share = {}, 4.0
+    args.rows = args.rows or (50_000 if args.quick else 20_000_000)
     return args
 
 
