@@ -5,7 +5,7 @@
     python benchmarks/out_of_core.py --report
 
 Each cell goes to results/out_of_core.json as soon as it is measured; at the end, or alone with --report, tables are
-made of that file. Rows are generated (skewed.py) and take 425 bytes each on disk; streams need the data folder (see
+made of that file. Rows are generated (skewed.py) and take about 445 bytes each on disk; streams need the data folder (see
 datasets.py). Temporary files go where TMPDIR says.
 """
 
@@ -62,7 +62,8 @@ def tight(args: argparse.Namespace) -> Cell:
         size = size_of(mm.data.open(folder))
         job = {"folder": folder, "warm": args.warm}
         settings = [("in memory", job | {"job": "in memory", "share": 1.0, "repeats": 1})]
-        settings += [("all" if k == 1 else f"1/{k}", job | {"job": "from files", "memory": size // k}) for k in args.tight]
+        for k in args.tight:
+            settings.append(("all" if k == 1 else f"1/{k}", job | {"job": "from files", "memory": size // k}))
         return {"rows": args.tight_rows, "size": size, "runs": in_turns(settings, args)}
 
 

@@ -22,7 +22,7 @@ clock starts. Times are minima; in brackets the spread, (slowest - fastest) / fa
 the first three tables are generated: sparse, of unit norm, up to 60 entries, features of log-uniform popularity, noisy
 labels of two classes. The task is `LinearSVC(C=1, fit_intercept=False)` until a relative gap of 1e-3 is certified.
 A *pass* goes through the data once; *readings* are the bytes that were read over those that there are, proofs
-included. *Peak* is the high-water mark of the whole process, interpreter and libraries included. Files may be held by
+included. *CPU* are processor seconds of all threads. *Peak* is the high-water mark of the whole process, interpreter and libraries included. Files may be held by
 the page cache of the machine, where it has the memory: the time of one reading says how fast they were.
 """
 
@@ -58,6 +58,11 @@ def _seconds(runs: list[Cell]) -> str:
     return seconds_text([run["seconds"] for run in runs])
 
 
+def _cpu(run: Cell) -> str:
+    """Of all threads together, which a busy machine disturbs less."""
+    return seconds_text([run["cpu_seconds"]])
+
+
 def _fastest(runs: list[Cell]) -> Cell:
     return min(runs, key=lambda run: run["seconds"])
 
@@ -68,12 +73,12 @@ def scale_section(cell: Cell) -> str:
     bound = FACTOR * (times * part["seconds"] + run["passes"] * run["read_seconds"])
     allowed = run["memory"] + BEYOND
     rows = [
-        ["from files", _rows(run["rows"]), _seconds([run]), str(run["passes"]), f"{run['readings']:.2f}"],
-        ["in memory", _rows(part["rows"]), seconds_text(part["all"]), str(part["passes"]), ""],
+        ["from files", _rows(run["rows"]), _seconds([run]), _cpu(run), str(run["passes"]), f"{run['readings']:.2f}"],
+        ["in memory", _rows(part["rows"]), seconds_text(part["all"]), _cpu(part), str(part["passes"]), ""],
     ]
     rows[0] += [f"{run['relative_gap']:.1e}", _size(run["peak"])]
     rows[1] += [f"{part['relative_gap']:.1e}", ""]
-    header = ["", "rows", "seconds", "passes", "readings", "gap", "peak"]
+    header = ["", "rows", "seconds", "CPU", "passes", "readings", "gap", "peak"]
     ratio = run["seconds"] / bound
     return (
         f"## {_size(run['size'])} with memory={_size(run['memory'])}\n\n"
@@ -95,9 +100,16 @@ def growth_section(cell: Cell) -> str:
     rows = []
     for runs, run in zip(cell["runs"].values(), best, strict=True):
         per_pass = run["seconds"] / run["passes"] / (run["rows"] / 1e6)
-        row = [_rows(run["rows"]), _size(run["size"]), _seconds(runs), str(run["passes"]), f"{run['readings']:.2f}"]
+        row = [
+            _rows(run["rows"]),
+            _size(run["size"]),
+            _seconds(runs),
+            _cpu(run),
+            str(run["passes"]),
+            f"{run['readings']:.2f}",
+        ]
         rows.append([*row, f"{per_pass:.2f}", f"{run['relative_gap']:.1e}", _size(run["peak"])])
-    header = ["rows", "size", "seconds", "passes", "readings", "s per million rows and pass", "gap", "peak"]
+    header = ["rows", "size", "seconds", "CPU", "passes", "readings", "s per million rows and pass", "gap", "peak"]
     exponent = _slope([run["rows"] for run in best], [run["seconds"] for run in best])
     text = f"\nSeconds grow as rows to the power of {exponent:.2f} (slope of the logarithms, least squares).\n"
     return f"## Growth with the rows, memory={_size(cell['memory'])}\n\n" + markdown_table(header, rows) + text
@@ -114,9 +126,9 @@ def tight_section(cell: Cell) -> str:
         run = _fastest(runs)
         files = "readings" in run
         row = [name, _size(run["memory"]) if files else "", _seconds(runs), f"{run['seconds'] / reference:.2f}{TIMES}"]
-        row += [str(run["passes"]), f"{run['readings']:.2f}" if files else "", f"{run['relative_gap']:.1e}"]
+        row += [_cpu(run), str(run["passes"]), f"{run['readings']:.2f}" if files else "", f"{run['relative_gap']:.1e}"]
         rows.append([*row, _size(run["peak"]) if files else ""])
-    header = ["memory", "bytes", "seconds", "of in memory", "passes", "readings", "gap", "peak"]
+    header = ["memory", "bytes", "seconds", "of in memory", "CPU", "passes", "readings", "gap", "peak"]
     title = f"## Less and less memory: {_rows(cell['rows'])} rows, {_size(cell['size'])}\n\n"
     return title + "Memory as a share of the data.\n\n" + markdown_table(header, rows)
 

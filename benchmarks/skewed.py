@@ -17,7 +17,7 @@ import maxmargin as mm
 from maxmargin.protocols import Chunk
 
 WIDTH = 300_000
-_DRAWN = 60  # entries drawn for a row; some meet, and about 49 different ones are left at the full width
+_DRAWN = 60  # entries drawn for a row; some meet, and about 54 different ones are left at the full width
 _ROWS = 50_000  # of a chunk; each has a seed of its own, so that a smaller data set is the beginning of a larger one
 
 
