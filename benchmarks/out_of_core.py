@@ -5,8 +5,8 @@
     python benchmarks/out_of_core.py --report
 
 Each cell goes to results/out_of_core.json as soon as it is measured; at the end, or alone with --report, tables are
-made of that file. Rows are generated (skewed.py) and take about 445 bytes each on disk; streams need the data folder (see
-datasets.py). Temporary files go where TMPDIR says.
+made of that file. Rows are generated (skewed.py) and take about 445 bytes each on disk; streams need the data folder
+(see datasets.py). Temporary files go where TMPDIR says.
 """
 
 import argparse

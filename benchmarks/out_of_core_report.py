@@ -22,8 +22,9 @@ clock starts. Times are minima; in brackets the spread, (slowest - fastest) / fa
 the first three tables are generated: sparse, of unit norm, up to 60 entries, features of log-uniform popularity, noisy
 labels of two classes. The task is `LinearSVC(C=1, fit_intercept=False)` until a relative gap of 1e-3 is certified.
 A *pass* goes through the data once; *readings* are the bytes that were read over those that there are, proofs
-included. *CPU* are processor seconds of all threads. *Peak* is the high-water mark of the whole process, interpreter and libraries included. Files may be held by
-the page cache of the machine, where it has the memory: the time of one reading says how fast they were.
+included. *CPU* are processor seconds of all threads. *Peak* is the high-water mark of the whole process, interpreter
+and libraries included. Files may be held by the page cache of the machine, where it has the memory: the time of one
+reading says how fast they were.
 """
 
 
