@@ -17,7 +17,7 @@ REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were des
 help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
-	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib and CRFsuite (needs MAXMARGIN_DATA; long)"
+	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib and CRFsuite (needs MAXMARGIN_DATA and 10 GB of disk; long)"
 	@echo "make docs    the API and the mathematics as HTML in docs/_build"
 	@echo "make clean   remove .venv and everything that was built"
 	@echo
@@ -38,6 +38,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/structured.py
+	$(BIN)/python benchmarks/out_of_core.py
 
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py

@@ -167,7 +167,7 @@ def _peak(wanted: bool) -> Callable[[], dict[str, int]]:
     """Starts to watch the memory of this process; the result tells its peak, and how much of it was added since."""
     if not wanted:
         return dict
-    import memory
+    from resident import resident_peak
 
-    before = memory.resident_peak(reset=True)
-    return lambda: {"peak_bytes": memory.resident_peak(), "added_bytes": memory.resident_peak() - before}
+    before = resident_peak(reset=True)
+    return lambda: {"peak_bytes": resident_peak(), "added_bytes": resident_peak() - before}

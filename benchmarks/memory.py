@@ -4,17 +4,14 @@ Run as a script by `measure`: the high-water mark of a process only ever rises, 
 needs a fresh one.
 """
 
-import ctypes
-import gc
 import json
-import resource
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from problems import PROBLEMS, Instance, Problem
+from resident import resident_peak
 
 
 def measure(problem: Problem, C: float, tol: float, limit: float) -> dict[str, float] | None:
@@ -25,24 +22,6 @@ def measure(problem: Problem, C: float, tol: float, limit: float) -> dict[str, f
     except subprocess.TimeoutExpired:
         return None
     return json.loads(done.stdout)
-
-
-def resident_peak(reset: bool = False) -> int:
-    """High-water mark of resident memory in bytes.
-
-    Linux lets a process reset it, so that the peak of loading the data is forgotten. `getrusage` alone
-    would not do there: its mark is inherited from the parent through fork and exec.
-    """
-    status = Path("/proc/self/status")
-    if not status.exists():
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    if reset:
-        gc.collect()
-        ctypes.CDLL(None).malloc_trim(0)
-        Path("/proc/self/clear_refs").write_text("5")
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
 
 
 def _main(name: str, rows: str, C: str, tol: str) -> None:
