@@ -1,5 +1,6 @@
 """Runs that are saved: they go on where they ended, however they ended, and only where they belong."""
 
+import itertools
 import json
 import os
 import shutil
@@ -315,7 +316,7 @@ def test_reading_goes_on_in_its_midst(name, number, tmp_path, monkeypatch):
             if passes == number and done >= 0.5 and not (tmp_path / "killed").exists():
                 shutil.copytree(tmp_path / "run", tmp_path / "killed")
 
-    svm, fit = _run(name, tmp_path / "run")
+    _, fit = _run(name, tmp_path / "run")
     with pytest.warns(ConvergenceWarning):
         fit(callbacks=[Killed()])
     _, content = _saved(tmp_path / "killed")
@@ -483,10 +484,10 @@ def test_copy_of_data_that_has_changed_is_made_anew(kind, tmp_path):
 
 
 def test_damaged_state_does_not_start_anew_in_silence(tmp_path):
-    svm, fit = _run("blocks", tmp_path)
+    _, fit = _run("blocks", tmp_path)
     fit()
     _damage(tmp_path, "bit of an array")
-    with pytest.raises(CheckpointError, match="checksum of .* is wrong"):
+    with pytest.raises(CheckpointError, match=r"checksum of .* is wrong"):
         fit()
 
 
@@ -500,7 +501,8 @@ def wait(record):
     sys.stdin.readline()
     return True
 what = (X, y) if sys.argv[2] == "memory" else (mm.data.open(X, labels=y, chunk_rows=50),)
-mm.LinearSVC(C=10.0, tol=1e-9, random_state=0, solver="dual_coordinate").fit(*what, checkpoint=sys.argv[1], callbacks=[wait])
+svm = mm.LinearSVC(C=10.0, tol=1e-9, random_state=0, solver="dual_coordinate")
+svm.fit(*what, checkpoint=sys.argv[1], callbacks=[wait])
 """
 
 
@@ -530,7 +532,7 @@ def test_second_process_is_kept_out_as_long_as_the_first_one_lives(where, tmp_pa
 # Runs that are killed
 
 NURSERY = '''
-"""Trains in a process of its own whenever asked to: all is imported, so that a life costs no more than training does."""
+"""Trains in a process of its own whenever asked to: all is imported, so that a life costs no more than training."""
 import os, sys, warnings
 import numpy as np
 import maxmargin as mm
@@ -602,7 +604,7 @@ def test_run_that_is_killed_again_and_again_loses_nothing(momentum_after, tmp_pa
     assert passes[-1] > passes[1]
     # Plain ascent never loses anything. Momentum may overshoot for a moment, by a small part of what is left to gain.
     slack = 1e-9 if momentum_after > 100 else 1e-3
-    for before, after in zip(bounds, bounds[1:], strict=False):
+    for before, after in itertools.pairwise(bounds):
         assert after >= before * (1 - slack)
     lower, upper = map(float, Path(tmp_path / "done").read_text().split())
     assert (upper - lower) / upper <= 1e-6

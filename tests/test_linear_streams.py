@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from generators import covariance, many_classes, partition, two_classes
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import maxmargin as mm
 from maxmargin import LinearSVC, LinearSVR, Problem, RankingSVM
@@ -292,7 +291,7 @@ def test_tilted_regularizer_is_what_it_is_defined_to_be(seed):
 
 @pytest.mark.parametrize("i", range(3))
 def test_solution_around_frozen_examples_is_that_of_the_whole_problem(i):
-    """Freeze the dual variables of some examples at the optimum: the others, solved around them, stay where they are."""
+    """Some dual variables are frozen at the optimum: the others, solved around them, stay where they are."""
     rng = np.random.default_rng(7)
     X, y = two_classes(rng, n=80, d=5, noise=1.0)
     base, C = _bases(rng, 5)[i], np.array([0.5])
