@@ -268,9 +268,14 @@ def test_same_seed_gives_the_same_bits():
         np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
 
 
+def _full_prior(rng, d):
+    matrix = covariance(rng, d)
+    return GaussianPrior(rng.normal(size=d), matrix), 1 / max(1.0, np.linalg.eigvalsh(matrix)[-1])
+
+
 REGULARIZERS = {
     "diagonal prior": lambda rng, d: (GaussianPrior(rng.normal(size=d), rng.uniform(0.3, 3.0, d)), 1 / 3.0),
-    "full prior": lambda rng, d: _full_prior(rng, d),  # noqa: PLW0108
+    "full prior": _full_prior,
     "bounds": lambda rng, d: (Bounded(np.full(d - 1, -0.1), np.arange(d - 1)), 1.0),
     "bounded prior": lambda rng, d: (
         Bounded(0.0, [0, 2], base=GaussianPrior(rng.normal(size=d), np.full(d, 2.0))),
@@ -278,11 +283,6 @@ REGULARIZERS = {
     ),
     "groups": lambda rng, d: (GroupNorm(partition(rng, d), 1.5, l2=0.4), 0.4),
 }
-
-
-def _full_prior(rng, d):
-    matrix = covariance(rng, d)
-    return GaussianPrior(rng.normal(size=d), matrix), 1 / max(1.0, np.linalg.eigvalsh(matrix)[-1])
 
 
 @pytest.mark.parametrize("rows", [9, 90])

@@ -25,8 +25,9 @@ def convergence(estimator: Any) -> Markup | None:
     lower = np.maximum.accumulate(lower)  # a lower bound stays true for ever
     exact = all(record.exact for run in runs for record in run)
     passes = np.arange(1, seconds.size + 1)
+    guess = summed(runs, "estimate") if len(runs) == 1 else np.full(seconds.size, np.inf)
     shown = _thinned(seconds.size)
-    seconds, lower, upper, passes = seconds[shown], lower[shown], upper[shown], passes[shown]
+    seconds, lower, upper, passes, guess = (a[shown] for a in (seconds, lower, upper, passes, guess))
     known = np.isfinite(upper)
     gap = np.full(upper.size, np.inf)
     gap[known] = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
@@ -39,7 +40,7 @@ def convergence(estimator: Any) -> Markup | None:
     views = []
     for name, place, first in (("seconds", seconds, not slow_start), ("passes", passes, slow_start)):
         bounds = _bounds_chart(name, place, lower, upper, exact, notes)
-        charts = [bounds, _gap_chart(name, place, gap, estimator.tol, notes)]
+        charts = [bounds, _gap_chart(name, place, gap, guess, estimator.tol, notes)]
         switch = element("input", type="radio", name="along", id=f"along-{name}", checked="" if first else None)
         figures = element("div", *[element("figure", c) for c in charts if c is not None], class_="charts")
         views.append(together(switch, element("label", name, for_=f"along-{name}"), figures))
@@ -89,15 +90,23 @@ def _bounds_chart(
     )  # fmt: skip
 
 
-def _gap_chart(along: str, place: np.ndarray, gap: np.ndarray, tol: float, notes: list[str]) -> Markup | None:
+def _gap_chart(
+    along: str, place: np.ndarray, gap: np.ndarray, guess: np.ndarray, tol: float, notes: list[str]
+) -> Markup | None:
+    """The gap where it was proved; before that, what the solver took it for."""
     drawn = np.isfinite(gap) & (gap > 0.0)
     if not drawn.any():
         return None
-    low = min(float(gap[drawn].min()), tol)
-    high = max(float(gap[drawn].max()), tol)
+    first = int(np.argmax(drawn))
+    guessed = np.isfinite(guess) & (guess > 0.0) & (np.arange(guess.size) <= first) & (first > 0)
+    lines = [Line("proved", "gap", place[drawn], gap[drawn])]
+    if guessed.any():
+        lines.insert(0, Line("as the solver estimates it", "estimate", place[guessed], guess[guessed]))
+    low = min(*(float(line.y.min()) for line in lines), tol)
+    high = max(*(float(line.y.max()) for line in lines), tol)
     limits = 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high) + 1e-9)
     return step_chart(
-        [Line("relative gap", "gap", place[drawn], gap[drawn])],
+        lines,
         title="Relative gap between the bounds", x_label=along, y_label="relative gap", log=True, y_range=limits,
         goal=(tol, f"goal {tol:g}"), notes=list(zip(place, notes, strict=True)),
     )  # fmt: skip

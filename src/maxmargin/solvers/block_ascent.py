@@ -35,6 +35,7 @@ from ..regularizers.shape import Shape, refresh, weights_of
 from .dual_coordinate import DualCoordinate
 from .pooling import sweep_block, work_on
 
+_SLOW = 0.4  # of what the last reading has met: above this, momentum pays
 _FULL = 0.7  # share of the pool that may stay after it was found full
 
 
@@ -59,7 +60,7 @@ class BlockAscent:
     max_inner : int
         At most so many passes over the pool at the end of a reading.
     momentum_after : int
-        Readings before momentum begins. It needs a second copy of the dual variables.
+        Readings before momentum may begin, where they are slow. It needs a second copy of the dual variables.
     n_threads : int
         Threads for the sweeps over the pool, where they are long enough.
     duals : function of a shape
@@ -155,7 +156,7 @@ class BlockAscent:
         state.mark = w
         todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
         reading = Reading(todo, w, state.promise <= 3.0 * state.goal)
-        if state.readings >= self.momentum_after and not state.plain:
+        if state.slow and state.readings >= self.momentum_after and not state.plain:
             reading.momentum = self._extrapolate(problem, state)
         return reading
 
@@ -243,6 +244,9 @@ class BlockAscent:
             state.theta = 1.0
         state.readings += 1
         state.visited, state.active = reading.visited, reading.awake
+        # Where every reading leaves a small part of what the last one met, momentum would only overshoot.
+        state.slow |= reading.found > _SLOW * state.last_found
+        state.last_found = reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
@@ -294,6 +298,9 @@ class BlockState:
     previous: np.ndarray | None = None
     previous_v: np.ndarray | None = None
     """Dual variables, block by block, and v, as they were when last extrapolated."""
+    last_found: float = np.inf
+    slow: bool = False
+    """Whether a reading has met nearly as much as the one before."""
     plain: bool = False
     """Whether there is no room for momentum."""
     full: bool = False
