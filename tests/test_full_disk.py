@@ -23,7 +23,6 @@ from maxmargin.checkpoint import CheckpointFolder
 from maxmargin.constraints import duals_on_disk
 from maxmargin.constraints.duals_on_disk import zeros_on_disk
 from maxmargin.data import DataError
-from maxmargin.solvers import BlockAscent
 
 
 def _full(*_):
@@ -201,29 +200,6 @@ def test_no_room_for_dual_variables_on_a_real_disk(small_disk, monkeypatch):
     assert not seen
     assert os.listdir(place) == []
     assert shutil.disk_usage(place).free == shutil.disk_usage(place).total
-
-
-def test_momentum_is_given_up_where_there_is_no_room_for_a_second_copy(small_disk, monkeypatch):
-    place = small_disk(700_000)
-    monkeypatch.setenv("TMPDIR", str(place))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    plain = []
-    finish = BlockAscent._finish
-
-    def watching(self, problem, state, reading):
-        plain.append(state.plain)
-        finish(self, problem, state, reading)
-
-    monkeypatch.setattr(BlockAscent, "_finish", watching)
-    source = _many()
-    svm = LinearSVC(**ON_DISK).fit(source)
-    assert isinstance(svm._alpha, np.memmap)
-    assert len(plain) > 4
-    assert plain == [False] * 3 + [True] * (len(plain) - 3)
-    assert svm.certificate_.relative_gap <= 1e-4
-    free = LinearSVC(**{**ON_DISK, "memory": None}).fit(source)
-    assert svm.certificate_.lower <= free.certificate_.upper
-    assert free.certificate_.lower <= svm.certificate_.upper
 
 
 # Conversion

@@ -9,10 +9,6 @@ Ramanan, Algorithm 2, for constraints that are all known but not all at hand. A 
   grown by its share, when it is full, and at the end of the reading until its gap is a fraction of what exploring
   has seen. v and the lower bound are those of the whole problem throughout.
 
-**Momentum** over readings works as over passes (see ``dual_coordinate``), but lazily: v moves on as a whole when a
-reading begins, the dual variables of a block when it is read, and what their bounds hold back is then taken out of v.
-At the end of a reading, not before, v is again what α says.
-
 Near the goal, exploring also evaluates the weights with which the reading began, so that their certificate costs no
 reading of its own. A block without support vectors is not even read while w is too near to weights at which it
 had no loss: what w·x can change by is bounded by ‖Δw‖·‖x‖.
@@ -28,14 +24,12 @@ import numpy as np
 
 from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
-from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Problem
 from ..regularizers.shape import Shape, refresh, weights_of
 from .dual_coordinate import DualCoordinate
 from .pooling import sweep_block, work_on
 
-_SLOW = 0.4  # of what the last reading has met: above this, momentum pays
 _FULL = 0.7  # share of the pool that may stay after it was found full
 
 
@@ -59,8 +53,6 @@ class BlockAscent:
         At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
     max_inner : int
         At most so many passes over the pool at the end of a reading.
-    momentum_after : int
-        Readings before momentum may begin, where they are slow. It needs a second copy of the dual variables.
     n_threads : int
         Threads for the sweeps over the pool, where they are long enough.
     duals : function of a shape
@@ -70,11 +62,10 @@ class BlockAscent:
     pool: int = 2**28
     random_state: int | np.random.Generator | None = None
     hot_sweeps: int = 1
-    growth: float = 4.0
-    brief: int = 2
+    growth: float = 2.0
+    brief: int = 3
     fraction: float = 0.2
     max_inner: int = 100
-    momentum_after: int = 3
     n_threads: int = 1
     duals: Callable[[tuple[int, ...]], np.ndarray] = np.zeros
 
@@ -92,7 +83,7 @@ class BlockAscent:
 
     def save(self, state: BlockState, settled: bool) -> dict[str, Any]:
         saved: dict[str, Any] = {"alpha": state.alpha}
-        if settled and (state.reading is None or state.reading.momentum == 0.0):
+        if settled:
             reading = None if state.reading is None else vars(state.reading)
             saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
         return saved
@@ -141,8 +132,6 @@ class BlockAscent:
                 self._optimize(problem, state, self.brief, self.fraction * reading.found_lately)
                 reading.explored, reading.found_lately = 0, 0.0
             duals_on_disk.forget(state.alpha)
-            if state.previous is not None:
-                duals_on_disk.forget(state.previous)
             if state.beat is not None:
                 state.beat()
         self._finish(problem, state, reading)
@@ -155,39 +144,13 @@ class BlockAscent:
             state.quiet -= 1.001 * float(np.linalg.norm(w - state.mark))
         state.mark = w
         todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
-        reading = Reading(todo, w, state.promise <= 3.0 * state.goal)
-        if state.slow and state.readings >= self.momentum_after and not state.plain:
-            reading.momentum = self._extrapolate(problem, state)
-        return reading
-
-    def _extrapolate(self, problem: Problem, state: BlockState) -> float:
-        """Move v on along its last change; returns by what factor. The blocks follow one by one."""
-        v = state.map.v
-        if state.previous is None or state.previous_v is None:
-            try:
-                state.previous, state.previous_v = self.duals(problem.blocked.dual_shape), v.copy()
-            except OSError:  # no room on the disk for a second copy
-                state.plain = True
-                return 0.0
-            duals_on_disk.copy(state.alpha, state.previous)
-            return 0.0
-        theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
-        momentum, state.theta = (state.theta - 1.0) / theta, theta
-        vectors.extrapolate(v, state.previous_v, momentum)
-        refresh(state.map)
-        # What is in the pool belongs to blocks that have yet to move.
-        self._retain(state, np.empty(0, np.int64))
-        return momentum
+        return Reading(todo, w, state.promise <= 3.0 * state.goal)
 
     def _explore(self, problem: Problem, state: BlockState, b: int, block: Any) -> None:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
         reading: Reading = state.reading  # type: ignore[assignment]
         alpha = problem.blocked.share(state.alpha, b)
-        previous = None if state.previous is None else problem.blocked.share(state.previous, b)
         n = block.n_examples
-        if previous is not None:
-            everybody = np.arange(n, dtype=np.int32)
-            state.linear += block.extrapolate(alpha, previous, reading.momentum, state.map, everybody, n, n)
         swept = sweep_block(block, alpha, state.map, 1 + self.hot_sweeps, state.rng)
         state.linear += swept.change
         reading.found += swept.met
@@ -195,7 +158,7 @@ class BlockAscent:
         reading.awake += swept.awake_at_first
         reading.explored += n
         reading.visited += n
-        if not swept.awake.size and not alpha.any() and (previous is None or not previous.any()):
+        if not swept.awake.size and not alpha.any():
             state.quiet[b] = block.quiet_radius(reading.start)
         held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
         fresh = np.sort(swept.awake[~held[swept.awake]])
@@ -238,15 +201,8 @@ class BlockAscent:
         wanted = max(self.fraction * reading.found, 0.3 * state.goal * scale)
         self._optimize(problem, state, self.max_inner, wanted)
         state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
-        before, state.lower = state.reached, state.linear - problem.regularizer.conjugate(state.map.v)
-        state.reached = state.lower
-        if state.lower < before:
-            state.theta = 1.0
-        state.readings += 1
+        state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
         state.visited, state.active = reading.visited, reading.awake
-        # Where every reading leaves a small part of what the last one met, momentum would only overshoot.
-        state.slow |= reading.found > _SLOW * state.last_found
-        state.last_found = reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
@@ -263,7 +219,6 @@ class Reading:
     """The weights it began with."""
     evaluates: bool
     """Whether their loss is computed on the way."""
-    momentum: float = 0.0
     loss: float = 0.0
     found: float = 0.0
     found_lately: float = 0.0
@@ -291,18 +246,6 @@ class BlockState:
     """How far w may still move until the block must be read again; negative: now."""
     mark: np.ndarray = field(default_factory=lambda: np.empty(0))
     reading: Reading | None = None
-    readings: int = 0
-    reached: float = -np.inf
-    """The lower bound at the end of the last reading."""
-    theta: float = 1.0
-    previous: np.ndarray | None = None
-    previous_v: np.ndarray | None = None
-    """Dual variables, block by block, and v, as they were when last extrapolated."""
-    last_found: float = np.inf
-    slow: bool = False
-    """Whether a reading has met nearly as much as the one before."""
-    plain: bool = False
-    """Whether there is no room for momentum."""
     full: bool = False
     pool_gap: float = 0.0
     promise: float = np.inf
@@ -321,8 +264,7 @@ class BlockState:
 
     @property
     def nbytes(self) -> int:
-        duals = [a.nbytes for a in (self.alpha, self.previous) if a is not None and not isinstance(a, np.memmap)]
-        return sum(duals) + self.pool.nbytes
+        return (0 if isinstance(self.alpha, np.memmap) else self.alpha.nbytes) + self.pool.nbytes
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)

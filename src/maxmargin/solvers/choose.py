@@ -150,7 +150,7 @@ def choose_blocked(
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
-    fixed += 2 * _BYTES_PER_DUAL * examples if in_memory else 0  # momentum has a second copy
+    fixed += _BYTES_PER_DUAL * examples if in_memory else 0
     least = fixed + max(blocked.largest, 2**16)
     if memory < least:
         raise ValueError(
