@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from matplotlib import pyplot
 
 import maxmargin as mm
-from maxmargin.data.svmlight import write_svmlight
+from maxmargin.data import write_svmlight
 
 N_ROWS, N_FEATURES, N_FILES = 80_000, 20_000, 4
 

@@ -48,7 +48,7 @@ BAD_SETTINGS = {
     "passes half": ({"max_passes": 2.5}, r"max_passes must be a whole number of at least 1, got 2\.5"),
     "loss": ({"loss": "log"}, "loss must be one of .* got 'log'"),
     "solver": ({"solver": "newton"}, r"solver must be one of \['auto', .*\] or a Solver, got 'newton'"),
-    "memory text": ({"memory": "lots"}, "memory must be a number of bytes or a size such as '512MB', got 'lots'"),
+    "memory text": ({"memory": "lots"}, "memory must be a number of bytes or text such as '512MB', not 'lots'"),
     "memory negative": ({"memory": -5}, "memory must be a number of bytes"),
     "memory little": ({"memory": 10, "solver": "dual_coordinate"}, "memory=10 bytes is too little: .* at least"),
     "regularizer text": ({"regularizer": "l2"}, "regularizer must have the methods .* lacks value, conjugate"),

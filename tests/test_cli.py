@@ -164,7 +164,7 @@ def test_ranking_from_the_command_line(tmp_path, rng, capsys):
         (["--task", "rank", "--no-intercept"], "--no-intercept is for --task classify or regress"),
         (["--task", "regress", "--class-weight", "balanced"], "--class-weight is for --task classify"),
         (["--task", "regress", "--loss", "hinge"], "--loss hinge is not for --task regress"),
-        (["--memory", "lots"], "memory must be a number of bytes or a size such as '512MB'"),
+        (["--memory", "lots"], "memory must be a number of bytes or text such as '512MB'"),
         (["--memory", "1kB"], "at least"),
         (["--C", "-1"], "must be a number greater than 0"),
         (["--tol", "nan"], "must be a number greater than 0"),

@@ -1,5 +1,7 @@
 """Linear estimators on streams: whatever is kept and however it is cut, the lower bound is true for all seen so far."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -305,3 +307,46 @@ def test_solution_around_frozen_examples_is_that_of_the_whole_problem(i):
     np.testing.assert_allclose(part.weights, whole.weights, atol=1e-3)
     total = part.certificate.lower + frozen.linear(whole.alpha[:40]) - base.conjugate(tilted.v)
     assert total == pytest.approx(whole.certificate.lower, rel=1e-7)
+
+
+def test_chunk_that_fails_leaves_no_trace(monkeypatch):
+    X, y = _binary()
+    svm = LinearSVC(C=1.0, random_state=0).partial_fit(X[:50], y[:50], classes=np.unique(y))
+    before = svm.certificate_.lower
+
+    def fail(self, state, *rest):
+        raise RuntimeError("no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamAscent, "_take_in", fail)
+        with pytest.raises(RuntimeError):
+            svm.partial_fit(X[50:100], y[50:100])
+    state = svm._stream[0]
+    assert state.n_seen == 50
+    assert state.lower == pytest.approx(before, rel=1e-9)
+    svm.partial_fit(X[50:100], y[50:100])
+    both = svm.certify(X[:100], y[:100])
+    assert svm.certificate_.lower == pytest.approx(both.lower, rel=1e-9)
+    assert both.lower <= both.upper
+
+
+def test_dense_and_sparse_chunks_may_follow_each_other():
+    X, y = _binary()
+    svm = LinearSVC(C=1.0, random_state=0)
+    for start in range(0, 100, 20):
+        part = X[start : start + 20]
+        svm.partial_fit(sp.csr_matrix(part) if start % 40 else part, y[start : start + 20], classes=np.unique(y))
+    seen = svm.certify(X[:100], y[:100])
+    assert svm.certificate_.lower == pytest.approx(seen.lower, rel=1e-9)
+    assert seen.relative_gap < 0.3
+
+
+def test_pickled_stream_is_small_and_goes_on():
+    X, y = _binary()
+    svm = LinearSVC(C=1.0, random_state=0).partial_fit(X[:50], y[:50], classes=np.unique(y))
+    text = pickle.dumps(svm)
+    assert len(text) < 100_000
+    again = pickle.loads(text)
+    for one in (svm, again):
+        one.partial_fit(X[50:], y[50:])
+    assert np.array_equal(svm.coef_, again.coef_)

@@ -149,6 +149,7 @@ class CheckpointFolder:
         with open(new / "state.json", "w") as file:
             json.dump({"checksum": zlib.crc32(text.encode()), "content": text}, file)
             _flush(file)
+        _flush_folder(new)
         new.rename(self.folder / name)
         with open(self.folder / "CURRENT.new", "w") as file:
             file.write(name)

@@ -7,6 +7,7 @@ another format, a newer version, an unknown estimator, parameter or regularizer.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -89,8 +90,16 @@ def save(estimator: Any, path: str | Path) -> None:
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
     try:
         save_file(arrays, str(path), metadata=metadata)
+        os.chmod(path, 0o666 & ~_umask())  # safetensors keeps it to its owner
     except SafetensorError as error:
         raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
+
+
+def _umask() -> int:
+    """What is kept from others when files are made; it can only be asked for by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def load(path: str | Path, *, model: Any = None) -> Any:

@@ -22,6 +22,17 @@ from .talk import Talk, complain, warnings_in_plain_words
 
 DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
+_OPTIONS = {
+    "on_error='skip'": "--on-error skip",
+    'on_error="skip"': "--on-error skip",
+    "overwrite=True": "--overwrite",
+    "zero_based=True": "--zero-based yes",
+    "n_features=": "--features ",
+    "label=": "--label ",
+    "group=": "--group ",
+    "weight=": "--weight ",
+    "memory=": "--memory ",
+}
 _COMMANDS = ("train", "predict", "certify", "convert", "report", "demo")
 _ABOUT = """\
 Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
@@ -73,7 +84,7 @@ def _run(arguments: list[str]) -> int:
         if args.debug:
             traceback.print_exc()
         if isinstance(error, ValueError | OSError | MemoryError):
-            complain(_message(error))
+            complain(_in_words_of_the_shell(_message(error)))
             return UNUSABLE
         complain(f"{type(error).__name__}: {error}. This is a fault of maxmargin: --debug shows where.")
         return FAULT
@@ -87,11 +98,18 @@ def _message(error: Exception) -> str:
     return str(error)
 
 
+def _in_words_of_the_shell(text: str) -> str:
+    """Messages of the library name its arguments; here they are options."""
+    for ours, theirs in _OPTIONS.items():
+        text = text.replace(ours, theirs)
+    return text
+
+
 @contextmanager
 def interrupts() -> Iterator[list[bool]]:
     """Remember whether Ctrl-C was pressed: a fit ends in good order then, and does not say so itself.
 
-    The value is a list, empty as long as it was not.
+    The polite way to end a process, SIGTERM, counts as that. The value is a list, empty as long as nothing has come.
     """
     seen: list[bool] = []
     if threading.current_thread() is not threading.main_thread():
@@ -102,11 +120,12 @@ def interrupts() -> Iterator[list[bool]]:
         seen.append(True)
         signal.default_int_handler(number, frame)
 
-    before = signal.signal(signal.SIGINT, remember)
+    before = {number: signal.signal(number, remember) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Parser(argparse.ArgumentParser):

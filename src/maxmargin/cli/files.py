@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 
-def check_writable(path: str | None) -> None:
-    """Complain now rather than after hours of training."""
+def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
+    """Complain now rather than after hours of training, and before an input is overwritten."""
     if path is None:
         return
     target = Path(path)
+    for other in inputs:
+        if target.exists() and Path(other).exists() and target.samefile(other):
+            raise ValueError(f"{path} would be overwritten, and it is one of the inputs. Name another file with -o.")
     folder = target.parent
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write.")

@@ -116,7 +116,11 @@ def positive(text: str) -> float:
 
 
 def not_negative(text: str) -> float:
-    return 0.0 if text.strip() in ("0", "0.0") else positive(text)
+    try:
+        zero = float(text) == 0.0
+    except ValueError:
+        zero = False
+    return 0.0 if zero else positive(text)
 
 
 def whole(text: str) -> int:

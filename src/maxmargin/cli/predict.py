@@ -51,7 +51,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report.reading import Survey, scored
     from ..report.tallies import tally_for, task_of
 
-    check_writable(args.output)
+    check_writable(args.output, [args.model, *args.data])
     model = load_linear(args.model)
     task = task_of(model)
     if args.scores and task != "classify":

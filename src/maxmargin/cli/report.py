@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import report
 
-    check_writable(args.output)
+    check_writable(args.output, [args.model, *(args.data or [])])
     model = load_linear(args.model)
     source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}

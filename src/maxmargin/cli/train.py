@@ -106,8 +106,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..estimators.inputs import check_memory
     from ..report.reading import left_out
 
-    check_writable(args.output)
-    check_writable(args.report)
+    for path in (args.output, args.report):
+        check_writable(path, [*args.data, *(args.test or [])])
     check_memory(args.memory)
     source = options.open_data(args.data, args)
     if args.test:

@@ -67,3 +67,13 @@ def copy(source: np.ndarray, target: np.ndarray) -> None:
         target[piece] = source[piece]
         forget(source)
         forget(target)
+
+
+def stacked(parts: list[np.ndarray]) -> np.ndarray:
+    """Arrays of one shape as one array, on disk if they are."""
+    if not isinstance(parts[0], np.memmap):
+        return np.stack(parts)
+    whole = zeros_on_disk((len(parts), *parts[0].shape), None)
+    for part, place in zip(parts, whole, strict=True):
+        copy(part, place)
+    return whole

@@ -52,7 +52,7 @@ class Pool:
         """Take in examples of a block whose dual variables begin at ``first``; returns how many there was room for."""
         if self._store is None:
             self._reserve(block)
-        rows, chosen = _written_out(block.rows, examples)
+        rows, chosen = self._alike(*_written_out(block.rows, examples))
         n = self._fitting(rows, chosen)
         store: RowStore = self._store  # type: ignore[assignment]
         store.append(rows, chosen[:n])
@@ -78,8 +78,10 @@ class Pool:
         if self._store is None or self._kind is None:
             raise ValueError("The pool is empty.")
         rows = self._store.rows
-        data = rows.data[: rows.n_rows * rows.width] if rows.dense else rows.data
-        return self._kind(replace(rows, data=data, bias=self._bias), **self._columns)
+        # Kernels and cost models take the whole arrays for what is stored: without the room behind it.
+        end = rows.n_rows * rows.width if rows.dense else max(int(rows.indptr[-1]), 1)
+        rows = replace(rows, indices=rows.indices[:end], data=rows.data[:end], bias=self._bias)
+        return self._kind(rows, **self._columns)
 
     def _reserve(self, block: Any) -> None:
         rows = block.rows
@@ -96,6 +98,14 @@ class Pool:
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
         kind: Callable[..., Closed] = type(block)
         self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias
+
+    def _alike(self, rows: Rows, chosen: np.ndarray) -> tuple[Rows, np.ndarray]:
+        """The chosen rows of the kind that the pool holds, dense or sparse."""
+        held = self._store.rows  # type: ignore[union-attr]
+        if rows.dense == held.dense:
+            return rows, chosen
+        table = as_table(rows)[chosen]
+        return as_rows(table.toarray() if held.dense else table), np.arange(chosen.size)
 
     def _fitting(self, rows: Rows, chosen: np.ndarray) -> int:
         """How many of the chosen rows there is room for."""

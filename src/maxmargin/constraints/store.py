@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +36,20 @@ class RowStore:
         self._dense = False
         self._dtype = np.dtype(np.float32)
         self.arrays = self._room(0, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Room that is not in use does not travel."""
+        s = self.arrays
+        room = (s.data.size // max(self.width, 1) if self._dense else s.indptr.size - 1, s.data.size - 1)
+        used = Stored(s.indptr[: self.n_rows + 1], s.indices[: self._end()], s.data[: self._end()], s.width)
+        return {**self.__dict__, "arrays": used, "room": room}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        room, used = state.pop("room"), state["arrays"]
+        self.__dict__.update(state)
+        self.arrays = self._room(*room)
+        for source, target in zip(used[:3], self.arrays[:3], strict=True):
+            target[: source.size] = source
 
     @property
     def rows(self) -> Rows:
@@ -96,12 +110,6 @@ class RowStore:
         """Room for so many rows and values of the kind of ``like``, made once and for all: an empty store only."""
         self._dense, self._dtype = like.dense, like.data.dtype
         self.arrays = self._room(n_rows, n_values)
-
-    def has_room(self, n_rows: int, n_values: int) -> bool:
-        """Whether so many more rows and values can be appended without growing."""
-        if self._dense:
-            return (self.n_rows + n_rows) * self.width <= self.arrays.data.size
-        return self.n_rows + n_rows < self.arrays.indptr.size and self._end() + n_values < self.arrays.data.size
 
     def compact(self, chosen: np.ndarray) -> None:
         """Only these rows are left, in ascending order, moved forward in place: nothing is allocated."""

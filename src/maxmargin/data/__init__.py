@@ -12,8 +12,17 @@ if TYPE_CHECKING:
 
     from ..protocols import Source
     from .shards import Shards
+    from .svmlight_writer import write_svmlight as write_svmlight
 
-__all__ = ["DataError", "convert", "open"]
+__all__ = ["DataError", "convert", "open", "write_svmlight"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "write_svmlight":  # compiled code is imported when it is needed
+        from .svmlight_writer import write_svmlight
+
+        return write_svmlight
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(

@@ -63,6 +63,7 @@ def convert_source(
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards(target)
     shards.skipped = list(getattr(source, "skipped", []))
+    shards.n_skipped = getattr(source, "n_skipped", len(shards.skipped))
     return shards
 
 

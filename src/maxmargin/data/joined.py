@@ -32,11 +32,19 @@ class Joined:
         cuts = [source.offsets[:-1] + start for source, start in zip(sources, self._rows, strict=False)]
         self.offsets = np.append(np.concatenate(cuts), self._rows[-1])
         self.skipped = [text for source in sources for text in getattr(source, "skipped", [])]
+        origins = [getattr(source, "origin", {}) for source in sources]
+        for k, origin in enumerate(origins):
+            if origin != origins[0]:
+                raise DataError(f"Parts 0 and {k} come from unlike data: {origins[0]} and {origin}.")
+        self.origin = origins[0]
         held = [[c is None for c in _columns(s.labels(0))] for s in sources if s.offsets.size > 1]
         for k, columns in enumerate(held):
             if columns != held[0]:
                 names = [n for n, a, b in zip(("y", "group", "weight"), columns, held[0], strict=True) if a != b]
                 raise DataError(f"Parts 0 and {k} differ: only one of them has {' and '.join(names)}.")
+        kinds = [type(s.chunk(0).x).__name__ for s in sources if s.offsets.size > 1]
+        if len(set(kinds)) > 1:
+            raise DataError(f"Some parts are sparse and some dense ({', '.join(kinds)}). Make them alike.")
         if whole_groups and held and not held[0][1]:
             self._check_groups()
 

@@ -218,9 +218,10 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
     except OSError as error:
         raise unreadable(name, error) from error
     if {"data", "indices", "indptr", "shape"} <= held.keys():
-        x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
         if held.get("format", b"csr") != b"csr":
-            raise DataError(f"{name} holds a sparse matrix of format {held['format']}; save it as CSR.", path=name)
+            kind = held["format"].item().decode()
+            raise DataError(f"{name} holds a sparse matrix of format {kind}; save it as CSR: x.tocsr().", path=name)
+        x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
     elif "x" in held or "X" in held:
         x = held["x"] if "x" in held else held["X"]
     else:
@@ -228,9 +229,9 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
             f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.",
             path=name,
         )
-    for ours, theirs in (("y", "y"), ("group", "group"), ("weight", "weight")):
-        if columns.get(ours) is None:
-            columns[ours] = held.get(theirs)
+    for column in ("y", "group", "weight"):
+        if columns.get(column) is None:
+            columns[column] = held.get(column)
     return Arrays(x, **columns)
 
 
@@ -283,6 +284,13 @@ def _group_numbers(group: np.ndarray | None) -> np.ndarray | None:
     if group.dtype.kind in "iub":
         return group.astype(np.int64, copy=False)
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
+
+
+def numbered(group: Any, names: dict[Any, int]) -> Any:
+    """Names of groups as numbers, the same in all files that share ``names``; numbers stay."""
+    if group is None or np.asarray(group).dtype.kind in "iub":
+        return group
+    return np.array([names.setdefault(name, len(names)) for name in np.asarray(group).tolist()], np.int64)
 
 
 def group_starts(group: np.ndarray) -> np.ndarray:

@@ -152,6 +152,12 @@ def _kind_of_file(name: str) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in _KINDS:
         return _KINDS[suffixes[-1]]
+    if suffixes and suffixes[-1] in (".csv", ".tsv"):
+        raise DataError(
+            f"{name} is a table in text, which is not read. Turn it into Parquet first: pyarrow.parquet.write_table("
+            f"pyarrow.csv.read_csv({path.name!r}), '{path.stem}.parquet').",
+            path=name,
+        )
     return _kind_of_bytes(name)
 
 
@@ -185,7 +191,7 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name == "n_jobs":
             continue  # a wish, not a property of the data
-        if name not in _TAKES[kind] and value is not None and value != _DEFAULTS.get(name):
+        if name not in _TAKES[kind] and value is not None and not (name in _DEFAULTS and value == _DEFAULTS[name]):
             fitting = sorted(other for other, takes in _TAKES.items() if name in takes)
             words = " and ".join(_WORDS.get(other, other) for other in fitting)
             hint = (
@@ -223,18 +229,20 @@ def _open_folders(paths: Any, options: dict[str, Any]) -> Any:
 
 
 def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str, Any]) -> Any:
-    from .memory import load_column
+    from .memory import load_column, numbered
 
     columns = {"y": options.pop("labels"), "group": options.pop("groups"), "weight": options.pop("weights")}
     if len(paths) == 1:
         return opener(paths[0], **{name: load_column(c) for name, c in columns.items()}, **options)
-    parts = []
+    parts: list[Any] = []
+    names: dict[Any, int] = {}
     for k, path in enumerate(paths):
         own = {}
         for name, column in columns.items():
             if column is not None and (not isinstance(column, list | tuple) or len(column) != len(paths)):
                 raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
             own[name] = load_column(column[k]) if column is not None else None
+        own["group"] = numbered(own["group"], names)
         parts.append(opener(path, **own, **options))
     return _joined(parts, options["whole_groups"])
 

@@ -50,6 +50,7 @@ class Shards:
         on_error: str = "raise",
     ) -> None:
         self.skipped: list[str] = []
+        self.n_skipped = 0
         self.origin: dict[str, Any] = {}
         skip = self.skipped if on_error == "skip" else None
         if isinstance(what, str | os.PathLike):
@@ -201,6 +202,7 @@ class Shards:
                 self.skipped.append(str(error))
             self.release(i)
         self._set_batches(good)
+        self.n_skipped = len(self.skipped)
 
 
 def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard], Columns, int]:

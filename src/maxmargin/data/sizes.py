@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_UNITS = {"": 1, "B": 1}
+for _power, _letter in enumerate("KMGT", start=1):
+    _UNITS |= dict.fromkeys((_letter, f"{_letter}B", f"{_letter}IB"), 2 ** (10 * _power))
 
 
-def as_bytes(size: int | str, name: str) -> int:
-    """A number of bytes, also from text such as "512MB" or "1.5 GiB"; ``name`` is what the message calls it.
+def as_bytes(size: float | str, name: str) -> int:
+    """A number of bytes, also from text such as "512MB" or "1.5 G", units being powers of 1024.
+
+    ``name`` is what the message calls it.
 
     >>> as_bytes("1.5 KiB", "memory"), as_bytes(7, "memory")
     (1536, 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -118,7 +119,8 @@ class SvmlightSource:
     def origin(self) -> dict[str, Any]:
         """What must be known to read more of the same data: from which number features are counted."""
         if self._base is None:
-            self._survey()
+            with contextlib.closing(self._parts()) as parts:  # the first that has any index tells
+                next((part for part in parts if self._base is not None), None)
         return {"zero_based": self._base == 0}
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
@@ -154,7 +156,7 @@ class SvmlightSource:
         if waiting:
             yield joined(waiting)
 
-    def _parts(self) -> Iterator[Rows]:
+    def _parts(self) -> Generator[Rows, None, None]:
         """The rows of all pieces, with indices from 0 on, checked as a whole."""
         self.skipped, self.n_skipped = [], 0
         length, width = 0, self._declared or 0

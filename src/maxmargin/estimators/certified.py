@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import re
 import warnings
@@ -10,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,6 +26,8 @@ from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {"tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
 
@@ -36,6 +39,22 @@ class Run:
     checkpoint: Any = None
     every: float = 30.0
     callbacks: Sequence[Any] = ()
+
+
+def all_or_nothing(fit: F) -> F:
+    """Decorator of ``fit``: if it fails, the estimator is what it was before."""
+
+    @functools.wraps(fit)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return cast(F, wrapped)
 
 
 class CertifiedEstimator(BaseEstimator):

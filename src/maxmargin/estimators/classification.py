@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Blocked
 from ..constraints.base import Closed
+from ..constraints.duals_on_disk import stacked
 from ..constraints.sourced import is_source
 from ..kernels.maps import Clipped, Plain
 from ..models import binary, multiclass
@@ -18,7 +19,7 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
-from .certified import Run, total
+from .certified import Run, all_or_nothing, total
 from .linear import LinearEstimator, solve_side_by_side
 from .sourced import check_alone
 
@@ -127,6 +128,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -161,7 +163,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 self._take_shape(source, X)
                 counts = self._survey(source)
                 problems = self._blocked_problems(source, self._class_factors(counts))
-                self._fit_problems(problems, None, run, lambda: source.fingerprint)
+                warm = self._warm(self._dual_shape(problems))
+                self._fit_problems(problems, warm, run, lambda: source.fingerprint)
             self._label = None
             return self
         inputs.check_labels(y)
@@ -199,6 +202,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if first:
             self.classes_ = np.unique(y if classes is None else classes)
             self._check_several_classes()
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={list(classes)} differ from those of the first call, {self.classes_.tolist()}.")
         problems = self._problems(X, self._codes(y), sample_weight)
         if self._is_joint() and _kind(problems[0]) not in (Plain, Clipped):
             raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
@@ -226,7 +231,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 alpha = solutions[0].alpha
             else:
                 solutions = self._solve_one_vs_rest(problems, warm, run, fingerprint)
-                alpha = np.stack([s.alpha for s in solutions])
+                alpha = stacked([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
         self._keep(solutions, alpha, stacklevel=4)
 
@@ -350,7 +355,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return factors
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:
-        shape = problems[0].closed.dual_shape
+        shape = problems[0].constraints.dual_shape  # type: ignore[attr-defined]
         return shape if len(problems) == 1 else (len(problems), *shape)
 
     def _solve_one_vs_rest(

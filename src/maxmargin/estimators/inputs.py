@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from ..data.sizes import as_bytes
+
 _NO_LABELS = "no labels"
 
 
@@ -19,6 +21,11 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
 
     float32 and float64 are kept as they are, without a copy; small integers become float32.
     """
+    if callable(getattr(X, "chunks", None)) and not hasattr(X, "shape"):
+        raise ValueError(
+            "A source was given where a matrix is needed. Go through its chunks: "
+            "[estimator.predict(chunk.x) for chunk in source.chunks()]."
+        )
     options = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
@@ -135,14 +142,9 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
 
 def check_memory(memory: Any) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
-    if memory is None:
-        return None
-    text = str(memory).strip().upper().removesuffix("B").removesuffix("I")
-    factor = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
-    try:
-        return int(check_positive("memory", float(text[:-1] if factor > 1 else text)) * factor)
-    except ValueError:
-        raise ValueError(f"memory must be a number of bytes or a size such as '512MB', got {memory!r}.") from None
+    if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
+        raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {memory!r}.")
+    return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
 
 
 def check_threads(n_jobs: Any) -> int:

@@ -17,6 +17,7 @@ from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import as_rows
+from ..data.errors import DataError
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
 from ..regularizers import L2, Blocks
@@ -74,48 +75,28 @@ class LinearEstimator(CertifiedEstimator):
         threads: int | None = None,
         checkpoint: CheckpointFolder | None = None,
     ) -> Solution:
+        means: dict[str, Any] = {
+            "tol": self.tol,
+            "seed": self.random_state,
+            "threads": inputs.check_threads(self.n_jobs) if threads is None else threads,
+            "memory": inputs.check_memory(self.memory),
+            "warm": warm is not None,
+        }
         if isinstance(problem.constraints, Blocked):
-            return self._solve_blocks(problem, callbacks, checkpoint)
-        solver = choose(
-            problem,
-            self.solver,
-            tol=self.tol,
-            seed=self.random_state,
-            threads=inputs.check_threads(self.n_jobs) if threads is None else threads,
-            memory=inputs.check_memory(self.memory),
-            warm=warm is not None,
-        )
-        if warm is not None:
-            # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-            ratio = self.C / self._fitted_C
-            warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
+            scratch = None if checkpoint is None else str(checkpoint.folder)
+            solver = choose_blocked(problem, self.solver, scratch=scratch, **means)
+        else:
+            solver = choose(problem, self.solver, **means)
+            if warm is not None:
+                # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
+                ratio = self.C / self._fitted_C
+                warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
         return solve(
             problem,
             solver,
             tol=self.tol,
             max_passes=int(self.max_passes),
             warm=warm,
-            callbacks=callbacks,
-            checkpoint=checkpoint,
-        )
-
-    def _solve_blocks(
-        self, problem: Problem, callbacks: Sequence[Any], checkpoint: CheckpointFolder | None
-    ) -> Solution:
-        solver = choose_blocked(
-            problem,
-            self.solver,
-            tol=self.tol,
-            seed=self.random_state,
-            threads=inputs.check_threads(self.n_jobs),
-            memory=inputs.check_memory(self.memory),
-            scratch=None if checkpoint is None else str(checkpoint.folder),
-        )
-        return solve(
-            problem,
-            solver,
-            tol=self.tol,
-            max_passes=int(self.max_passes),
             callbacks=callbacks,
             checkpoint=checkpoint,
         )
@@ -141,7 +122,9 @@ class LinearEstimator(CertifiedEstimator):
 
     def _take_shape(self, source: Seekable, given: Any) -> None:
         """The number of features, and how to read more of the same data as was given."""
-        self.n_features_in_ = int(source.n_features or 0)
+        if source.n_features is None:
+            raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
+        self.n_features_in_ = int(source.n_features)
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
@@ -193,7 +176,8 @@ class LinearEstimator(CertifiedEstimator):
             )
 
     def _forget_stream(self) -> None:
-        self.__dict__.pop("_stream", None)
+        for name in ("_stream", "_stream_solver", "_stream_began"):
+            self.__dict__.pop(name, None)
 
     def _shares(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""

@@ -16,7 +16,7 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
-from .certified import Run
+from .certified import Run, all_or_nothing
 from .linear import LinearEstimator
 from .sourced import check_alone
 
@@ -84,6 +84,7 @@ class RankingSVM(LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -121,7 +122,10 @@ class RankingSVM(LinearEstimator):
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
         self._check_stream()
         X, y = inputs.check_matrix(self, X, y, reset=not hasattr(self, "_stream"), y_numeric=True)
-        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
+        grades = inputs.check_numbers(y, "grades")
+        if hasattr(self, "_stream") and not _count_pairs(Chunk(np.arange(y.size), None, grades, groups)):
+            return self  # nothing to compare, nothing to learn
+        problem = self._problem(X, grades, groups)
         (self.coef_,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
         self._example_coef = None
         return self
@@ -133,7 +137,7 @@ class RankingSVM(LinearEstimator):
         """The same over a source: a group is never cut by the end of a chunk."""
         for chunk in sourced.labels_of(source):
             sourced.checked_numbers(chunk, "grades")
-            if chunk.group is None and len(source.offsets) > 2:
+            if chunk.group is None:
                 raise DataError(
                     "The source has no groups, so that all rows would be compared with each other. Give them: "
                     "qid:… in svmlight text, group='column' for Parquet, groups= for arrays."

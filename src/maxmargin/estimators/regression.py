@@ -14,7 +14,7 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
-from .certified import Run
+from .certified import Run, all_or_nothing
 from .linear import LinearEstimator
 from .sourced import check_alone
 
@@ -79,6 +79,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

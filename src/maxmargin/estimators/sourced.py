@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checkpoint import CheckpointFolder
 from ..constraints.sourced import is_seekable
 from ..data.errors import DataError
 from ..problem import Rows
@@ -32,8 +33,12 @@ def check_alone(**others: Any) -> None:
 
 
 def of_source(source: Any) -> str:
-    """The fingerprint of a source; one that has none is known by its length."""
-    return str(getattr(source, "fingerprint", f"source-{len(source)}"))
+    """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
+    if hasattr(source, "fingerprint"):
+        return str(source.fingerprint)
+    with contextlib.closing(source.chunks()) as chunks:
+        first = next(chunks, None)
+    return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
 
 
 class _Together:
@@ -83,21 +88,19 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
         return
     from .. import data
 
-    if source.n_features is None:
-        raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
     options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
     options["dtype"] = _precision(source)
     if memory is not None:
         options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
     if folder is not None:
-        target = folder / "data"
-        note = folder / "data.source"
-        fingerprint = str(getattr(source, "fingerprint", ""))
-        if not (target.exists() and note.exists() and note.read_text() == fingerprint):
-            shutil.rmtree(target, ignore_errors=True)
-            data.convert(source, target, **options)
-            note.write_text(fingerprint)
-        yield data.open(target)  # type: ignore[misc]
+        place = folder / "copy"
+        with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
+            target, note, fingerprint = place / "data", place / "source", of_source(source)
+            if not (target.exists() and note.exists() and note.read_text() == fingerprint):
+                shutil.rmtree(target, ignore_errors=True)
+                data.convert(source, target, **options)
+                note.write_text(fingerprint)
+            yield data.open(target)  # type: ignore[misc]
         return
     with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
         yield data.convert(source, Path(scratch) / "data", **options)
@@ -106,7 +109,10 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
 def _precision(source: Any) -> str:
     """Numbers are kept as precise as they come."""
     with contextlib.closing(source.chunks()) as chunks:
-        return "float32" if next(chunks).x.dtype == np.float32 else "float64"
+        first = next(chunks, None)
+    if first is None or not hasattr(first.x, "dtype"):
+        raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
+    return "float32" if first.x.dtype == np.float32 else "float64"
 
 
 def rows_of(x: Any, bias: float) -> Rows:

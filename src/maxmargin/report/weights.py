@@ -16,7 +16,7 @@ _MOST_CLASSES = 12
 def weights(estimator: Any) -> Markup:
     """Bars of the largest weights, class by class (the first dozen classes where there are more)."""
     coef = np.atleast_2d(estimator.coef_)
-    names = getattr(estimator, "feature_names_in_", getattr(estimator, "origin_", {}).get("columns"))
+    names = _names(estimator)
     task = task_of(estimator)
     if coef.shape[0] > 1:
         titles = [numbers.label(c) for c in estimator.classes_]
@@ -41,6 +41,15 @@ def weights(estimator: Any) -> Markup:
         element("div", *panels, class_="panels"),
         element("p", note, class_="note"),
     )
+
+
+def _names(estimator: Any) -> Any:
+    """What features are called: their names, or their numbers as the data counts them."""
+    origin = getattr(estimator, "origin_", {})
+    names = getattr(estimator, "feature_names_in_", origin.get("columns"))
+    if names is None and origin.get("zero_based") is False:
+        names = [f"feature {i + 1}" for i in range(estimator.n_features_in_)]
+    return names
 
 
 def _panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:

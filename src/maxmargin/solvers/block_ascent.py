@@ -86,18 +86,20 @@ class BlockAscent:
         if settled:
             reading = None if state.reading is None else vars(state.reading)
             saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
+            saved["first"] = state.first
         return saved
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> BlockState:
         """The pool is filled anew; a reading that was under way goes on with the blocks that it had not come to."""
-        if "v" not in saved:
-            return self.start(problem, saved["alpha"])
+        if "v" not in saved or not np.array_equal(saved["first"], problem.blocked.first):
+            return self.start(problem, saved["alpha"])  # broken off in its midst, or cut into other blocks
         alpha = self.duals(problem.blocked.dual_shape)
         duals_on_disk.copy(saved["alpha"], alpha)
         state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
         state.promise = saved["promise"]
         if saved["reading"] is not None:
             state.reading = Reading(**saved["reading"])
+            state.mark = state.reading.start
         return state
 
     def _state(self, problem: Problem, alpha: np.ndarray, linear: float, v: np.ndarray) -> BlockState:
@@ -110,6 +112,7 @@ class BlockAscent:
             linear=linear,
             pool=Pool(self.pool),
             held=np.zeros(blocked.n_examples, bool),
+            first=blocked.first,
             rng=np.random.default_rng(self.random_state),
             lower=linear - problem.regularizer.conjugate(v),
             n_constraints=blocked.n_constraints,
@@ -158,9 +161,9 @@ class BlockAscent:
         reading.awake += swept.awake_at_first
         reading.explored += n
         reading.visited += n
-        if not swept.awake.size and not alpha.any():
-            state.quiet[b] = block.quiet_radius(reading.start)
         held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
+        if not (swept.awake.size or alpha.any() or held.any()):
+            state.quiet[b] = block.quiet_radius(reading.start)
         fresh = np.sort(swept.awake[~held[swept.awake]])
         if fresh.size:
             n = state.pool.add(block, fresh, int(problem.blocked.first[b]), swept.norms)
@@ -239,6 +242,8 @@ class BlockState:
     pool: Pool
     held: np.ndarray
     """Which examples are in the pool."""
+    first: np.ndarray
+    """Where the blocks begin."""
     rng: np.random.Generator
     lower: float
     n_constraints: int

@@ -51,6 +51,7 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     alpha : array, Planes or None
         Dual variables for the lower bound; without them the bound is the trivial one at α = 0.
     """
-    if alpha is None:
-        alpha = problem.constraints.no_shares()
-    return bracket(lower_bound(problem, alpha), upper_bound(problem, w))
+    lower = -problem.regularizer.conjugate(np.zeros(problem.n_weights))  # the bound at α = 0
+    if alpha is not None:
+        lower = max(lower, lower_bound(problem, alpha))
+    return bracket(lower, upper_bound(problem, w))

@@ -121,6 +121,7 @@ def choose_blocked(
     seed: Any = None,
     threads: int = 1,
     memory: int | None = None,
+    warm: bool = False,
     scratch: str | None = None,
 ) -> Solver:
     """The solver of that name for problems in blocks; a solver object is returned as it is.
@@ -139,7 +140,7 @@ def choose_blocked(
         )
     blocked = problem.blocked
     memory = memory if memory is not None else _half_of_the_machine()
-    if name == "interior_point" or (name == "auto" and interior_point_pays(problem, tol)):
+    if name == "interior_point" or (name == "auto" and not warm and interior_point_pays(problem, tol)):
         solver = _interior_point(problem, seed, threads, True, tol)
         matrices = _NEWTON_MATRICES * threads * 8 * problem.n_weights**2
         needed = _BYTES_PER_POINT * blocked.n_examples + _BLOCKS_AT_A_TIME * blocked.largest + matrices

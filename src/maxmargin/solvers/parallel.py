@@ -82,11 +82,12 @@ def _round(
         step -= v
     factor = _best_factor(problem, v, step, change, len(parts))
     if factor < 1.0:
+        # Other examples may have a part in the sum, too, if these are only some of the problem's.
+        stepped = constraints.linear(state.alpha)
         for examples, old in zip(before, old_alpha, strict=True):
             state.alpha[examples] = old + factor * (state.alpha[examples] - old)
-        state.linear = constraints.linear(state.alpha)
-    else:
-        state.linear += change
+        change += constraints.linear(state.alpha) - stepped
+    state.linear += change
     v += factor * step
     refresh(state.map)
     for part, (active, seen, _) in zip(parts, results, strict=True):

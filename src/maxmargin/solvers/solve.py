@@ -65,7 +65,8 @@ def solve(
     else:
         state = _restored(problem, solver, saved["state"])
         history = [Record(*values) for values in saved["history"]]
-        best.upper, best.weights = Loss(*saved["upper"]), saved["weights"]
+        if saved["weights"].size:
+            best.offer(problem, np.array(saved["weights"]))  # no number in a file is trusted
         clock -= saved["seconds"]
     state.goal = tol
     next_check = 20
@@ -87,7 +88,6 @@ def solve(
                 {
                     "state": found,
                     "history": [tuple(vars(record).values()) for record in history],
-                    "upper": tuple(best.upper),
                     "weights": best.weights,
                     "seconds": time.perf_counter() - clock,
                 }

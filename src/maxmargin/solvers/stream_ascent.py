@@ -78,17 +78,24 @@ class StreamAscent:
         )
 
     def absorb(self, state: StreamState, block: ClosedConstraints) -> None:
-        """Learn from the next examples of the stream."""
+        """Learn from the next examples of the stream. If that fails, it is as if they had not come.
+
+        Ctrl-C in the midst of long work ends it in good order, and is passed on then.
+        """
         refresh(state.map)
+        try:
+            self._absorb(state, block)
+        except BaseException:
+            state.recover(block.n_examples)
+            raise
+        if state.interrupted:
+            state.interrupted = False
+            raise KeyboardInterrupt
+
+    def _absorb(self, state: StreamState, block: ClosedConstraints) -> None:
         n = block.n_examples
         alpha = np.zeros(block.dual_shape)
-        before = state.map.v.copy()
-        try:
-            swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
-        except BaseException:
-            state.map.v[:] = before  # as if the examples had not come
-            refresh(state.map)
-            raise
+        swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
         state.linear += swept.change
         state.brought += swept.met
         self._take_in(state, block, np.arange(n), alpha, swept.norms)
@@ -97,9 +104,6 @@ class StreamAscent:
         if state.since >= self._growth(state) * len(state.pool):
             self._optimize(state)
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
-        if state.interrupted:
-            state.interrupted = False
-            raise KeyboardInterrupt
 
     def _growth(self, state: StreamState) -> float:
         if self.growth is not None:
@@ -116,12 +120,14 @@ class StreamAscent:
             examples = examples[n:]
             if examples.size and not len(state.pool):
                 # A row that is larger than the whole pool stays as it was fitted.
-                self._freeze(state, state.n_seen + examples[:1], alpha[examples[:1]])
+                self._freeze(state, block, alpha, state.n_seen + np.arange(block.n_examples), examples[:1])
                 state.settled = weights_of(state.map).copy()
                 examples = examples[1:]
             elif examples.size:
+                state.wait(block, alpha, examples)
                 self._optimize(state)
                 self._make_room(state)
+        state.waiting = None
 
     def _optimize(self, state: StreamState) -> None:
         """Work on the pool until little is left to gain there; the weights at its end are those to be used."""
@@ -148,28 +154,25 @@ class StreamAscent:
             coordinate,
             state.rng,
         )
-        constraints = work.problem.closed
-        rest, others = state.map.v - constraints.combine(state.alpha), state.linear - constraints.linear(state.alpha)
         try:
             work.run(self.max_inner, self.fraction * state.brought)
         except KeyboardInterrupt:
-            # It may have come between two changes that belong together: form v and the sum anew.
+            # It may have come between two changes that belong together.
             state.interrupted = True
-            state.map.v[:] = rest + constraints.combine(work.state.alpha)
-            refresh(state.map)
-            work.state.linear = others + constraints.linear(work.state.alpha)
+            state.alpha = work.state.alpha
+            state.reform()
+            work.state.linear = state.linear
         state.alpha, state.linear, state.at_rest = work.state.alpha, work.state.linear, work.at_rest
         state.settled = weights_of(state.map).copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
         """Few weights: Newton steps, around what the frozen examples have of v."""
         constraints = problem.closed
-        pooled = constraints.combine(state.alpha)
-        rest = state.map.v - pooled
-        tilted = Problem(constraints, Tilted(state.regularizer, rest) if state.n_frozen else state.regularizer)
-        solution = solve(tilted, InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
-        linear = state.linear + constraints.linear(solution.alpha) - constraints.linear(state.alpha)
-        v = rest + constraints.combine(solution.alpha)
+        others_v, others_linear = state.outside()
+        tilted = Tilted(state.regularizer, others_v) if others_v.any() else state.regularizer
+        solution = solve(Problem(constraints, tilted), InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
+        linear = others_linear + constraints.linear(solution.alpha)
+        v = others_v + constraints.combine(solution.alpha)
         conjugate = state.regularizer.conjugate
         if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
             state.linear, state.alpha = linear, solution.alpha
@@ -188,13 +191,20 @@ class StreamAscent:
         turn = np.lexsort((np.arange(n), shares, ~state.at_rest))
         stay = np.ones(n, bool)
         stay[turn[: (n + 1) // 2]] = False
-        self._freeze(state, state.pool.place[~stay], state.alpha[~stay])
+        self._freeze(state, state.pool.constraints(), state.alpha, state.pool.place, np.flatnonzero(~stay))
         self._retain(state, stay)
 
-    def _freeze(self, state: StreamState, place: np.ndarray, alpha: np.ndarray) -> None:
-        """These shares stay as they are from now on. They are remembered one by one while there is room for that."""
-        shares = with_share(alpha)
+    def _freeze(self, state: StreamState, held: Any, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray) -> None:
+        """Shares of some examples stay as they are from now on. They are remembered one by one while there is room."""
+        left = np.zeros_like(alpha)
+        left[leaving] = alpha[leaving]
+        shares = with_share(left)
+        if not shares.any():
+            return
         state.n_frozen += int(shares.sum())
+        state.frozen_v += held.combine(left)
+        state.frozen_linear += held.linear(left)
+        state.last_frozen = max(state.last_frozen, int(place[shares].max()))
         state.frozen.append((place[shares], alpha[shares]))
         if sum(p.nbytes + a.nbytes for p, a in state.frozen) > max(self.memory // 4, _REMEMBERED):
             state.frozen, state.remembers = [], False
@@ -227,6 +237,11 @@ class StreamState:
     at_rest: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
     """Which examples of the pool had no gap of their own when it was last worked on."""
     n_frozen: int = 0
+    last_frozen: int = -1
+    frozen_v: np.ndarray = field(default_factory=lambda: np.empty(0))
+    frozen_linear: float = 0.0
+    waiting: tuple[np.ndarray, float] | None = None
+    """What frozen shares have of v and of the linear sum."""
     frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
     remembers: bool = True
@@ -235,10 +250,49 @@ class StreamState:
 
     def __post_init__(self) -> None:
         self.settled = weights_of(self.map).copy()
+        self.frozen_v = np.zeros_like(self.map.v)
         self.lower = -self.regularizer.conjugate(self.map.v)
 
     def weights(self) -> np.ndarray:
         return self.settled
+
+    def wait(self, block: ClosedConstraints, alpha: np.ndarray, examples: np.ndarray) -> None:
+        """These examples of a block have shares already, but no place in the pool yet."""
+        waiting = np.zeros_like(alpha)
+        waiting[examples] = alpha[examples]
+        self.waiting = (block.combine(waiting), block.linear(waiting))
+
+    def outside(self) -> tuple[np.ndarray, float]:
+        """What examples outside of the pool have of v and of the linear sum."""
+        if self.waiting is None:
+            return self.frozen_v, self.frozen_linear
+        return self.frozen_v + self.waiting[0], self.frozen_linear + self.waiting[1]
+
+    def reform(self) -> None:
+        """v and the linear sum as they follow from the shares outside of the pool and in it."""
+        self.map.v[:], self.linear = self.outside()
+        if len(self.pool):
+            constraints = self.pool.constraints()
+            self.map.v[:] += constraints.combine(self.alpha)
+            self.linear += constraints.linear(self.alpha)
+        refresh(self.map)
+        self.lower = self.linear - self.regularizer.conjugate(self.map.v)
+
+    def recover(self, n: int) -> None:
+        """Learning from ``n`` new examples has failed: forget them.
+
+        If some of them are frozen already, which cannot be undone, all count as seen; those that are neither frozen nor
+        in the pool have no share then, which makes the lower bound no less true.
+        """
+        self.waiting = None
+        whole = np.arange(min(len(self.pool), self.alpha.shape[0], self.at_rest.size))
+        if self.last_frozen >= self.n_seen:
+            self.n_seen += n
+        else:
+            whole = whole[self.pool.place[whole] < self.n_seen]
+        self.alpha, self.at_rest = self.alpha[whole], self.at_rest[whole]
+        self.pool.keep(whole)
+        self.reform()
 
     def shares(self) -> np.ndarray | None:
         """Dual variables of all examples seen, in the order in which they came; None if some are forgotten."""

@@ -47,15 +47,15 @@ class _BlasLimit:
         with self._lock:
             self._users += 1
             if self._users == 1:
+                # Not as a context manager: those belong to the thread that entered, and another may be the last to go.
                 self._limiter = _blas().limit(limits=1, user_api="blas")
-                self._limiter.__enter__()
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    self._limiter.__exit__(None, None, None)
+                    self._limiter.restore_original_limits()
 
 
 @functools.cache
