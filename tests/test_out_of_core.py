@@ -595,3 +595,26 @@ def _gap(problem, solution):
     """The relative gap from weights and dual variables alone, on the problem in one piece."""
     upper = upper_bound(problem, solution.weights).total
     return (upper - lower_bound(problem, solution.alpha)) / upper
+
+
+def test_blocks_without_examples_do_not_upset_the_order(rng):
+    """Groups of one row make no pairs: their blocks are empty, and what is left to do never names one of them."""
+    X = rng.normal(size=(120, 4))
+    grade = (X[:, 0] > 0).astype(float)
+    group = np.concatenate([np.repeat(np.arange(6), 10), np.arange(100, 130), np.repeat(np.arange(200, 203), 10)])
+    svm = RankingSVM(C=0.3, tol=1e-6, solver="dual_coordinate", random_state=0)
+    left = []
+
+    class Watching:
+        def __call__(self, record):
+            pass
+
+        def during(self, passes, done, seconds):
+            left.append(done)
+
+    source = mm.data.open(X, labels=grade, groups=group, chunk_rows=10)
+    svm.fit(source, callbacks=[Watching()])
+    assert svm.certificate_.relative_gap <= 1e-6
+    whole = RankingSVM(C=0.3, tol=1e-6, random_state=0).fit(X, grade, groups=group).certificate_
+    assert max(whole.lower, svm.certificate_.lower) <= min(whole.upper, svm.certificate_.upper) * (1 + 1e-9)
+    assert max(left) == 1.0  # nothing is left over at the end of a reading

@@ -10,10 +10,11 @@ import math
 import mmap
 import os
 import tempfile
+from collections.abc import Iterator
 
 import numpy as np
 
-_PIECE = 2**16  # examples
+_PIECE = 2**15  # examples
 
 
 def zeros_on_disk(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
@@ -44,9 +45,10 @@ def forget(alpha: np.ndarray) -> None:
 
 def gather(alpha: np.ndarray, place: np.ndarray) -> np.ndarray:
     """The variables at these places, in memory."""
+    if not isinstance(alpha, np.memmap):
+        return alpha[place]
     out = np.empty((place.size, *alpha.shape[1:]))
-    for start in range(0, place.size, _PIECE):
-        piece = slice(start, start + _PIECE)
+    for piece in _neighbours(place):
         out[piece] = alpha[place[piece]]
         forget(alpha)
     return out
@@ -54,10 +56,19 @@ def gather(alpha: np.ndarray, place: np.ndarray) -> np.ndarray:
 
 def scatter(alpha: np.ndarray, place: np.ndarray, values: np.ndarray) -> None:
     """Write values to these places."""
-    for start in range(0, place.size, _PIECE):
-        piece = slice(start, start + _PIECE)
+    if not isinstance(alpha, np.memmap):
+        alpha[place] = values
+        return
+    for piece in _neighbours(place):
         alpha[place[piece]] = values[piece]
         forget(alpha)
+
+
+def _neighbours(place: np.ndarray) -> Iterator[np.ndarray]:
+    """Which places to visit together: near each other in the file, so that few of its pages are in memory at a time."""
+    order = np.argsort(place, kind="stable")  # it is made of sorted runs, which a merging sort makes use of
+    for start in range(0, order.size, _PIECE):
+        yield order[start : start + _PIECE]
 
 
 def copy(source: np.ndarray, target: np.ndarray) -> None:

@@ -48,7 +48,8 @@ class BlockAscent:
     growth : float
         Optimize the pool whenever this many times as many examples were explored as it holds.
     brief : int
-        Passes over the pool in the midst of a reading.
+        Passes over the pool in the midst of a reading: by default 2; 6 where it holds several times more examples than
+        there are weights, and each pass settles little.
     fraction : float
         At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
     max_inner : int
@@ -62,8 +63,8 @@ class BlockAscent:
     pool: int = 2**28
     random_state: int | np.random.Generator | None = None
     hot_sweeps: int = 1
-    growth: float = 2.0
-    brief: int = 3
+    growth: float = 3.0
+    brief: int | None = None
     fraction: float = 0.2
     max_inner: int = 100
     n_threads: int = 1
@@ -116,7 +117,7 @@ class BlockAscent:
             rng=np.random.default_rng(self.random_state),
             lower=linear - problem.regularizer.conjugate(v),
             n_constraints=blocked.n_constraints,
-            quiet=np.full(blocked.n_blocks, -1.0),
+            quiet=np.where(np.diff(blocked.first) > 0, -1.0, np.inf),  # there is nothing to read in empty ones
         )
 
     def step(self, problem: Problem, state: BlockState) -> BlockState:
@@ -132,13 +133,18 @@ class BlockAscent:
             self._explore(problem, state, b, block)
             reading.todo = reading.todo[1:]
             if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
-                self._optimize(problem, state, self.brief, self.fraction * reading.found_lately)
+                self._optimize(problem, state, self._brief(state), self.fraction * reading.found_lately)
                 reading.explored, reading.found_lately = 0, 0.0
             duals_on_disk.forget(state.alpha)
             if state.beat is not None:
                 state.beat()
         self._finish(problem, state, reading)
         return state
+
+    def _brief(self, state: BlockState) -> int:
+        if self.brief is not None:
+            return self.brief
+        return 6 if len(state.pool) > 5 * state.map.v.size else 2
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
         refresh(state.map)
