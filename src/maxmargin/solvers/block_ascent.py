@@ -48,7 +48,7 @@ class BlockAscent:
     growth : float
         Optimize the pool whenever this many times as many examples were explored as it holds.
     brief : int
-        Passes over the pool in the midst of a reading: by default 2; 6 where it holds several times more examples than
+        Passes over the pool in the midst of a reading: by default 1; 6 where it holds several times more examples than
         there are weights, and each pass settles little.
     fraction : float
         At the end of a reading, work on the pool until its gap is this fraction of what exploring saw.
@@ -144,7 +144,7 @@ class BlockAscent:
     def _brief(self, state: BlockState) -> int:
         if self.brief is not None:
             return self.brief
-        return 6 if len(state.pool) > 5 * state.map.v.size else 2
+        return 6 if len(state.pool) > 5 * state.map.v.size else 1
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
         refresh(state.map)
@@ -208,8 +208,13 @@ class BlockAscent:
     def _finish(self, problem: Problem, state: BlockState, reading: Reading) -> None:
         scale = max(abs(state.linear - problem.regularizer.conjugate(state.map.v)), 1e-300)
         wanted = max(self.fraction * reading.found, 0.3 * state.goal * scale)
-        self._optimize(problem, state, self.max_inner, wanted)
         state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
+        lower = state.linear - problem.regularizer.conjugate(state.map.v)
+        if (
+            not reading.evaluates
+            or problem.regularizer.value(reading.start) + reading.loss - lower > state.goal * scale
+        ):
+            self._optimize(problem, state, self.max_inner, wanted)  # else the goal is reached as it is
         state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
         state.visited, state.active = reading.visited, reading.awake
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
