@@ -206,15 +206,12 @@ class BlockAscent:
         state.held[state.pool.place] = True
 
     def _finish(self, problem: Problem, state: BlockState, reading: Reading) -> None:
-        scale = max(abs(state.linear - problem.regularizer.conjugate(state.map.v)), 1e-300)
-        wanted = max(self.fraction * reading.found, 0.3 * state.goal * scale)
-        state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
         lower = state.linear - problem.regularizer.conjugate(state.map.v)
-        if (
-            not reading.evaluates
-            or problem.regularizer.value(reading.start) + reading.loss - lower > state.goal * scale
-        ):
-            self._optimize(problem, state, self.max_inner, wanted)  # else the goal is reached as it is
+        goal = state.goal * max(abs(lower), 1e-300)
+        state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
+        reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss - lower <= goal
+        if not reached:
+            self._optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
         state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
         state.visited, state.active = reading.visited, reading.awake
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
