@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..kernels.maps import WeightMap
 from ..problem import Loss, Rows
 
 
-class Closed:
+class Closed(ABC):
     """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables."""
 
     closed = True
@@ -47,26 +48,14 @@ class Closed:
             raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
         return alpha
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """The constructor's arguments with one entry per example, or one for all."""
-        raise NotImplementedError
-
-    def settings(self) -> dict[str, Any]:
-        """The constructor's other arguments, but for the rows."""
-        raise NotImplementedError
-
-    def quiet_radius(self, w: np.ndarray) -> float:
-        """How far w may move, at least, before any example has a loss; negative if one has now."""
-        raise NotImplementedError
-
     def supports(self, kind: type) -> bool:
         return True
 
-    def feasible(self, alpha: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    @abstractmethod
+    def feasible(self, alpha: np.ndarray) -> np.ndarray: ...
 
-    def linear(self, alpha: np.ndarray) -> float:
-        raise NotImplementedError
+    @abstractmethod
+    def linear(self, alpha: np.ndarray) -> float: ...
 
     def no_shares(self) -> np.ndarray:
         return np.zeros(self.dual_shape)

@@ -52,12 +52,15 @@ class Scalar(Closed):
         self._terms = (target, side, budget, self.epsilon, self.squared)
 
     def columns(self) -> dict[str, np.ndarray]:
+        """The constructor's arguments with one entry per example, or one for all."""
         return {"target": self.target, "side": self.side, "budget": self.budget}
 
     def settings(self) -> dict[str, Any]:
+        """The constructor's other arguments, but for the rows."""
         return {"epsilon": self.epsilon, "squared": self.squared}
 
     def quiet_radius(self, w: np.ndarray) -> float:
+        """How far w may move, at least, before any example has a loss; negative if one has now."""
         return kernels.quiet_radius(self._arrays, self.target, self.side, self.epsilon, w)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
