@@ -12,17 +12,8 @@ if TYPE_CHECKING:
 
     from ..protocols import Source
     from .shards import Shards
-    from .svmlight_writer import write_svmlight as write_svmlight
 
 __all__ = ["DataError", "convert", "open", "write_svmlight"]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "write_svmlight":  # compiled code is imported when it is needed
-        from .svmlight_writer import write_svmlight
-
-        return write_svmlight
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(
@@ -166,3 +157,22 @@ def convert(
         progress=progress,
         **options,
     )
+
+
+def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: bool = False) -> None:
+    """Write rows and labels as svmlight text that reads back to the same bits; ``.gz`` and ``.zst`` are compressed.
+
+    Parameters
+    ----------
+    path : path
+    X : matrix, dense or sparse
+        Zeros are left out.
+    y : array of numbers
+    group : array of whole numbers, optional
+        Written as ``qid:``.
+    zero_based : bool
+        Count features from 0 rather than from 1.
+    """
+    from .svmlight_writer import write_svmlight as write
+
+    write(path, X, y, group=group, zero_based=zero_based)
