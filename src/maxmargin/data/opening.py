@@ -52,45 +52,20 @@ _TAKES = {
 _DEFAULTS = {"zero_based": "auto", "on_error": "raise", "n_jobs": 1}
 
 
-def open_source(
-    what: Any,
-    *,
-    labels: Any = None,
-    groups: Any = None,
-    weights: Any = None,
-    chunk_rows: int | None = None,
-    n_features: int | None = None,
-    label: str | None = None,
-    group: str | None = None,
-    weight: str | None = None,
-    zero_based: bool | str = "auto",
-    on_error: str = "raise",
-    n_jobs: int = 1,
-    dtype: Any = None,
-    whole_groups: bool = True,
-) -> Source:
+def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
     """``maxmargin.data.open``, described there; without ``whole_groups`` rows of a group may be anywhere."""
-    given = {
-        "labels": labels,
-        "groups": groups,
-        "weights": weights,
-        "chunk_rows": chunk_rows,
-        "n_features": n_features,
-        "label": label,
-        "group": group,
-        "weight": weight,
-        "zero_based": zero_based,
-        "on_error": on_error,
-        "n_jobs": n_jobs,
-        "dtype": dtype,
-    }
-    if on_error not in ("raise", "skip"):
-        raise DataError(f"on_error must be 'raise' or 'skip', not {on_error!r}.")
-    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
-        raise DataError(f"dtype must be float32 or float64, not {np.dtype(dtype)}.")
-    if chunk_rows is not None and chunk_rows < 1:
-        raise DataError(f"chunk_rows must be at least 1, not {chunk_rows}.")
-    kind, thing = _kind(what, labels is not None)
+    names = set().union(*_TAKES.values())
+    unknown = sorted(set(given) - names)
+    if unknown:
+        raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}.")
+    given = {**dict.fromkeys(names), **_DEFAULTS, **given}
+    if given["on_error"] not in ("raise", "skip"):
+        raise DataError(f"on_error must be 'raise' or 'skip', not {given['on_error']!r}.")
+    if given["dtype"] is not None and np.dtype(given["dtype"]) not in (np.float32, np.float64):
+        raise DataError(f"dtype must be float32 or float64, not {np.dtype(given['dtype'])}.")
+    if given["chunk_rows"] is not None and given["chunk_rows"] < 1:
+        raise DataError(f"chunk_rows must be at least 1, not {given['chunk_rows']}.")
+    kind, thing = _kind(what, given["labels"] is not None)
     options = _options(kind, given)
     if kind in ("arrays", "npy", "npz", "folder"):
         options["whole_groups"] = whole_groups

@@ -20,6 +20,7 @@ from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing, total
+from .fingerprints import of_arrays
 from .linear import LinearEstimator, solve_side_by_side
 from .sourced import check_alone
 
@@ -175,7 +176,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self._check_several_classes()
         problems = self._problems(X, label, sample_weight)
         warm = self._warm(self._dual_shape(problems))
-        self._fit_problems(problems, warm, run, lambda: sourced.fingerprint(X, y, sample_weight))
+        self._fit_problems(problems, warm, run, lambda: of_arrays(X, y, sample_weight))
         self._label = label
         return self
 

@@ -14,7 +14,8 @@ from ..persistence import storable
 from ..problem import Certificate
 from . import inputs
 from .certified import Run
-from .sourced import check_alone, of_pairs, of_source
+from .fingerprints import of_pairs, of_source
+from .sourced import check_alone
 from .structured import StructuredEstimator
 
 

@@ -17,6 +17,7 @@ from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing
+from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
 
@@ -112,7 +113,7 @@ class RankingSVM(LinearEstimator):
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-            solution = self._fit_one(problem, run, lambda: sourced.fingerprint(X, y, group=groups))
+            solution = self._fit_one(problem, run, lambda: of_arrays(X, y, group=groups))
             self._example_coef = _sum_over_pairs(problem.closed.rows, solution.alpha, X.shape[0])
         self.coef_ = solution.weights
         self._keep([solution], solution.alpha)

@@ -15,6 +15,7 @@ from ..problem import Certificate, Problem, Rows
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing
+from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
 
@@ -106,7 +107,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, y, sample_weight)
-            solution = self._fit_one(problem, run, lambda: sourced.fingerprint(X, y, sample_weight))
+            solution = self._fit_one(problem, run, lambda: of_arrays(X, y, sample_weight))
         self._set_weights(solution.weights)
         self._keep([solution], solution.alpha)
         return self

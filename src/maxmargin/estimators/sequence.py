@@ -18,7 +18,8 @@ from ..problem import Certificate
 from ..protocols import Source
 from . import inputs
 from .certified import Run
-from .sourced import check_alone, of_pairs, of_source
+from .fingerprints import of_pairs, of_source
+from .sourced import check_alone
 from .structured import StructuredEstimator, check_pairs
 
 

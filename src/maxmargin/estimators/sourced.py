@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from ..constraints.sourced import is_seekable
 from ..data.errors import DataError
 from ..problem import Rows
 from ..protocols import Chunk, Seekable
+from .fingerprints import of_source
 
 _EMPTY = np.empty(0, np.int32)
 _SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy
@@ -30,50 +30,6 @@ def check_alone(**others: Any) -> None:
             f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
             "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
         )
-
-
-def of_source(source: Any) -> str:
-    """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
-    if hasattr(source, "fingerprint"):
-        return str(source.fingerprint)
-    with contextlib.closing(source.chunks()) as chunks:
-        first = next(chunks, None)
-    return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
-
-
-class _Together:
-    """Two lists as one list of pairs, made when asked for."""
-
-    def __init__(self, X: Any, Y: Any) -> None:
-        self.X, self.Y = X, Y
-
-    def __len__(self) -> int:
-        return self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
-
-    def __getitem__(self, i: int) -> tuple[Any, Any]:
-        return self.X[i], self.Y[i]
-
-
-def of_pairs(X: Any, Y: Any, weight: Any = None) -> str:
-    """Structured examples in a short text that changes when they do."""
-    from ..data.examples import PairList
-
-    return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
-
-
-def _crc(column: Any) -> str:
-    if column is None:
-        return ""
-    values = np.asarray(column)
-    values = values.astype(str) if values.dtype.kind == "O" else values  # the bytes of objects are where they lie
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
-
-
-def fingerprint(X: Any, y: Any, weight: Any = None, group: Any = None) -> str:
-    """Arrays in a short text that changes when they do."""
-    from ..data.memory import Arrays
-
-    return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])
 
 
 @contextlib.contextmanager

@@ -16,7 +16,8 @@ from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from . import inputs
 from .certified import CertifiedEstimator, Run
-from .sourced import check_alone, of_pairs, of_source
+from .fingerprints import of_pairs, of_source
+from .sourced import check_alone
 
 
 class StructuredEstimator(CertifiedEstimator):

@@ -292,6 +292,16 @@ def _write_number(out, p, negative, m, k):
     return p + k
 
 
+@inlined
+def _copy_text(out, p, texts, t):
+    """Write the text that begins at ``t`` and ends before a blank; returns both places behind it."""
+    while texts[t] != _BLANK:
+        out[p] = texts[t]
+        p += 1
+        t += 1
+    return p, t + 1
+
+
 @compiled
 def compose(out, label_signs, label_wholes, label_places, groups, indptr, indices, signs, wholes, places, base, texts):
     """Write rows as lines and return how many bytes they take.
@@ -305,11 +315,7 @@ def compose(out, label_signs, label_wholes, label_places, groups, indptr, indice
         if label_places[row] >= 0:
             p = _write_number(out, p, label_signs[row], label_wholes[row], label_places[row])
         else:
-            while texts[t] != _BLANK:
-                out[p] = texts[t]
-                p += 1
-                t += 1
-            t += 1
+            p, t = _copy_text(out, p, texts, t)
         if len(groups):
             out[p] = _BLANK
             out[p + 1] = 113
@@ -325,11 +331,7 @@ def compose(out, label_signs, label_wholes, label_places, groups, indptr, indice
             if places[e] >= 0:
                 p = _write_number(out, p, signs[e], wholes[e], places[e])
             else:
-                while texts[t] != _BLANK:
-                    out[p] = texts[t]
-                    p += 1
-                    t += 1
-                t += 1
+                p, t = _copy_text(out, p, texts, t)
         out[p] = _NEWLINE
         p += 1
     return p
