@@ -160,6 +160,133 @@ class OracleError(Exception):
         return type(self), (str(self), self.example)  # errors of worker processes travel as pickles
 
 
+class LatentModel(Protocol):
+    """A model whose answers are pairs (y, z). Only y is ever given: z, the latent value, is chosen while learning.
+
+    Optional, used where present:
+
+    - ``exact``, ``sized``, ``joined``: as for ``Model``.
+    - ``latent_scores(x, y, w)``: w·φ(x, y, z) for every z there is, where these can be listed. A latent value is then
+      its number in that list.
+    - ``propose(x, y, z, w, rng)``: one small change of z where they cannot; as likely as the change back.
+    - ``initial(x, y)``: the latent value to start from.
+    - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
+    - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
+    - ``predict_all(X, w)``: many predictions at once.
+    """
+
+    @property
+    def n_weights(self) -> int: ...
+
+    def features(self, x: Any, answer: Any) -> Any:
+        """The joint feature vector φ(x, y, z) of an answer (y, z), dense or sparse."""
+        ...
+
+    def loss(self, y: Any, answer: Any) -> float:
+        """How bad it is to answer (ŷ, ẑ) where y is true; zero where ŷ is y, whatever ẑ."""
+        ...
+
+    def predict(self, x: Any, w: np.ndarray) -> Any:
+        """argmax over (y, z) of w·φ(x, y, z)."""
+        ...
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
+        """argmax over (ŷ, ẑ) of loss(y, (ŷ, ẑ)) + w·φ(x, ŷ, ẑ)."""
+        ...
+
+    def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
+        """argmax over z of w·φ(x, y, z)."""
+        ...
+
+
+class LatentOracle(Protocol):
+    """A latent model bound to data.
+
+    Latent values of all examples stand in a sequence: an int array where they can be listed, else a list.
+    """
+
+    n_examples: int
+    n_weights: int
+
+    def bound(self, latent: Sequence[Any]) -> Oracle:
+        """The search for rivals of the truths (y_i, z_i); answers are pairs."""
+        ...
+
+    def truths(self, ids: np.ndarray, latent: Sequence[Any]) -> Sequence[Any]:
+        """The answers (y_i, z_i) of some examples, as the oracle of a bound takes them; one latent value for each."""
+        ...
+
+    def complete(self, w: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+        """The best latent value of every example, and its score."""
+        ...
+
+    def scores(self, ids: np.ndarray, latent: Sequence[Any], w: np.ndarray) -> np.ndarray:
+        """w·φ(x_i, y_i, z) for some examples, one latent value for each."""
+        ...
+
+    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """All scores, one example after the other, and where each begins (n + 1 offsets); None if they are too many."""
+        ...
+
+    def propose(self, i: int, z: Any, w: np.ndarray, rng: np.random.Generator) -> Any:
+        """Another latent value of example i."""
+        ...
+
+    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+        """Latent values to start from: the model's own choice, or random ones."""
+        ...
+
+
+class LatentObjective(Protocol):
+    """F(w) = Ω(w) + Σ_i C_i·(loss of example i), not convex, and its convex upper bounds.
+
+    What is fixed makes a bound: one latent value (or policy, …) for each example, in a sequence of length n.
+    """
+
+    n_examples: int
+    n_weights: int
+    regularizer: Regularizer
+
+    def problem(self, latent: Sequence[Any], weights: np.ndarray | None = None) -> Problem:
+        """The bound with these values fixed. ``weights`` multiply the C_i; zero leaves an example out."""
+        ...
+
+    def standing(self, w: np.ndarray) -> Standing:
+        """What fixed values are worth at w."""
+        ...
+
+    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+        """Values to start from: the model's own choice, or random ones."""
+        ...
+
+
+class Standing(Protocol):
+    """An objective at one w: the regret of a fixed value is C_i·(bound − F) of its example, never negative."""
+
+    best: Sequence[Any]
+    """The values with regret zero: the bound with these touches F at w."""
+
+    def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+        """Regrets of some examples, one value for each."""
+        ...
+
+    def listed(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Regrets of all values, one example after the other, and where each begins; None if they are too many."""
+        ...
+
+    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
+        """One small change of the value of example i; as likely as the change back."""
+        ...
+
+
+class BoundChooser(Protocol):
+    """Which bound comes next: CCCP, G-MM, G-MME. Settings only."""
+
+    def choose(self, situation: Any, rng: np.random.Generator) -> Sequence[Any]:
+        """Values for all examples; see ``latent.situation.Situation``."""
+        ...
+
+
 class Constraints(Protocol):
     """What a problem asks of the weights, and what certificates need to know of it.
 

@@ -1,0 +1,1 @@
+"""Latent variables: choose a convex bound, minimise it, choose the next."""
