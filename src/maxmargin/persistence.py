@@ -42,6 +42,7 @@ _MODELS: dict[str, dict[str, str]] = {
     "Multilabel": {
         "n_labels": "n_labels", "n_features": "n_features", "edges": "edges", "loss": "cost", "bias": "bias",
     },
+    "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
 }  # fmt: skip
 
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.

@@ -7,6 +7,7 @@ from .binary import binary
 from .chain import Chain
 from .classes import Multiclass
 from .graph import Graph, grid
+from .max_min import MaxMin
 from .multiclass import multiclass
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
@@ -16,6 +17,7 @@ from .regression import regression
 __all__ = [
     "Chain",
     "Graph",
+    "MaxMin",
     "Multiclass",
     "Multilabel",
     "binary",
