@@ -5,8 +5,8 @@
 (Naderi Parizi (4.4)). Fixing what one side does bounds f. Of the maximiser's moves a_k may depend on b_1 … b_{k−1},
 which have been played by then, and a_1 on nothing: whatever is fixed so, f cannot be lower. Of the minimiser's b_k may
 depend on a_1 … a_k, and f cannot be higher. Such a plan is a *policy*: an integer array of all its decisions, those of
-the first level first, within a level in the order of the moves they depend on. Plans that look ahead are no bounds: that
-is what (4.8) prints for every number of levels, and (4.7) for more than one.
+the first level first, within a level in the order of the moves they depend on. Plans that look ahead are no bounds:
+that is what (4.8) prints for every number of levels, and (4.7) for more than one.
 
 Scores are arrays of which the last 2K axes are moves; the axes before count games of the same size, and policies have
 the same axes before their last. None of the functions cares what the entries are, so that numbers of rows can be

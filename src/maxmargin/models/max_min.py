@@ -43,7 +43,7 @@ class MaxMin:
     def __init__(self, levels: int = 1, n_features: int | None = None, bias: float = 1.0) -> None:
         if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or levels < 1:
             raise ValueError(f"levels must be a whole number of at least 1, got {levels!r}.")
-        if not (np.isscalar(bias) and np.isfinite(bias)):  # type: ignore[arg-type]
+        if not (isinstance(bias, int | float | np.number) and np.isfinite(bias)):
             raise ValueError(f"bias must be a finite number, 0 for none; got {bias!r}.")
         self.levels = int(levels)
         self.n_features = n_features

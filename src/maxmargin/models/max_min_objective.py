@@ -133,7 +133,7 @@ class MaxMinObjective:
     def sequence(self, policies: Sequence[np.ndarray]) -> Sequence[Any]:
         """Latent values of all examples, from the policies of each group."""
         if self.listable:
-            numbers = np.empty(self.n_examples, np.int64)
+            numbers: Any = np.empty(self.n_examples, np.int64)
             for group, some in zip(self.groups, policies, strict=True):
                 numbers[group.ids] = group.numbered(some)
             return numbers
