@@ -15,7 +15,8 @@ class Situation:
 
     ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there, ``gap``
     d = bound − F, and ``budget`` the total regret that the next bound may have: (1 − η)·d. ``number`` counts bounds.
-    ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser.
+    ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; examples that
+    do not ``carry`` a share in the last solution can be left out without changing it.
     """
 
     objective: LatentObjective
@@ -25,6 +26,7 @@ class Situation:
     gap: float
     budget: float
     number: int
+    carries: np.ndarray
     train: Callable[[np.ndarray], np.ndarray]
 
     def everybody(self) -> np.ndarray:
