@@ -311,7 +311,6 @@ def test_prediction_names_the_label_and_the_moves(rng):
         label, moves = model.predict(x, w)
         assert label == (model.score(x, w) > 0)
         assert w @ model.features(x, (label, moves)) == pytest.approx(model.score(x, w))
-        assert model.complete(x, y, w) == moves
         assert model.loss(y, (label, moves)) == (label != y)
 
 

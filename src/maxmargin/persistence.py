@@ -42,6 +42,7 @@ _MODELS: dict[str, dict[str, str]] = {
     "Multilabel": {
         "n_labels": "n_labels", "n_features": "n_features", "edges": "edges", "loss": "cost", "bias": "bias",
     },
+    "Ramp": {"model": "model"},
     "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
 }  # fmt: skip
 
@@ -205,7 +206,8 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     for entry, module, known in _OBJECTS:
         if kind in known and type(value) is getattr(module, kind):
             parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
-            return {entry: kind, "arguments": parts}
+            # What is built around a model of the user's cannot be stored without it.
+            return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")

@@ -12,6 +12,7 @@ from .max_min import MaxMin
 from .multiclass import multiclass
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
+from .ramp import Ramp
 from .ranking import ranking
 from .regression import regression
 
@@ -22,6 +23,7 @@ __all__ = [
     "MaxMin",
     "Multiclass",
     "Multilabel",
+    "Ramp",
     "binary",
     "from_pystruct",
     "grid",

@@ -88,10 +88,6 @@ class MaxMin:
         moves = games.moves(scores, self.levels)
         return int(scores[moves] > 0.0), moves
 
-    def complete(self, x: Any, y: Any, w: np.ndarray) -> tuple[int, ...]:
-        """The moves of both sides. They do not depend on the label."""
-        return self.predict(x, w)[1]
-
     def latent_objective(self, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer) -> MaxMinObjective:
         """Ω(w) + Σ_i C_i max(0, 1 − y_i f(x_i)) on these data, y_i counted as −1 or 1, with its convex bounds."""
         if len(X) != len(Y):
