@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         solvers as solvers,
     )
     from .estimators import (
+        LatentStructuralSVM as LatentStructuralSVM,
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
         MultilabelSVM as MultilabelSVM,
@@ -43,6 +44,7 @@ _NAMES = {
     "StructuralSVM": "estimators",
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
+    "LatentStructuralSVM": "estimators",
     "path": "estimators",
     "load": "estimators",
     "Certificate": "problem",

@@ -213,8 +213,8 @@ class Record:
 class BoundRecord:
     """One convex bound of an objective that is not convex: what callbacks receive and ``history_`` keeps.
 
-    ``bound`` is the value of the bound at its minimiser, ``lower`` a lower bound of that minimum, ``objective`` F at the
-    same weights and ``gap`` d = bound − F. ``changed`` is the share of latent values that are others than in the
+    ``bound`` is the value of the bound at its minimiser, ``lower`` a lower bound of that minimum, ``objective`` F at
+    the same weights and ``gap`` d = bound − F. ``changed`` is the share of latent values that are others than in the
     bound before. ``passes`` and ``oracle_calls`` are what this bound took, to the relative gap ``tol``.
     """
 
@@ -242,7 +242,7 @@ class LatentSolution:
     """
 
     weights: np.ndarray
-    latent: Sequence[Any]
+    latent: Any
     objective: float
     alpha: Any
     certificate: Certificate

@@ -37,8 +37,8 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.ndim != 3:
             raise ValueError(
-                f"X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an array "
-                f"of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
+                f"X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an "
+                f"array of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
             )
         if X.shape[1] == 0:
             raise ValueError("Every bag must have an instance, X has none at all.")
@@ -62,8 +62,8 @@ def _bag(x: Any, i: int, width: int | None) -> Any:
         x = np.asarray(x)
         if x.ndim != 2 or x.dtype.kind not in "fiub":
             raise ValueError(
-                f"Bag {i} must be a matrix of numbers, one row per instance; got {x.dtype} of shape {x.shape}. A bag of one "
-                "instance is a matrix of one row: x.reshape(1, -1)."
+                f"Bag {i} must be a matrix of numbers, one row per instance; got {x.dtype} of shape {x.shape}. A bag "
+                "of one instance is a matrix of one row: x.reshape(1, -1)."
             )
     if x.shape[0] == 0:
         raise ValueError(f"Bag {i} is empty. Every bag must have an instance: leave empty ones out, with their labels.")
@@ -72,7 +72,7 @@ def _bag(x: Any, i: int, width: int | None) -> Any:
     bad = np.argwhere(~np.isfinite(x.toarray() if sp.issparse(x) else x))
     if bad.size:
         raise ValueError(
-            f"Bag {i} has a value that is not finite, in instance {bad[0][0]}, feature {bad[0][1]}. Fill in or drop missing "
-            "values first."
+            f"Bag {i} has a value that is not finite, in instance {bad[0][0]}, feature {bad[0][1]}. Fill in or drop "
+            "missing values first."
         )
     return as_matrix(x)

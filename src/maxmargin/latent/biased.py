@@ -35,7 +35,7 @@ class Biased:
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()
         if situation.budget <= 0.0:
             return touching
@@ -87,7 +87,7 @@ class BiasedJointly:
     bias: Callable[[Sequence[Any], np.ndarray], float]
     sweeps: int = 5
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()
         if situation.budget <= 0.0:
             return touching
@@ -115,7 +115,7 @@ class BiasedJointly:
             here, regret[i] = there, new
         return latent
 
-    def _ask(self, latent: Sequence[Any], w: np.ndarray) -> float:
+    def _ask(self, latent: Any, w: np.ndarray) -> float:
         value = float(self.bias(latent, w))
         if np.isnan(value):
             raise ValueError("The bias function gave NaN; it must give a number for every choice of latent values.")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,5 +15,5 @@ class CCCP:
     F itself never rises then; and the search never leaves the valley it begins in.
     """
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         return situation.touching()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ class Coherence:
     -1.0
     """
 
-    def __init__(self, edges: Sequence[Any]) -> None:
+    def __init__(self, edges: Any) -> None:
         self.edges = edges
         each = len(edges) > 0 and np.ndim(edges[0]) == 2
         self._edges = [self._checked(e) for e in (edges if each else [edges])]

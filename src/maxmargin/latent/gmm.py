@@ -6,7 +6,6 @@ that touch F are, which is CCCP.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +31,7 @@ class RandomWalk:
 
     sweeps: int = 20
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         here = situation.touching()
         if situation.budget <= 0.0:
             return here
@@ -75,7 +74,7 @@ class RandomSubset:
         if not 0.0 < self.growth <= 1.0:
             raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()
         if situation.budget <= 0.0:
             return touching

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,14 +25,14 @@ class MaximumEntropy:
     precision: float = 0.999
     in_expectation = True
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         if situation.budget <= 0.0:
             return situation.touching()
         listed = situation.standing.listed()
         if listed is None:
             raise ValueError(
-                "bound='gmme' draws from all latent values, which this model does not list: define latent_scores, or use "
-                "bound='gmm'."
+                "bound='gmme' draws from all latent values, which this model does not list: define latent_scores, or "
+                "use bound='gmm'."
             )
         regrets, first = listed
         t = entropic_rate(regrets, first, situation.budget, self.precision)

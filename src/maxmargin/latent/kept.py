@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,13 +20,13 @@ class Kept:
     def __init__(self, solver: Solver, objective: LatentObjective) -> None:
         self.solver: Any = solver
         oracle: Any = getattr(objective, "oracle", None)
-        self._truths = getattr(oracle, "truths", None) if hasattr(solver, "relabel") else None
-        self._latent: Sequence[Any] = []
-        self._first: Sequence[Any] = []
-        self._last: Sequence[Any] = []
+        self._truths: Any = getattr(oracle, "truths", None) if hasattr(solver, "relabel") else None
+        self._latent: Any = []
+        self._first: Any = []
+        self._last: Any = []
         self._state: Any = None
 
-    def turn_to(self, latent: Sequence[Any]) -> Kept:
+    def turn_to(self, latent: Any) -> Kept:
         """The values that are fixed in the bound to come."""
         self._latent = latent
         return self

@@ -2,16 +2,16 @@
 
     choose a bound b_t with b_t(w_{t−1}) ≤ F(w_{t−1}) + (1 − η)·d_{t−1}  →  w_t = argmin b_t  →  d_t = b_t(w_t) − F(w_t)
 
-(Naderi Parizi, Algorithm 6 with (5.6).) Each bound goes to the same convex ``solve``, from the dual variables and rivals
-of the last one, and only as far as pays: to a fraction of the gap d that the last bound has left. Bound values never
-rise, and d tends to zero; once it is small the best weights met are brought to rest by bounds that touch.
+(Naderi Parizi, Algorithm 6 with (5.6).) Each bound goes to the same convex ``solve``, from the dual variables and
+rivals of the last one, and only as far as pays: to a fraction of the gap d that the last bound has left. Bound
+values never rise, and d tends to zero; once it is small the best weights met are brought to rest by bounds that touch.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,19 +50,23 @@ class Settings:
     max_passes: int = 1000
 
     def __post_init__(self) -> None:
-        if not (np.isscalar(self.eta) and 0.0 < float(self.eta) <= 1.0):
+        if not (_is_number(self.eta) and 0.0 < self.eta <= 1.0):
             raise ValueError(
                 f"eta must be above 0 and at most 1, got {self.eta!r}. It is the share of the gap between bound and "
                 "objective that each new bound must close; 1 is CCCP."
             )
         for name in ("tol", "bound_tol"):
             value = getattr(self, name)
-            if not (np.isscalar(value) and np.isfinite(value) and value > 0):
+            if not (_is_number(value) and value > 0.0):
                 raise ValueError(f"{name} must be a number above 0, got {value!r}.")
         for name in ("max_bounds", "max_passes"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
 
 
 @dataclass
@@ -71,7 +75,7 @@ class _Best:
 
     objective: float = np.inf
     weights: np.ndarray = field(default_factory=lambda: np.empty(0))
-    latent: Sequence[Any] = ()
+    latent: Any = ()
     alpha: Any = None
     certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
 
@@ -81,7 +85,7 @@ def value(objective: LatentObjective, w: np.ndarray) -> float:
     return _evaluated(objective, objective.standing(w).best, w)
 
 
-def _evaluated(objective: LatentObjective, latent: Sequence[Any], w: np.ndarray) -> float:
+def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
     """The value of a bound at w."""
     return objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
 
@@ -92,9 +96,9 @@ def minimise(
     solver: Callable[[Problem], Solver],
     *,
     weights: np.ndarray | None = None,
-    latent: Sequence[Any] | None = None,
+    latent: Any | None = None,
     alpha: Any = None,
-    settings: Settings = Settings(),
+    settings: Settings | None = None,
     rng: np.random.Generator | None = None,
     callbacks: Iterable[Callable[[BoundRecord], object]] = (),
     inner_callbacks: Sequence[Any] = (),
@@ -125,7 +129,7 @@ def minimise(
         Where the search is saved between bounds, and goes on from if something was saved there.
     """
     rng = np.random.default_rng() if rng is None else rng
-    search = _Search(objective, solver, settings, rng, tuple(callbacks), inner_callbacks, checkpoint)
+    search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
     search.begin(weights, latent, alpha)
     search.run(chooser)
     return search.result()
@@ -152,11 +156,11 @@ class _Search:
         self.ceiling = np.inf  # what the value of the next bound cannot exceed
         self.done = self.converged = self.interrupted = self.finishing = self.behind = False
         self.weights: np.ndarray | None = None
-        self.latent: Sequence[Any] = ()
+        self.latent: Any = ()
         self.alpha: Any = None
         self.changed = 1.0
 
-    def begin(self, weights: np.ndarray | None, latent: Sequence[Any] | None, alpha: Any) -> None:
+    def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None:
             self._restore(saved)
@@ -245,14 +249,14 @@ class _Search:
         self._touch(self.best.weights)
         self.changed = float(differ(self.latent, latent).mean())
 
-    def _turn_to(self, latent: Sequence[Any], situation: Situation, chooser: BoundChooser) -> None:
+    def _turn_to(self, latent: Any, situation: Situation, chooser: BoundChooser) -> None:
         regret = float(situation.standing.regrets(situation.everybody(), latent).sum())
         if regret > situation.budget * (1 + 1e-9) + 1e-9 * abs(situation.gap) and not getattr(
             chooser, "in_expectation", False
         ):
             raise ValueError(
                 f"{type(chooser).__name__} chose a bound with a total regret of {regret:.6g}, the budget is "
-                f"{situation.budget:.6g}. A chooser must stay within situation.budget; situation.touching() always does."
+                f"{situation.budget:.6g}. A chooser must stay within it; situation.touching() always does."
             )
         self.ceiling = self.history[-1].objective + regret
         self.changed = float(differ(latent, self.latent).mean())
@@ -354,5 +358,5 @@ def _reached(solution: Solution) -> float:
     return solution.history[-1].upper
 
 
-def _plain(latent: Sequence[Any]) -> Any:
+def _plain(latent: Any) -> Any:
     return latent if isinstance(latent, np.ndarray) else list(latent)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,7 @@ class MultiFold:
         if self.folds is not None and (not isinstance(self.folds, int | np.integer) or self.folds < 2):
             raise ValueError(f"MultiFold: folds must be a whole number of at least 2, or None, got {self.folds!r}.")
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()
         if situation.budget <= 0.0:
             return touching
@@ -64,9 +63,7 @@ class MultiFold:
         mask[fold] = 0.0
         return situation.objective.standing(situation.train(mask))
 
-    def _two_options(
-        self, situation: Situation, touching: Sequence[Any], liked: Sequence[Any], gain: np.ndarray
-    ) -> Sequence[Any]:
+    def _two_options(self, situation: Situation, touching: Any, liked: Any, gain: np.ndarray) -> Any:
         """Where values cannot be listed: the one that touches, or the one that the model of the other folds likes."""
         n = len(touching)
         regret = situation.standing.regrets(situation.everybody(), liked)

@@ -54,18 +54,18 @@ class PlainLatentOracle:
         self.n_weights = int(model.n_weights)
         self._can_list = hasattr(model, "latent_scores")
 
-    def bound(self, latent: Sequence[Any]) -> PlainOracle:
+    def bound(self, latent: Any) -> PlainOracle:
         return PlainOracle(Completed(self.model), self.X, self.truths(np.arange(self.n_examples), latent))
 
-    def truths(self, ids: np.ndarray, latent: Sequence[Any]) -> list[Any]:
+    def truths(self, ids: np.ndarray, latent: Any) -> list[Any]:
         return [(self.Y[i], z) for i, z in zip(ids.tolist(), latent, strict=True)]
 
-    def complete(self, w: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         w = _guarded(w)
         best = self._sequence([self._ask("complete", i, self.Y[i], w) for i in range(self.n_examples)])
         return best, self.scores(np.arange(self.n_examples), best, w)
 
-    def scores(self, ids: np.ndarray, latent: Sequence[Any], w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         scores = np.empty(ids.size)
         for p, (i, z) in enumerate(zip(ids.tolist(), latent, strict=True)):
             try:
@@ -94,12 +94,12 @@ class PlainLatentOracle:
     def propose(self, i: int, z: Any, w: np.ndarray, rng: np.random.Generator) -> Any:
         if not hasattr(self.model, "propose"):
             raise ValueError(
-                f"{type(self.model).__name__} can neither list its latent values (latent_scores) nor change one a little "
-                "(propose): random bounds need one of the two. Use bound='cccp', or define it."
+                f"{type(self.model).__name__} can neither list its latent values (latent_scores) nor change one a "
+                "little (propose): random bounds need one of the two. Use bound='cccp', or define it."
             )
         return self._ask("propose", i, self.Y[i], z, _guarded(w), rng)
 
-    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+    def initial(self, rng: np.random.Generator | None) -> Any:
         """The model's ``initial``, or what is best at weights zero; with ``rng`` random values."""
         zero = np.zeros(self.n_weights)
         if rng is not None and self._can_list:
@@ -113,7 +113,7 @@ class PlainLatentOracle:
                     values[i] = self.propose(i, values[i], zero, rng)
         return self._sequence(values)
 
-    def _sequence(self, values: list[Any]) -> Sequence[Any]:
+    def _sequence(self, values: list[Any]) -> Any:
         for i, z in enumerate(values):
             if z is None:
                 raise OracleError(f"Example {i} has no latent value: complete or initial gave None.", i)

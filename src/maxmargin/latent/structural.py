@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +31,14 @@ class StructuralObjective:
         self.regularizer = regularizer
         self.n_examples, self.n_weights = oracle.n_examples, oracle.n_weights
 
-    def problem(self, latent: Sequence[Any], weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
         budget = self.budget if weights is None else self.budget * weights
         return Problem(Searched(self.oracle.bound(latent), budget), self.regularizer)
 
     def standing(self, w: np.ndarray) -> StructuralStanding:
         return StructuralStanding(self, w)
 
-    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+    def initial(self, rng: np.random.Generator | None) -> Any:
         return self.oracle.initial(rng)
 
 
@@ -58,13 +57,13 @@ class StructuralStanding:
             i = int(ids[worst])
             raise OracleError(
                 f"complete is not the maximiser on example {i}: it gives latent value {self.best[i]!r} with score "
-                f"{top[worst]:.6g}, another one has {top[worst] - regret[worst]:.6g}. maxmargin.checks.check_model says more.",
+                f"{top[worst]:.6g}, another one has {top[worst] - regret[worst]:.6g}. Try checks.check_model.",
                 i,
             )
         regret = np.where(regret <= 1e-12 * (1.0 + np.abs(top)), 0.0, regret)
         return (self._budget[ids] if self._budget.size > 1 else self._budget) * regret
 
-    def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         return self._weighted(self._top[ids] - self._oracle.scores(ids, latent, self._w), ids)
 
     def listed(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -19,9 +19,10 @@ class Bags:
         w·φ(x, y, z) = w_y·(x_z, bias),  or  w_{y,z}·(x_z, bias)  with separate states
 
     x is a matrix with an instance in every row (X a list of them, dense or sparse, or an array (bags, instances,
-    features)), y a class 0 … n_classes−1, and the latent z the row that is looked at. With ``states="shared"`` instances
-    are alike: parts of an image, sentences of a text. With ``"separate"`` each has weights of its own, row z standing
-    for the same thing in every bag (a rotation by a certain angle, say), and the group norm can find out which are needed.
+    features)), y a class 0 … n_classes−1, and the latent z the row that is looked at. With ``states="shared"``
+    instances are alike: parts of an image, sentences of a text. With ``"separate"`` each has weights of its own, row z
+    standing for the same thing in every bag (a rotation by a certain angle, say), and the group norm can find out which
+    are needed.
 
     Parameters
     ----------
@@ -175,10 +176,10 @@ class BagsLatent:
         self.rows = as_rows(self.bags.matrix, model.bias)
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
 
-    def bound(self, latent: Sequence[Any]) -> BagsOracle:
+    def bound(self, latent: Any) -> BagsOracle:
         return BagsOracle(self, self._checked(np.arange(self.n_examples), latent))
 
-    def truths(self, ids: np.ndarray, latent: Sequence[Any]) -> list[tuple[int, int]]:
+    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, int]]:
         return list(zip(self.y[ids].tolist(), np.asarray(latent).tolist(), strict=True))
 
     def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,7 +191,7 @@ class BagsLatent:
         best[owner] = hits - first[owner]  # the first of equal ones is written last
         return best, top
 
-    def scores(self, ids: np.ndarray, latent: Sequence[Any], w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         scores, first = self.listed(w)
         return scores[first[ids] + self._checked(ids, latent)]
 
@@ -238,7 +239,7 @@ class BagsLatent:
         n = max(n, 1)  # empty ``indices`` would mean "dense"
         return Rows(indptr, indices[:n], data[:n], ids.size, self.n_weights)
 
-    def _checked(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+    def _checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         z = np.asarray(latent)
         if z.shape != ids.shape or z.dtype.kind not in "iu":
             raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {z!r}.")

@@ -103,7 +103,7 @@ class MaxMinObjective:
         self.first_answer = np.concatenate([[0], np.cumsum(n_free)])
         self.listable = all(group.n_policies <= _LISTED for group in self.groups)
 
-    def problem(self, latent: Sequence[Any], weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
         """Rows are ±φ along all courses that the fixed policies leave open."""
         courses = np.empty(self.first_answer[-1], np.int64)
         signs = np.empty(courses.size, self.features.dtype)
@@ -120,7 +120,7 @@ class MaxMinObjective:
     def standing(self, w: np.ndarray) -> MaxMinStanding:
         return MaxMinStanding(self, w)
 
-    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+    def initial(self, rng: np.random.Generator | None) -> Any:
         """Random policies; or those that are best at weights from the mean negative to the mean positive."""
         if rng is not None:
             drawn = [rng.integers(0, group.choices, (group.ids.size, group.choices.size)) for group in self.groups]
@@ -130,7 +130,7 @@ class MaxMinObjective:
         share = sign / np.where(sign > 0, max(1, (sign > 0).sum()), max(1, (sign < 0).sum()))
         return self.standing(share @ means).best
 
-    def sequence(self, policies: Sequence[np.ndarray]) -> Sequence[Any]:
+    def sequence(self, policies: Sequence[np.ndarray]) -> Any:
         """Latent values of all examples, from the policies of each group."""
         if self.listable:
             numbers: Any = np.empty(self.n_examples, np.int64)
@@ -181,7 +181,7 @@ class MaxMinStanding:
             self._hinges[group.ids] = _hinge(group.side.sign * games.value(scores, objective.levels))
         self.best = objective.sequence(best)
 
-    def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         regrets = np.empty(ids.size)
         which = self._objective.group_of[ids]
         for g in np.unique(which).tolist():

@@ -76,7 +76,7 @@ class Ramp:
         """The best answer to every input, twice."""
         return [(best, best) for best in self._best(X, w)]
 
-    def _best(self, X: Any, w: np.ndarray) -> Sequence[Any]:
+    def _best(self, X: Any, w: np.ndarray) -> Any:
         if hasattr(self.model, "predict_all"):
             return self.model.predict_all(X, w)
         return [self.model.predict(X[i], w) for i in range(count(X))]
@@ -111,18 +111,18 @@ class RampLatent:
         vectors = [as_vector(ramp.model.features(X[i], Y[i]), self.n_weights) for i in range(self.n_examples)]
         self._truths = as_table(stack(vectors, self.n_weights))
 
-    def bound(self, latent: Sequence[Any]) -> RampOracle:
+    def bound(self, latent: Any) -> RampOracle:
         return RampOracle(self, latent)
 
-    def truths(self, ids: np.ndarray, latent: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[Any, Any]]:
         return [(self.Y[i], z) for i, z in zip(ids.tolist(), latent, strict=True)]
 
-    def complete(self, w: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         best: Any = self.ramp._best(self.X, w)
         best = np.asarray(best, dtype=np.int64) if self._class_scores else list(best)
         return best, self.scores(np.arange(self.n_examples), best, w)
 
-    def scores(self, ids: np.ndarray, latent: Sequence[Any], w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         ahead = self.oracle.planes(ids, latent)
         return self._truths[ids] @ w + (violations(ahead, w) - ahead.losses)
 
@@ -154,7 +154,7 @@ class RampLatent:
 class RampOracle:
     """The bound with fixed z_i: rows are φ(x, z_i) − φ(x, ŷ), made of what the inner search says of y_i and ŷ."""
 
-    def __init__(self, data: RampLatent, latent: Sequence[Any]) -> None:
+    def __init__(self, data: RampLatent, latent: Any) -> None:
         self.data = data
         self.n_examples, self.n_weights = data.n_examples, data.n_weights
         self.releases_gil = data.oracle.releases_gil

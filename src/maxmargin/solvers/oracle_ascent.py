@@ -129,8 +129,9 @@ class OracleAscent:
     def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
         """Go on with what is cached although the truths of some examples have changed.
 
-        ``rows`` are (truth when the cache began − new truth). Shares stay feasible, so the new problem has a lower bound at
-        once. Rows that were spilled are known by sums only, which belong to the old truths: then shares alone go on.
+        ``rows`` are (truth when the cache began − new truth). Shares stay feasible, so the new problem has a lower
+        bound at once. Rows that were spilled are known by sums only, which belong to the old truths: then shares
+        alone go on.
         """
         if len(state.cache.spilled):
             return self.start(problem, state.alpha)
