@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .constraints.oracle import PlainOracle, count, oracle_for, sized
+from .constraints.oracle import PlainOracle, check_methods, count, oracle_for, sized
 from .constraints.searched import violations
 from .latent.plain import Completed, PlainLatentOracle
 from .problem import Problem
@@ -102,8 +102,8 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
     but not by the truth.
 
     Of a latent model, one that has ``complete``, the same is asked with pairs (y, z) for answers; and that ``complete``
-    finds the best z, that ``latent_scores`` are the scores of all z, that ``propose`` gives values that can be used, and
-    that a compiled ``latent_oracle`` is worth as much as the plain methods.
+    finds the best z, that ``latent_scores`` are the scores of all z, that ``propose`` gives values that can be used,
+    and that a compiled ``latent_oracle`` is worth as much as the plain methods.
 
     >>> from maxmargin.models import Chain
     >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
@@ -114,6 +114,7 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
         f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."
     )
     try:
+        check_methods(model)
         whole: Any = sized(model, X, Y)
         rng = np.random.default_rng(random_state)
         if hasattr(whole, "complete"):
@@ -245,8 +246,8 @@ def _check_latent_model(model: Any, X: Any, Y: Any, rng: Any) -> None:
             reached = model.loss(Y[i], worst) + _score_of(model, X[i], worst, w)
             assert reached >= top[i] - _slip(top[i]), (
                 f"most_violated on example {i} is beaten by the true label with its best latent value, by "
-                f"{top[i] - reached:.6g}: the loss of the example would be negative. most_violated must maximise "
-                "loss(y, (ŷ, ẑ)) + w·features(x, (ŷ, ẑ)) over all pairs, and (y, complete(x, y, w)) is one, with loss 0."
+                f"{top[i] - reached:.6g}: its loss would be negative. most_violated must maximise loss(y, (ŷ, ẑ)) + "
+                "w·features(x, (ŷ, ẑ)) over all pairs, and (y, complete(x, y, w)) is one of them, with loss 0."
             )
             known[i] += [z for y, z in (worst, model.predict(X[i], w)) if np.array_equal(y, Y[i])]
             if exact:
@@ -286,8 +287,8 @@ def _check_latent_scores(plain: PlainLatentOracle, i: int, best: Any, top: float
     """One score for every latent value, that of its features; and complete is the number of the highest."""
     if not hasattr(plain.model, "latent_scores"):
         return
-    listed = np.ravel(plain.model.latent_scores(plain.X[i], plain.Y[i], w))
-    assert 0 <= int(best) < listed.size, (
+    listed, best = np.ravel(plain.model.latent_scores(plain.X[i], plain.Y[i], w)), int(best)
+    assert 0 <= best < listed.size, (
         f"complete on example {i} gives {best!r}, but latent_scores has {listed.size} entries: where latent values are "
         "listed, a value is its number in the list."
     )

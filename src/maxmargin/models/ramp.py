@@ -19,9 +19,10 @@ class Ramp:
         max_ŷ (w·φ(x, ŷ) + loss(y, ŷ)) − max_z w·φ(x, z)
 
     (Naderi Parizi (1.9); Collobert et al. 2006, Do et al. 2009). The hinge loss has w·φ(x, y) in the last term, and
-    grows without limit as the truth falls behind. The ramp loss is at most the largest loss(y, ŷ), which makes it robust
-    to labels that are plainly wrong, and not convex: here z, the answer of the concave part, is a latent variable.
-    Training by ``LatentStructuralSVM`` begins at z = y, where the bound is the hinge loss.
+    grows without limit as the truth falls behind. The ramp loss is at most the largest loss(y, ŷ), which makes it
+    robust to labels that are plainly wrong, and not convex: here z, the answer of the concave part, is a latent
+    variable. Training by ``LatentStructuralSVM`` begins at z = y, where the bound is the hinge loss. Outliers that are
+    many and far enough to turn even that solution around are not given up: then begin at other weights, with ``init``.
 
     As a latent model: answers are pairs (ŷ, ẑ) with the features φ(x, ẑ), and of the losses of ŷ and ẑ the smaller
     counts. The truths (y, z) then cost nothing, whatever z, and pairs of two different answers are never the best.
