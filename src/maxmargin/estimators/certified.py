@@ -104,6 +104,10 @@ class CertifiedEstimator(BaseEstimator):
         with CheckpointFolder(Path(run.checkpoint) / part, identity, every) as folder:
             yield folder
 
+    def _begin_like(self, other: Any) -> None:
+        """Take over from another fitted estimator what a warm start goes on from."""
+        self._alpha, self._fitted_C = other._alpha, other._fitted_C
+
     def _store(self, solutions: list[Solution], alpha: Any) -> None:
         """Attributes that every fit leaves behind."""
         self._alpha = alpha

@@ -104,6 +104,10 @@ class LatentEstimator(CertifiedEstimator):
         self._keep_search(best, taken)
         self._warn(best)
 
+    def _begin_like(self, other: Any) -> None:
+        super()._begin_like(other)
+        self.coef_ = other.coef_
+
     def _part(self, number: int) -> str:
         return "" if self.n_init == 1 else f"start-{number}"
 
