@@ -376,7 +376,9 @@ class LatentStructuralSVM(LatentEstimator):
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]))
+        return 0.0 - float(
+            np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
+        )
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""
