@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.searched import violations
-from ..problem import Loss, Planes, Problem
+from ..problem import Loss, Planes, Problem, Rows
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
 from .proximal_point import first_strength, scaled_bound
@@ -98,6 +98,13 @@ class ProximalAscent:
         self.inner.optimize(state.centred(problem), ascent, wanted, self.inner.max_inner)
         ascent.lower = ascent.inner.lower
         state.lower = scaled_bound(problem, ascent.inner)
+        return state
+
+    def relabel(self, problem: Problem, state: ProximalAscentState, ids: np.ndarray, rows: Rows) -> ProximalAscentState:
+        """Go on with what is cached although the truths of some examples have changed: see ``OracleAscent``."""
+        state.inner = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
+        state.inner.estimate = 0.0  # perhaps there is little to do: the first epoch shall be a certificate
+        state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
         return state
 
     def save(self, state: ProximalAscentState, settled: bool = True) -> dict[str, Any]:
