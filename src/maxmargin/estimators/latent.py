@@ -61,7 +61,7 @@ class LatentEstimator(CertifiedEstimator):
     def _search(
         self,
         objective: LatentObjective,
-        solver: Callable[[Problem], Solver],
+        solver: Callable[[Problem, np.ndarray | None], Solver],
         start: Callable[[int, np.random.Generator], dict[str, Any]],
         run: Run,
         fingerprint: Callable[[], str],
@@ -103,6 +103,10 @@ class LatentEstimator(CertifiedEstimator):
             raise ValueError("No start was searched.")
         self._keep_search(best, taken)
         self._warn(best)
+
+    def _begin_like(self, other: Any) -> None:
+        super()._begin_like(other)
+        self.coef_ = other.coef_
 
     def _part(self, number: int) -> str:
         return "" if self.n_init == 1 else f"start-{number}"
@@ -295,12 +299,12 @@ class LatentStructuralSVM(LatentEstimator):
         )
         return self
 
-    def _solver_for(self, problem: Problem) -> Solver:
+    def _solver_for(self, problem: Problem, weights: np.ndarray | None) -> Solver:
         seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
         memory = inputs.check_memory(self.memory)
         if problem.constraints.closed:  # bounds whose constraints are all listed, as those of MaxMin
             return choose(problem, self.solver, tol=self.tol, seed=seed, threads=n_jobs, memory=memory, warm=True)
-        return choose_open(self.solver, seed=seed, n_jobs=n_jobs, memory=memory)
+        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
@@ -373,7 +377,9 @@ class LatentStructuralSVM(LatentEstimator):
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]))
+        return 0.0 - float(
+            np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
+        )
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""
@@ -382,18 +388,22 @@ class LatentStructuralSVM(LatentEstimator):
         return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
     def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
-        """Bounds on the minimum of the convex bound that touches F at ``coef_``, from weights and dual variables alone.
+        """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
-        ``upper`` is F at ``coef_``. The lower bound is one for the latent values that are best at ``coef_``.
+        F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
+        best at ``coef_``, so that the convex bound touches F there.
         """
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         objective = self._objective(self.model_, X, Y, sample_weight)
-        problem = objective.problem(objective.standing(self.coef_).best)
-        return certify(problem, self.coef_, self._alpha_for(problem))
+        try:
+            problem = objective.problem(self.latent_)
+            return certify(problem, self.coef_, problem.constraints.feasible(self._alpha))
+        except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
+            return certify(objective.problem(objective.standing(self.coef_).best), self.coef_, None)
 
     def _alpha_for(self, problem: Problem) -> Any:
-        """The dual variables, made feasible; None on data that has other answers, where they prove nothing."""
+        """The dual variables, made feasible; None on data that has other answers."""
         try:
             return problem.constraints.feasible(self._alpha)
         except (ValueError, OracleError):

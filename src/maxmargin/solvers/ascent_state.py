@@ -165,6 +165,18 @@ class AscentState:
         inner.linear = self.cache.linear(inner.alpha)
         self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
 
+    def regularize(self, regularizer: Regularizer) -> None:
+        """Go on under another regularizer of the same weights: constraints and shares stay, all else follows."""
+        inner = self.inner
+        shape = regularizer.shape(self.cache.n_weights)
+        weights = shape.bind(inner.map.v)
+        if shape.kind is not inner.shape.kind or not np.array_equal(shape.scale, inner.shape.scale):
+            self.cache.measure(weights)
+        inner.shape, inner.map = shape, weights
+        self.cached = replace(self.cached, regularizer=regularizer)
+        self.lower = inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
+        inner.wake()
+
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         v = np.zeros(n_weights)
