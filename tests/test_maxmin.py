@@ -1,14 +1,17 @@
 """Games of max and min: policies bound their value, and the hinge of that value is learned through these bounds."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
+import maxmargin as mm
+from maxmargin import LatentStructuralSVM
 from maxmargin.checks import check_constraints
 from maxmargin.inference import max_min as games
+from maxmargin.latent import CCCP, RandomSubset, RandomWalk
 from maxmargin.models import MaxMin
-from maxmargin.regularizers import L2
+from maxmargin.regularizers import L2, Bounded
 from maxmargin.solvers import DualCoordinate, solve
 
 LEVELS = (1, 2, 3)
@@ -328,6 +331,100 @@ def test_storage_does_not_matter(rng):
         np.testing.assert_array_equal(other, best[0])
         assert value == pytest.approx(values[0], rel=1e-5)
     assert objectives[2].features.dtype == np.float32
+
+
+BOUNDS = {"cccp": "cccp", "walk": RandomWalk(5), "subset": RandomSubset(), "entropy": "gmme", "touching": CCCP()}
+
+
+@pytest.mark.parametrize("bound", BOUNDS.values(), ids=BOUNDS)
+def test_the_estimator_trains_games_of_one_level(bound, rng):
+    X, Y = _data(rng, 1, n=40)
+    svm = LatentStructuralSVM(MaxMin(), C=0.5, bound=bound, n_init=2, random_state=0).fit(X, Y)
+    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_), rel=1e-9)
+    assert svm.objective(X, Y) == pytest.approx(svm.objective_, rel=1e-9)
+    assert svm.objective_ <= _by_hand(svm.model_, X, Y, np.zeros(4))
+    assert svm.predict(X) == [int(svm.model_.score(x, svm.coef_) > 0) for x in X]
+    assert svm.predict_latent(X) == [games.moves(x @ svm.coef_[:-1], 1) for x in X]
+    assert svm.score(X, Y) == -np.mean(np.array(svm.predict(X)) != Y)
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+@pytest.mark.parametrize("bound", ["cccp", RandomWalk(2)], ids=["cccp", "walk"])
+def test_the_estimator_trains_games_of_more_levels(bound, levels, rng):
+    X, Y = _data(rng, levels, n=16)
+    svm = LatentStructuralSVM(MaxMin(levels), C=0.5, bound=bound, random_state=0).fit(X, Y)
+    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_), rel=1e-9)
+    bounds = [record.bound for record in svm.history_]
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(bounds))
+    certificate = svm.certify(X, Y)
+    assert certificate.lower <= svm.certificate_.upper and certificate.upper >= svm.objective_ * (1 - 1e-9)
+
+
+def test_the_course_that_decides_is_found(rng):
+    """A game that one row decides: the mean of all courses says little, the best one everything."""
+    X = rng.normal(size=(60, 4, 2, 3))
+    Y = np.arange(60) % 2
+    X[np.arange(60), rng.integers(0, 4, 60), :, 0] += np.where(Y == 1, 5.0, 0.0)[:, None]
+    svm = LatentStructuralSVM(MaxMin(), C=1.0, random_state=0).fit(X, Y)
+    assert svm.score(X, Y) > -0.1
+    picked = [X[i][moves][0] for i, moves in enumerate(svm.predict_latent(X))]
+    assert np.mean(np.array(picked)[Y == 1] > 2.0) > 0.9
+
+
+def test_sample_weights_are_budgets(rng):
+    X, Y = _data(rng, 1, n=20)
+    weight = np.ones(20)
+    weight[:6] = 2.0
+    weighted = LatentStructuralSVM(MaxMin(), C=0.5, tol=1e-7, random_state=0).fit(X, Y, sample_weight=weight)
+    again = [*X, *X[:6]], [*Y, *Y[:6]]
+    assert weighted.objective_ == pytest.approx(
+        mm.LatentStructuralSVM(MaxMin(), C=0.5, init=weighted.coef_, random_state=0).fit(*again).objective_, rel=1e-3
+    )
+    assert weighted.objective(*again) == pytest.approx(weighted.objective_, rel=1e-9)
+
+
+def test_regularizers_of_all_kinds_take_part(rng):
+    X, Y = _data(rng, 1, n=20)
+    svm = LatentStructuralSVM(MaxMin(), regularizer=Bounded(0.0), random_state=0).fit(X, Y)
+    assert (svm.coef_ >= 0.0).all() and svm.coef_.any()
+
+
+def test_warm_starts_go_on_from_the_last_weights_even_on_other_data(rng):
+    X, Y = _data(rng, 2, n=20)
+    svm = LatentStructuralSVM(MaxMin(2), C=0.5, warm_start=True, random_state=0).fit(X, Y)
+    before = svm.objective_
+    svm.fit(X, Y)
+    assert svm.n_bounds_ <= 3 and svm.objective_ <= before * (1 + 1e-3)
+    other = _data(rng, 2, n=14)
+    svm.fit(*other)
+    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, *other, svm.coef_), rel=1e-9)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_file_holds_all_that_certifies(levels, rng, tmp_path):
+    X, Y = _data(rng, levels, n=12)
+    svm = LatentStructuralSVM(MaxMin(levels, bias=2.0), C=0.5, random_state=0).fit(X, Y)
+    svm.save(tmp_path / "game.safetensors")
+    loaded = mm.load(tmp_path / "game.safetensors")
+    assert loaded.predict(X) == svm.predict(X)
+    assert loaded.predict_latent(X) == svm.predict_latent(X)
+    assert repr(loaded.model_) == repr(svm.model_)
+    assert loaded.certify(X, Y).lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
+
+
+def test_a_search_that_is_stopped_keeps_the_best(rng):
+    X, Y = _data(rng, 2, n=20)
+
+    svm = LatentStructuralSVM(MaxMin(2), random_state=0)
+    with pytest.warns(UserWarning, match="told to stop"):
+        svm.fit(X, Y, callbacks=[lambda record: True])
+    assert svm.n_bounds_ == 1
+    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_, C=1.0), rel=1e-9)
+
+
+def test_unknown_solvers_and_solvers_that_search_are_refused(rng):
+    with pytest.raises(ValueError, match=r"solver must be one of .*dual_coordinate"):
+        LatentStructuralSVM(MaxMin(), solver="oracle_ascent").fit(*_data(rng, 1, n=4))
 
 
 @pytest.mark.parametrize(
