@@ -14,6 +14,7 @@ from maxmargin.latent import RandomSubset
 from maxmargin.latent.plain import PlainLatentOracle
 from maxmargin.latent.structural import StructuralObjective
 from maxmargin.models import Bags, Chain, Multiclass, Ramp
+from maxmargin.protocols import OracleError
 from maxmargin.regularizers import L2
 
 
@@ -149,6 +150,21 @@ def test_losses_are_those_of_a_latent_model():
     for y, z in product(range(3), repeat=2):
         assert ramp.loss(y, (y, z)) == 0.0
         assert ramp.loss(y, (z, z)) == ramp.model.loss(y, z)
+
+
+class _Nearsighted(Tags):
+    """Sees only every other answer when it predicts; the truth may be among those that it does not see."""
+
+    def predict(self, x, w):
+        return max(self.answers(x)[::2], key=lambda z: self.score(x, z, w))
+
+
+def test_an_approximate_inner_model_is_trained_without_a_claim(rng):
+    X, Y = tagged(rng, n=12)
+    svm = LatentStructuralSVM(Ramp(_Nearsighted(exact=False)), C=1.0, random_state=0).fit(X, Y)
+    assert not svm.certificate_.exact and svm.certificate_.upper == np.inf
+    with pytest.raises(OracleError, match="complete is not the maximiser"):
+        LatentStructuralSVM(Ramp(_Nearsighted(exact=True)), C=1.0, random_state=0).fit(X, Y)
 
 
 def test_a_file_brings_the_inner_model_unless_it_is_the_users(rng, tmp_path):

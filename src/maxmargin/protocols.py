@@ -202,7 +202,8 @@ class LatentModel(Protocol):
 class LatentOracle(Protocol):
     """A latent model bound to data.
 
-    Latent values of all examples stand in a sequence: an int array where they can be listed, else a list.
+    Latent values of all examples stand in a sequence: an int array where they can be listed, else a list. Optional:
+    ``exact = False`` where ``complete`` is approximate.
     """
 
     n_examples: int

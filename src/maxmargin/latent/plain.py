@@ -52,6 +52,7 @@ class PlainLatentOracle:
         self.X, self.Y = X, Y
         self.n_examples = count(X)
         self.n_weights = int(model.n_weights)
+        self.exact = bool(getattr(model, "exact", True))
         self._can_list = hasattr(model, "latent_scores")
 
     def bound(self, latent: Any) -> PlainOracle:

@@ -10,10 +10,12 @@ import numpy as np
 from ..constraints import SharedSlack
 from ..data.arrays import as_rows
 from ..inference import max_min as games
+from ..kernels import rows as row_kernels
 from ..problem import Problem
 from ..protocols import Regularizer
 
 _LISTED = 1024  # policies of one example; beyond that they are not listed
+_AT_A_TIME = 1_000_000  # scores that are gathered to evaluate all policies
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,8 @@ class MaxMinStanding:
 
     def __init__(self, objective: MaxMinObjective, w: np.ndarray) -> None:
         self._objective = objective
-        self._scores = objective.features @ np.asarray(w, dtype=np.float64)
+        self._scores = np.empty(len(objective.features))
+        row_kernels.scores(as_rows(objective.features).arrays, np.ascontiguousarray(w, dtype=np.float64), self._scores)
         self._hinges = np.empty(objective.n_examples)
         best = []
         for group in objective.groups:
@@ -204,8 +207,11 @@ class MaxMinStanding:
         regrets = np.empty(first[-1])
         for group in objective.groups:
             every = group.policies(np.arange(group.n_policies))
-            for i in group.ids.tolist():
-                regrets[first[i] : first[i + 1]] = self._regrets(group, np.full(len(every), i), every)
+            step = max(1, _AT_A_TIME // (group.n_policies * group.n_courses))
+            for start in range(0, group.ids.size, step):
+                ids = group.ids[start : start + step]
+                found = self._regrets(group, np.repeat(ids, len(every)), np.tile(every, (ids.size, 1)))
+                regrets[first[ids][:, None] + np.arange(len(every))] = found.reshape(ids.size, -1)
         return regrets, first
 
     def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:

@@ -108,6 +108,7 @@ class RampLatent:
         self.ramp, self.X, self.Y = ramp, X, Y
         self.oracle = oracle_for(ramp.model, X, Y)
         self.n_examples, self.n_weights = self.oracle.n_examples, self.oracle.n_weights
+        self.exact = ramp.exact
         self._class_scores = getattr(ramp.model, "class_scores", None)
         vectors = [as_vector(ramp.model.features(X[i], Y[i]), self.n_weights) for i in range(self.n_examples)]
         self._truths = as_table(stack(vectors, self.n_weights))
