@@ -422,6 +422,20 @@ def test_a_search_that_is_stopped_keeps_the_best(rng):
     assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_, C=1.0), rel=1e-9)
 
 
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_saved_search_goes_on(levels, rng, tmp_path):
+    X, Y = _data(rng, levels, n=30, gap=0.3)
+    folder = {"checkpoint": tmp_path / "search", "checkpoint_every": 0.0}
+    svm = LatentStructuralSVM(MaxMin(levels), init="random", random_state=0)
+    with pytest.warns(UserWarning, match="told to stop"):
+        svm.fit(X, Y, callbacks=[lambda record: record.number == 2], **folder)
+    at_stop = svm.objective_
+    svm.fit(X, Y, **folder)
+    assert svm.n_bounds_ > 2
+    assert svm.objective_ < at_stop
+    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_, C=1.0), rel=1e-9)
+
+
 def test_unknown_solvers_and_solvers_that_search_are_refused(rng):
     with pytest.raises(ValueError, match=r"solver must be one of .*dual_coordinate"):
         LatentStructuralSVM(MaxMin(), solver="oracle_ascent").fit(*_data(rng, 1, n=4))
