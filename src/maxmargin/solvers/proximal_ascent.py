@@ -103,7 +103,6 @@ class ProximalAscent:
     def relabel(self, problem: Problem, state: ProximalAscentState, ids: np.ndarray, rows: Rows) -> ProximalAscentState:
         """Go on with what is cached although the truths of some examples have changed: see ``OracleAscent``."""
         state.inner = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
-        state.inner.estimate = 0.0  # perhaps there is little to do: the first epoch shall be a certificate
         state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
         return state
 
