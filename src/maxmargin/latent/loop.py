@@ -24,7 +24,7 @@ from .kept import Kept
 from .situation import Situation, differ
 
 _LOOSE = 0.03  # relative gap to which the first bound is solved
-_SHARE = 0.2  # later ones to this share of what the last bound has left to gain
+_SHARE = 0.5  # later ones to this share of what the last bound has left to gain
 
 
 @dataclass(frozen=True)

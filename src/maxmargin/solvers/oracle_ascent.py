@@ -147,7 +147,7 @@ class OracleAscent:
         return state
 
     def _catch_up(self, problem: Problem, state: AscentState) -> None:
-        """Truths have changed. The rivals at hand suit the new ones as well: they are made the most of before a search."""
+        """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
         self.optimize(problem, state, state.goal * state.stale, self.max_inner)
         state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
