@@ -185,8 +185,11 @@ class OracleAscent:
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
-    def explore(self, problem: Problem, state: AscentState) -> float:
-        """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen."""
+    def explore(self, problem: Problem, state: AscentState, at: np.ndarray | None = None) -> float:
+        """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen.
+
+        All are searched ``at`` the same weights if these are given, or once the goal is near.
+        """
         self._tidy(state)
         if state.stale:
             self._catch_up(problem, state)
@@ -194,7 +197,7 @@ class OracleAscent:
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
         )
-        w = weights_of(state.inner.map).copy() if together else None
+        w = weights_of(state.inner.map).copy() if together and at is None else at
         state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
         gap = total = excess = 0.0
         state.visited, state.found, state.since = 0, 0.0, 0
