@@ -19,12 +19,13 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver
 from ..solvers import certify, solve
+from ..solvers.solve import first_interrupt
 from .cccp import CCCP
 from .kept import Kept
 from .situation import Situation, differ
 
 _LOOSE = 0.03  # relative gap to which the first bound is solved
-_SHARE = 0.2  # later ones to this share of what the last bound has left to gain
+_SHARE = 0.5  # later ones to this share of what the last bound has left to gain
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,13 @@ class _Search:
     def run(self, chooser: BoundChooser) -> None:
         while not self.done:
             current = CCCP() if self.finishing else chooser
-            self._one_bound(current)
+            try:
+                self._one_bound(current)
+            except KeyboardInterrupt:
+                # Between two solutions; inside of one ``solve`` takes care of it.
+                if not self.history or not first_interrupt():
+                    raise
+                self.interrupted = self.done = True
             self._save()
 
     def _one_bound(self, chooser: BoundChooser) -> None:

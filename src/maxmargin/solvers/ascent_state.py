@@ -52,6 +52,10 @@ class AscentState:
     positions: np.ndarray | None = None
     """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
     n_seen: int = 0
+    relabelled: bool = False
+    """Whether the cache was filled for other truths: it knows the neighbourhood, and searches at one w are cheaper."""
+    stale: float = 0.0
+    """If truths have changed since the cache was last optimized: the scale of the objective then."""
     mean: np.ndarray | None = None
     """The average of the weights along a stream, later ones counting more."""
 

@@ -135,14 +135,21 @@ class OracleAscent:
         """
         if len(state.cache.spilled):
             return self.start(problem, state.alpha)
-        if ids.size:
-            state.cache.relabel(ids, rows, state.inner.map)
         inner = state.inner
+        if ids.size:
+            state.cache.relabel(ids, rows, inner.map)
         inner.wake()
         inner.theta, inner.previous, inner.previous_v = 1.0, None, None  # momentum points elsewhere now
+        scale = abs(state.lower)
         state.recombine()
-        state.estimate, state.evaluated, state.crawls = np.inf, None, False
+        state.stale, state.relabelled = max(scale, abs(state.lower)), True
+        state.evaluated, state.crawls = None, False
         return state
+
+    def _catch_up(self, problem: Problem, state: AscentState) -> None:
+        """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
+        self.optimize(problem, state, state.goal * state.stale, self.max_inner)
+        state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
         """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
@@ -178,12 +185,19 @@ class OracleAscent:
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
         return state
 
-    def explore(self, problem: Problem, state: AscentState) -> float:
-        """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen."""
+    def explore(self, problem: Problem, state: AscentState, at: np.ndarray | None = None) -> float:
+        """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen.
+
+        All are searched ``at`` the same weights if these are given, or once the goal is near.
+        """
         self._tidy(state)
+        if state.stale:
+            self._catch_up(problem, state)
         everybody = problem.open.live.size == problem.open.n_examples
-        together = everybody and (state.crawls or state.estimate <= max(self.together, 3.0 * state.goal))
-        w = weights_of(state.inner.map).copy() if together else None
+        together = everybody and (
+            state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
+        )
+        w = weights_of(state.inner.map).copy() if together and at is None else at
         state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
         gap = total = excess = 0.0
         state.visited, state.found, state.since = 0, 0.0, 0

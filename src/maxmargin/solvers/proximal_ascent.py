@@ -41,8 +41,8 @@ class ProximalAscent:
         The first strength of the proximal term, by default one that suits the scale of the problem; adapted to how
         many passes over the cache a centre takes.
     centre : array (n_weights,) or None
-        Weights to start from, the origin by default. Those of a neighbouring problem save most of the work, together
-        with its dual variables as ``warm``.
+        Weights to start from, the origin by default: the first epoch evaluates them. Those of a neighbouring problem
+        save much of the work, together with its dual variables as ``warm``.
     fraction : float
         The centre moves once the gap of the problem around it is at most this fraction of the original problem's.
     inner_fraction : float
@@ -75,23 +75,29 @@ class ProximalAscent:
         centre = self._first_centre(problem)
         l2 = first_strength(problem, self._objective(problem, centre)) if self.l2 is None else self.l2
         ascent = self.inner.start(_around(problem, centre, l2), warm)
-        if warm is not None:
-            ascent.estimate = 0.0  # perhaps there is little to do: the first epoch shall be a certificate
-        return self._state(problem, ascent, centre, l2)
+        state = self._state(problem, ascent, centre, l2)
+        state.unseen = self.centre is not None
+        return state
 
     def step(self, problem: Problem, state: ProximalAscentState) -> ProximalAscentState:
         """One epoch: every example is searched once, perhaps the centre moves, then the cache is optimized."""
         ascent, centred = state.inner, state.centred(problem)
         ascent.goal, ascent.beat = self.fraction * state.goal, state.beat
-        inner_gap = self.inner.explore(centred, ascent)
+        inner_gap = self.inner.explore(centred, ascent, at=state.centre if state.unseen else None)
         ascent.estimate = inner_gap / max(abs(ascent.inner.lower + inner_gap), 1e-300)
         w = ascent.weights().copy() if ascent.evaluated is None else ascent.evaluated[0]
         loss = ascent.inner.lower + inner_gap - centred.regularizer.value(w)
         upper = problem.regularizer.value(w) + loss
-        gap = upper - scaled_bound(problem, ascent.inner)
+        state.lower = scaled_bound(problem, ascent.inner)
+        gap = upper - state.lower
         state.estimate = max(gap, 0.0) / max(abs(upper), 1e-300)
+        state.offered = ascent.evaluated is not None and state.estimate <= state.goal and not state.offered
+        if state.offered:
+            return state  # these weights and shares will do
         wanted = self.inner_fraction * gap
-        if inner_gap <= self.fraction * gap:
+        if state.unseen:
+            state.unseen = False
+        elif inner_gap <= self.fraction * gap:
             self._recentre(problem, state, w)
         else:
             wanted = max(wanted, inner_gap)
@@ -103,7 +109,6 @@ class ProximalAscent:
     def relabel(self, problem: Problem, state: ProximalAscentState, ids: np.ndarray, rows: Rows) -> ProximalAscentState:
         """Go on with what is cached although the truths of some examples have changed: see ``OracleAscent``."""
         state.inner = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
-        state.inner.estimate = 0.0  # perhaps there is little to do: the first epoch shall be a certificate
         state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
         return state
 
@@ -170,6 +175,10 @@ class ProximalAscentState:
     estimate: float = np.inf
     moved_at: int = 0
     """Passes over the cache before the centre moved for the last time."""
+    unseen: bool = False
+    """Whether the centre was given and has not been evaluated: the first epoch does."""
+    offered: bool = False
+    """Whether the last epoch changed nothing, because all seemed good enough. If it was not, the next one must."""
     goal: float = 0.0
     stuck: bool = False
     beat: Any = None

@@ -84,8 +84,8 @@ def first_strength(problem: Problem, objective: float) -> float:
     """A strength of the proximal term in the units of the problem, whose objective is about this large.
 
     An optimal v is no longer than the radius r of the ball on which Ω* is finite, and moves the weights by v/l2. With
-    l2 = r²/objective a step can be worth about the whole objective: r·‖step‖. A few times that strength is a good start:
-    steps that are too long cost more than some more of them.
+    l2 = r²/objective a step can be worth about the whole objective, r·‖step‖. A few times that strength is a good
+    start: steps that are too long cost more than some more of them.
     """
     radius = problem.regularizer.dual_radius()  # type: ignore[attr-defined]
     return 4.0 * radius**2 / objective if objective > 0.0 else 1.0
