@@ -160,7 +160,7 @@ class MaxMinObjective:
             raise ValueError(
                 f"A game of {group.sizes} moves needs {wanted} for each policy: {group.choices.size} decisions between "
                 f"{group.choices.tolist()[:10]} moves, {group.n_policies if self.listable else 'many'} policies. Got "
-                f"{values[0]!r} …; latent values of MaxMin come from predict or initial, not from elsewhere."
+                f"{values[0]!r} …; take them from latent_ of another fit, or from complete(X, Y)."
             )
         return rows
 
