@@ -423,7 +423,12 @@ class BlockedConstraints(Constraints, Protocol):
 
 
 class Regularizer(Protocol):
-    """A strongly convex Ω, seen through v = Σ α (truth − rival)."""
+    """A strongly convex Ω, seen through v = Σ α (truth − rival).
+
+    One that is not strongly convex says ``pure = True`` and has two methods more, for proximal steps: ``around(centre,
+    l2)``, the same Ω with l2/2 ‖w − centre‖² added, and ``dual_radius()``, the largest ‖v‖ for which Ω*(v) is finite.
+    It has neither ``weights`` nor ``shape``: these complain.
+    """
 
     def value(self, w: np.ndarray) -> float:
         """Ω(w); infinite where w is not allowed."""

@@ -174,7 +174,7 @@ class AscentState:
         inner = self.inner
         shape = regularizer.shape(self.cache.n_weights)
         weights = shape.bind(inner.map.v)
-        if shape.kind is not inner.shape.kind or not np.array_equal(shape.scale, inner.shape.scale):
+        if not shape.same_metric(inner.shape):
             self.cache.measure(weights)
         inner.shape, inner.map = shape, weights
         self.cached = replace(self.cached, regularizer=regularizer)
