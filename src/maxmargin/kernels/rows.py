@@ -44,6 +44,23 @@ def _sum_of_squares(data, start, stop):
     return total
 
 
+@compiled_sum
+def _dense_inner(data, a, b, width):
+    total = 0.0
+    for k in range(width):
+        total += np.float64(data[a + k]) * data[b + k]
+    return total
+
+
+@compiled_sum
+def _dense_difference(data, a, b, width):
+    total = 0.0
+    for k in range(width):
+        difference = np.float64(data[a + k]) - data[b + k]
+        total += difference * difference
+    return total
+
+
 @compiled
 def _sparse_dot(indices, data, start, stop, w):
     s0 = 0.0
@@ -128,6 +145,8 @@ def weighted_inner(indptr, indices, data, width, bias, a, b, scale):
     i_start = i
     j_start = j
     total = 0.0
+    if indices.size == 0 and scale.size == 0:
+        return _dense_inner(data, i, j, width) + bias * bias
     while i < i_stop and j < j_stop:
         p = column(indices, i, i_start)
         q = column(indices, j, j_start)
@@ -156,6 +175,8 @@ def weighted_difference(indptr, indices, data, width, a, b, scale):
     i_start = i
     j_start = j
     total = 0.0
+    if indices.size == 0 and scale.size == 0:
+        return _dense_difference(data, i, j, width)
     while i < i_stop or j < j_stop:
         p = column(indices, i, i_start) if i < i_stop else np.int64(width)
         q = column(indices, j, j_start) if j < j_stop else np.int64(width)
