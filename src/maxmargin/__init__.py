@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         checks as checks,
         constraints as constraints,
         data as data,
+        latent as latent,
         models as models,
         plots as plots,
         regularizers as regularizers,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         solvers as solvers,
     )
     from .estimators import (
+        LatentStructuralSVM as LatentStructuralSVM,
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
         MultilabelSVM as MultilabelSVM,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "data", "models", "plots", "regularizers", "report", "solvers")
+_MODULES = ("checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers")
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",
@@ -42,6 +44,7 @@ _NAMES = {
     "StructuralSVM": "estimators",
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
+    "LatentStructuralSVM": "estimators",
     "path": "estimators",
     "load": "estimators",
     "Certificate": "problem",

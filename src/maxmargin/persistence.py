@@ -6,6 +6,7 @@ another format, a newer version, an unknown estimator, parameter or regularizer.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Callable
@@ -14,8 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import models, regularizers
-from .problem import Certificate, Planes, Record
+from . import latent, models, regularizers
+from .problem import BoundRecord, Certificate, Planes, Record
 
 FORMAT = "maxmargin"
 VERSION = 1
@@ -42,13 +43,30 @@ _MODELS: dict[str, dict[str, str]] = {
     "Multilabel": {
         "n_labels": "n_labels", "n_features": "n_features", "edges": "edges", "loss": "cost", "bias": "bias",
     },
+    "Bags": {
+        "n_classes": "n_classes", "n_features": "n_features", "states": "state_kind", "n_states": "n_states",
+        "bias": "bias", "cost": "cost",
+    },
 }  # fmt: skip
+
+# The same for choosers of bounds, as far as they hold no functions of the user's.
+_CHOOSERS: dict[str, dict[str, str]] = {
+    "CCCP": {},
+    "RandomWalk": {"sweeps": "sweeps"},
+    "RandomSubset": {"growth": "growth"},
+    "MaximumEntropy": {"precision": "precision"},
+    "MultiFold": {"folds": "folds"},
+}
+
+# What a history may consist of.
+_RECORDS: dict[str, type] = {"Record": Record, "BoundRecord": BoundRecord}
 
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.
 _KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 
+_FOR_FITTING = ("solver", "bound", "init")
 _THEIRS = "a model of the user's"
 
 T = TypeVar("T", bound=type)
@@ -73,11 +91,7 @@ def save(estimator: Any, path: str | Path) -> None:
     if name not in _KNOWN:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     arrays: dict[str, np.ndarray] = {}
-    params = dict(estimator.get_params(deep=False))
-    if not (params.get("random_state") is None or isinstance(params["random_state"], int | np.integer)):
-        params["random_state"] = None  # a generator's position is no part of the model
-    if not isinstance(params["solver"], str):
-        params["solver"] = "auto"  # likewise a solver object: it is needed for fitting only
+    params = {k: _storable(estimator, k, v) for k, v in estimator.get_params(deep=False).items()}
     fitted = {k: getattr(estimator, k) for k in (*_KNOWN[name][1], *_ALWAYS)}
     fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
     certificate = estimator.certificate_
@@ -86,6 +100,7 @@ def save(estimator: Any, path: str | Path) -> None:
         "fitted": encode(fitted, "fitted", arrays),
         "certificate": [certificate.lower, certificate.upper, certificate.exact],
         "history": [list(vars(record).values()) for record in estimator.history_],
+        "record": type(estimator.history_[0]).__name__ if estimator.history_ else "Record",
     }
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
     try:
@@ -93,6 +108,19 @@ def save(estimator: Any, path: str | Path) -> None:
         os.chmod(path, 0o666 & ~_umask())  # safetensors keeps it to its owner
     except SafetensorError as error:
         raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
+
+
+def _storable(estimator: Any, name: str, value: Any) -> Any:
+    """A parameter as the file can hold it. Objects that are needed for fitting only are left at their defaults."""
+    if name == "random_state":  # a generator's position is no part of the model
+        return value if isinstance(value, int | np.integer) else None
+    if name not in _FOR_FITTING:
+        return value
+    try:
+        encode(value, "", {})
+    except ValueError:
+        return inspect.signature(type(estimator)).parameters[name].default
+    return value
 
 
 def _umask() -> int:
@@ -118,7 +146,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
         header = json.loads(metadata["header"])
         params, fitted = dict(decode(header["params"], arrays)), dict(decode(header["fitted"], arrays))
         certificate = Certificate(*header["certificate"])
-        history = [Record(*values) for values in header["history"]]
+        history = [_RECORDS[header.get("record", "Record")](*values) for values in header["history"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
     needed = {*attributes, *_ALWAYS}
@@ -244,6 +272,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 _OBJECTS: tuple[tuple[str, Any, dict[str, dict[str, str]]], ...] = (
     ("regularizer", regularizers, _REGULARIZERS),
     ("model", models, _MODELS),
+    ("chooser", latent, _CHOOSERS),
 )
 
 

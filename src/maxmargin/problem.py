@@ -210,6 +210,48 @@ class Record:
 
 
 @dataclass(frozen=True)
+class BoundRecord:
+    """One convex bound of an objective that is not convex: what callbacks receive and ``history_`` keeps.
+
+    ``bound`` is the value of the bound at its minimiser, ``lower`` a lower bound of that minimum, ``objective`` F at
+    the same weights and ``gap`` d = bound − F. ``changed`` is the share of latent values that are others than in the
+    bound before. ``passes`` and ``oracle_calls`` are what this bound took, to the relative gap ``tol``.
+    """
+
+    number: int
+    seconds: float
+    objective: float
+    bound: float
+    gap: float
+    changed: float
+    lower: float
+    tol: float
+    passes: int
+    oracle_calls: int
+    cache_size: int
+    bytes: int
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class LatentSolution:
+    """The best weights of a search over bounds, the latent values that belong to them, and how they were reached.
+
+    ``certificate`` is that of the last convex bound: with the latent values it fixes, no weights are better by more
+    than its gap. Nothing is claimed about other latent values.
+    """
+
+    weights: np.ndarray
+    latent: Any
+    objective: float
+    alpha: Any
+    certificate: Certificate
+    history: list[BoundRecord]
+    converged: bool
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
 class Solution:
     """Weights, the dual variables that prove them good, and how they were reached."""
 

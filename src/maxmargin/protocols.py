@@ -208,19 +208,19 @@ class LatentOracle(Protocol):
     n_examples: int
     n_weights: int
 
-    def bound(self, latent: Sequence[Any]) -> Oracle:
+    def bound(self, latent: Any) -> Oracle:
         """The search for rivals of the truths (y_i, z_i); answers are pairs."""
         ...
 
-    def truths(self, ids: np.ndarray, latent: Sequence[Any]) -> Sequence[Any]:
+    def truths(self, ids: np.ndarray, latent: Any) -> Any:
         """The answers (y_i, z_i) of some examples, as the oracle of a bound takes them; one latent value for each."""
         ...
 
-    def complete(self, w: np.ndarray) -> tuple[Sequence[Any], np.ndarray]:
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The best latent value of every example, and its score."""
         ...
 
-    def scores(self, ids: np.ndarray, latent: Sequence[Any], w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         """w·φ(x_i, y_i, z) for some examples, one latent value for each."""
         ...
 
@@ -232,7 +232,7 @@ class LatentOracle(Protocol):
         """Another latent value of example i."""
         ...
 
-    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+    def initial(self, rng: np.random.Generator | None) -> Any:
         """Latent values to start from: the model's own choice, or random ones."""
         ...
 
@@ -247,7 +247,7 @@ class LatentObjective(Protocol):
     n_weights: int
     regularizer: Regularizer
 
-    def problem(self, latent: Sequence[Any], weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
         """The bound with these values fixed. ``weights`` multiply the C_i; zero leaves an example out."""
         ...
 
@@ -255,7 +255,7 @@ class LatentObjective(Protocol):
         """What fixed values are worth at w."""
         ...
 
-    def initial(self, rng: np.random.Generator | None) -> Sequence[Any]:
+    def initial(self, rng: np.random.Generator | None) -> Any:
         """Values to start from: the model's own choice, or random ones."""
         ...
 
@@ -263,10 +263,10 @@ class LatentObjective(Protocol):
 class Standing(Protocol):
     """An objective at one w: the regret of a fixed value is C_i·(bound − F) of its example, never negative."""
 
-    best: Sequence[Any]
+    best: Any
     """The values with regret zero: the bound with these touches F at w."""
 
-    def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """Regrets of some examples, one value for each."""
         ...
 
@@ -282,7 +282,7 @@ class Standing(Protocol):
 class BoundChooser(Protocol):
     """Which bound comes next: CCCP, G-MM, G-MME. Settings only."""
 
-    def choose(self, situation: Any, rng: np.random.Generator) -> Sequence[Any]:
+    def choose(self, situation: Any, rng: np.random.Generator) -> Any:
         """Values for all examples; see ``latent.situation.Situation``."""
         ...
 

@@ -74,7 +74,7 @@ class PlainOracle:
             try:
                 loss = float(self.model.loss(self.Y[i], self.Y[i]))
             except Exception as error:
-                raise OracleError(f"loss failed on example {i}: {_said(error)}", i) from error
+                raise OracleError(f"loss failed on example {i}: {said(error)}", i) from error
             if loss != 0.0:
                 raise OracleError(f"The loss of the true answer itself must be 0, on example {i} it is {loss}.", i)
         if self.n_examples:
@@ -88,7 +88,7 @@ class PlainOracle:
             try:
                 labels.append(self.model.most_violated(self.X[i], self.Y[i], w))
             except Exception as error:
-                raise OracleError(f"most_violated failed on example {i}: {_said(error)}", i) from error
+                raise OracleError(f"most_violated failed on example {i}: {said(error)}", i) from error
         return self.planes(ids, labels)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
@@ -98,11 +98,11 @@ class PlainOracle:
             x, y = self.X[i], self.Y[i]
             try:
                 loss = float(self.model.loss(y, label))
-                vector = _vector(self.model.features(x, y), self.n_weights) - _vector(
+                vector = as_vector(self.model.features(x, y), self.n_weights) - as_vector(
                     self.model.features(x, label), self.n_weights
                 )
             except Exception as error:
-                raise OracleError(f"loss or features failed on example {i}: {_said(error)}", i) from error
+                raise OracleError(f"loss or features failed on example {i}: {said(error)}", i) from error
             if not np.isfinite(loss) or loss < 0.0:
                 raise OracleError(f"The loss on example {i} is {loss}; it must be finite and not negative.", i)
             losses[p] = loss
@@ -150,7 +150,7 @@ def stack(vectors: list[Any], width: int) -> Rows:
     return as_rows(table if np.count_nonzero(table) > _DENSE * table.size else sp.csr_matrix(table))
 
 
-def _vector(features: Any, width: int) -> Any:
+def as_vector(features: Any, width: int) -> Any:
     """A feature vector as a flat array, or as a sparse matrix of one row."""
     if sp.issparse(features):
         vector = sp.csr_matrix(features, dtype=np.float64)
@@ -167,5 +167,6 @@ def _vector(features: Any, width: int) -> Any:
     return vector
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """What an error of a user's model said."""
     return f"{type(error).__name__}: {error}"

@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..problem import Rows
-from .arrays import as_rows
-
 
 @dataclass(frozen=True)
 class Bags:
-    """Many bags of instances in one matrix: bag i is the rows ``offsets[i]:offsets[i+1]``.
+    """Bags of instances as one matrix: bag i is the rows ``first[i]`` … ``first[i+1] − 1`` of ``matrix``.
 
-    Estimators make this from a list of matrices or a 3-d array; who has one matrix already saves a copy with it.
+    Estimators make this from a list of matrices. Who has all instances in one matrix saves a copy by giving it.
 
     Parameters
     ----------
-    instances : matrix (n_instances, n_features), dense or CSR
-    offsets : int array (n_bags + 1,)
+    matrix : array or CSR matrix (n_instances, n_features)
+    first : int array (n_bags + 1,)
 
     Examples
     --------
@@ -30,148 +27,138 @@ class Bags:
            [4., 5.]]))
     """
 
-    instances: Any
-    offsets: np.ndarray
+    matrix: Any
+    first: np.ndarray
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.first) - 1
 
     def __getitem__(self, i: int) -> Any:
         if not 0 <= i < len(self):
             raise IndexError(f"bag {i} of {len(self)}")
-        return self.instances[self.offsets[i] : self.offsets[i + 1]]
+        return self.matrix[self.first[i] : self.first[i + 1]]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
     @property
-    def n_features(self) -> int:
-        return self.instances.shape[1]
-
-    @property
     def sizes(self) -> np.ndarray:
-        return np.diff(self.offsets)
-
-    def rows(self, bias: float = 0.0) -> Rows:
-        return as_rows(self.instances, bias)
+        return np.diff(self.first)
 
     def means(self) -> Any:
         """The mean of every bag, as a matrix of the same kind."""
-        if sp.issparse(self.instances):
-            sizes = self.sizes
-            share = np.repeat(1.0 / sizes, sizes).astype(self.instances.dtype)
-            each = np.arange(self.offsets[-1])
-            table = sp.csr_matrix((share, each, self.offsets), shape=(len(self), self.offsets[-1])) @ self.instances
+        if sp.issparse(self.matrix):
+            share = np.repeat(1.0 / self.sizes, self.sizes).astype(self.matrix.dtype)
+            instance = np.arange(share.size)
+            table = sp.csr_matrix((share, instance, self.first), shape=(len(self), share.size)) @ self.matrix
             table.sort_indices()
             return table
-        sums = np.add.reduceat(self.instances, self.offsets[:-1], axis=0, dtype=np.float64)
-        return (sums / self.sizes[:, None]).astype(self.instances.dtype)
+        sums = np.add.reduceat(self.matrix, self.first[:-1], axis=0, dtype=np.float64)
+        return (sums / self.sizes[:, None]).astype(self.matrix.dtype)
 
-    @classmethod
-    def of(cls, X: Any, n_features: int | None = None) -> Bags:
-        """A list of matrices, a 3-d array or ``Bags``, checked: finite numbers, no empty bag, all of one width.
 
-        float32 and float64 stay as they are.
-        """
-        X = X.to_list() if hasattr(X, "to_list") else X
-        if hasattr(X, "instances") and hasattr(X, "offsets"):
-            bags = cls._of_matrix(X.instances, X.offsets)
-        elif getattr(X, "ndim", 1) == 3:
-            bags = cls._of_array(np.asarray(X))
-        else:
-            bags = cls._of_list(X, n_features)
-        if n_features is not None and bags.n_features != n_features:
-            raise ValueError(f"Bags have {bags.n_features} features per instance, {n_features} are needed.")
-        bags._check_finite()
-        return bags
+def as_bags(X: Any, width: int | None = None) -> Bags:
+    """Bags from a list of matrices (dense or sparse), one for each bag, or from an array (bags, instances, features).
 
-    @classmethod
-    def _of_matrix(cls, instances: Any, offsets: Any) -> Bags:
-        table = _numbers(instances, "The matrix of instances")
-        offsets = np.asarray(offsets)
-        if offsets.ndim != 1 or offsets.size < 2 or offsets.dtype.kind not in "iu":
-            raise ValueError("offsets must be whole numbers, one more than there are bags, and there must be a bag.")
-        if offsets[0] != 0 or offsets[-1] != table.shape[0]:
-            raise ValueError(
-                f"offsets must begin at 0 and end at the number of instances, {table.shape[0]}; they go from "
-                f"{offsets[0]} to {offsets[-1]}."
-            )
-        sizes = np.diff(offsets.astype(np.int64))
-        if (sizes <= 0).any():
-            i = int(np.argmax(sizes <= 0))
-            raise ValueError(f"Bag {i} is empty: offsets[{i}] is {offsets[i]}, offsets[{i + 1}] is {offsets[i + 1]}.")
-        return cls(table, offsets.astype(np.int64))
+    float32 and float64 stay as they are. Bags with as many instances may be given as one array, which is not copied;
+    nor are ``Bags``, which are only checked.
 
-    @classmethod
-    def _of_array(cls, X: np.ndarray) -> Bags:
-        n, size, width = X.shape
-        if n == 0 or size == 0:
-            raise ValueError(f"An array of bags must have bags and instances; got shape {X.shape}.")
-        table = _numbers(X.reshape(n * size, width), "The array of bags")
-        return cls(table, np.arange(n + 1, dtype=np.int64) * size)
+    >>> as_bags([np.ones((2, 3)), np.ones((1, 3))]).first
+    array([0, 2, 3])
+    """
+    X = X.to_list() if hasattr(X, "to_list") else X
+    if not hasattr(X, "__len__") or isinstance(X, str | dict) or (sp.issparse(X)):
+        raise ValueError(f"X must be a list of matrices, one for each bag, got {type(X).__name__}.")
+    if len(X) == 0:
+        raise ValueError("There are no bags.")
+    if hasattr(X, "matrix") and hasattr(X, "first"):
+        bags = _of_matrix(X.matrix, np.asarray(X.first))
+    elif isinstance(X, np.ndarray) and X.dtype != object:
+        bags = _of_array(X)
+    else:
+        bags = _of_list(X, width)
+    if width is not None and bags.matrix.shape[1] != width:
+        raise ValueError(f"Bags have {bags.matrix.shape[1]} features, {width} are needed.")
+    _check_finite(bags)
+    return bags
 
-    @classmethod
-    def _of_list(cls, X: Any, n_features: int | None) -> Bags:
-        if hasattr(X, "shape") and len(X.shape) != 1 or isinstance(X, str | dict) or not hasattr(X, "__len__"):
-            what = f"an array of shape {tuple(X.shape)}" if hasattr(X, "shape") else f"a {type(X).__name__}"
-            raise ValueError(
-                f"Expected a list of bags, each a matrix of instances by features; got {what}. Put a single bag into "
-                "a list: [x]."
-            )
-        parts: list[Any] = []
-        for i, x in enumerate(X):
-            part = _numbers(x, f"Bag {i}")
-            width = n_features if n_features is not None else parts[0].shape[1] if parts else part.shape[1]
-            if part.shape[0] == 0:
-                raise ValueError(f"Bag {i} is empty. Drop bags without instances.")
-            if part.shape[1] != width:
-                raise ValueError(f"Bag {i} has {part.shape[1]} features per instance, {width} are needed.")
-            parts.append(part)
-        if not parts:
-            raise ValueError("There are no bags.")
-        precision = np.result_type(*{part.dtype for part in parts})
-        if any(sp.issparse(part) for part in parts):
-            table = sp.vstack([sp.csr_matrix(part, dtype=precision) for part in parts], format="csr")
-            table.sum_duplicates()
-        else:
-            table = np.concatenate(parts, dtype=precision)
-        return cls(table, np.concatenate([[0], np.cumsum([part.shape[0] for part in parts], dtype=np.int64)]))
 
-    def _check_finite(self) -> None:
-        table = self.instances
-        values = table.data if sp.issparse(table) else table.reshape(-1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum(dtype=np.float64)):
-                return
-        bad = np.flatnonzero(~np.isfinite(values))
-        if not bad.size:
-            return
-        at = int(bad[0])
-        if sp.issparse(table):
-            row, column = int(np.searchsorted(table.indptr, at, side="right")) - 1, int(table.indices[at])
-        else:
-            row, column = divmod(at, self.n_features)
-        i = int(np.searchsorted(self.offsets, row, side="right")) - 1
+def _of_matrix(matrix: Any, first: np.ndarray) -> Bags:
+    table = _numbers(matrix, "The matrix of instances")
+    if first.ndim != 1 or first.dtype.kind not in "iu" or first[0] != 0 or first[-1] != table.shape[0]:
         raise ValueError(
-            f"Bag {i} has {values[at]} in row {row - self.offsets[i]}, column {column} ({bad.size} such values in "
-            "all). Fill in or drop missing values first."
+            f"Bags: first must be whole numbers from 0 to the number of instances, {table.shape[0]}; got {first!r}."
         )
+    first = first.astype(np.int64)
+    empty = np.flatnonzero(np.diff(first) <= 0)
+    if empty.size:
+        raise ValueError(_EMPTY.format(empty[0]))
+    return Bags(table, first)
+
+
+def _of_array(X: np.ndarray) -> Bags:
+    if X.ndim != 3:
+        raise ValueError(
+            f"X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an array "
+            f"of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
+        )
+    if X.shape[1] == 0:
+        raise ValueError("Every bag must have an instance, X has none at all.")
+    table = _numbers(X.reshape(-1, X.shape[2]), "The array of bags")
+    return Bags(table, np.arange(len(X) + 1) * X.shape[1])
+
+
+def _of_list(X: Any, width: int | None) -> Bags:
+    tables = [_numbers(x, f"Bag {i}") for i, x in enumerate(X)]
+    for i, table in enumerate(tables):
+        if table.shape[0] == 0:
+            raise ValueError(_EMPTY.format(i))
+        if width is not None and table.shape[1] != width:
+            raise ValueError(f"Bag {i} has {table.shape[1]} features, {width} are needed.")
+        if table.shape[1] != tables[0].shape[1]:
+            raise ValueError(
+                f"Bag {i} has {table.shape[1]} features, bag 0 has {tables[0].shape[1]}: all must have as many."
+            )
+    first = np.concatenate([[0], np.cumsum([table.shape[0] for table in tables])])
+    if any(sp.issparse(table) for table in tables):
+        return Bags(sp.vstack([sp.csr_matrix(table) for table in tables], format="csr"), first)
+    return Bags(np.concatenate(tables), first)
+
+
+_EMPTY = "Bag {} is empty. Every bag must have an instance: leave empty ones out, with their labels."
 
 
 def _numbers(x: Any, name: str) -> Any:
-    """A matrix, dense in C order or CSR; float32 for what it holds exactly, float64 for the rest."""
+    """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
     try:
         table = x.tocsr() if sp.issparse(x) else np.asarray(x)
     except ValueError:
-        raise ValueError(f"{name} has instances of different lengths; it must be a matrix.") from None
+        raise ValueError(f"{name} has instances of different lengths: it must be a matrix of numbers.") from None
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name} must be a matrix of numbers, instances by features; got shape {table.shape} of {table.dtype}."
+            f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A bag "
+            "of one instance is a matrix of one row: x.reshape(1, -1)."
         )
-    if table.shape[1] == 0:
-        raise ValueError(f"{name} has no features.")
-    small = table.dtype.kind in "bui" and table.dtype.itemsize <= 2
-    precision = np.float32 if small or table.dtype == np.float32 else np.float64
+    precision = np.float32 if table.dtype == np.float32 else np.float64
+    return table.astype(precision, copy=False) if sp.issparse(table) else np.ascontiguousarray(table, dtype=precision)
+
+
+def _check_finite(bags: Bags) -> None:
+    table = bags.matrix
+    values = table.data if sp.issparse(table) else table.reshape(-1)
+    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return
     if sp.issparse(table):
-        return table.astype(precision, copy=False)
-    return np.ascontiguousarray(table, dtype=precision)
+        row, column = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1, int(table.indices[bad[0]])
+    else:
+        row, column = divmod(int(bad[0]), table.shape[1])
+    i = int(np.searchsorted(bags.first, row, side="right")) - 1
+    raise ValueError(
+        f"Bag {i} has a value that is not finite ({values[bad[0]]}), in instance {row - bags.first[i]}, feature {column}. "
+        "Fill in or drop missing values first."
+    )

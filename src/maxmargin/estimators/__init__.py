@@ -3,10 +3,21 @@
 from ..persistence import load
 from .classification import LinearSVC
 from .cost_path import path
+from .latent import LatentStructuralSVM
 from .multilabel import MultilabelSVM
 from .ranking import RankingSVM
 from .regression import LinearSVR
 from .sequence import SequenceSVM
 from .structured import StructuralSVM
 
-__all__ = ["LinearSVC", "LinearSVR", "MultilabelSVM", "RankingSVM", "SequenceSVM", "StructuralSVM", "load", "path"]
+__all__ = [
+    "LatentStructuralSVM",
+    "LinearSVC",
+    "LinearSVR",
+    "MultilabelSVM",
+    "RankingSVM",
+    "SequenceSVM",
+    "StructuralSVM",
+    "load",
+    "path",
+]

@@ -29,7 +29,9 @@ from . import inputs
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
-_MEANS = {"tol", "max_passes", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start"}
+_MEANS = {
+    "tol", "bound_tol", "max_passes", "max_bounds", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,56 +1,173 @@
-"""Bags of instances: which of its rows a bag shows.
+"""Bags of instances, one of which is looked at: scores, the search for the worst offender, differences of rows.
 
-    score of a bag   f(x_i) = max_z w·x_iz            z_i = argmax_z w·x_iz, the first of equals
+    score of class k and instance z = w_b·(x_z, bias),   b = k (shared states) or (k, z) (a block of weights for each)
 
-Bag i owns the rows ``offsets[i] … offsets[i+1]−1`` of a matrix that is read once, in order.
+Instances are stored rows, those of bag i next to each other from ``first[i]``. A block whose weights are all zero is
+not ``alive``: its score is zero and its instance is not read.
 """
 
 import numpy as np
 
-from . import compiled
-from .rows import add, dot, squares
+from . import compiled, inlined
+from .rows import add, bounds, column, dot, squares
+
+
+@inlined
+def _block(k, z, n_states):
+    return k * n_states + (z if n_states > 1 else 0)
 
 
 @compiled
-def look(rows, offsets, bags, w, place, scores, best):
-    """Scores of all instances of the bags named in ``bags``, the k-th at ``scores[place[k]:]``, and the best of each.
+def alive_blocks(w, size, out):
+    """Which blocks of ``size`` weights have one that is not zero."""
+    for b in range(out.size):
+        out[b] = False
+        for j in range(b * size, (b + 1) * size):
+            if w[j] != 0.0:
+                out[b] = True
+                break
 
-    Best instances are counted from 0 within their bag.
+
+@compiled
+def search(rows, first, ids, label, cost, w, alive, n_classes, n_states, best_class, best_instance, best_score):
+    """For each bag of ``ids`` the class and instance with the largest score, plus cost where ``cost`` is not empty.
+
+    Ties go to the first class, and in it to the first instance.
     """
-    indptr, indices, data, width, bias, first, second = rows
-    for k in range(bags.size):
-        start = offsets[bags[k]]
+    indptr, indices, data, width, bias, _, _ = rows
+    size = width + (1 if bias != 0.0 else 0)
+    for p in range(ids.size):
+        i = ids[p]
         top = -np.inf
-        best[k] = 0
-        for z in range(offsets[bags[k] + 1] - start):
+        for k in range(n_classes):
+            extra = cost[label[i], k] if cost.size > 0 else 0.0
+            for r in range(first[i], first[i + 1]):
+                z = r - first[i]
+                b = _block(k, z, n_states)
+                score = extra
+                if alive[b]:
+                    score += dot(indptr, indices, data, width, bias, r, w[b * size : (b + 1) * size])
+                if score > top:
+                    top = score
+                    best_class[p] = k
+                    best_instance[p] = z
+        best_score[p] = top
+
+
+@compiled
+def label_scores(rows, first, label, w, alive, n_states, out):
+    """out[r]: the score of every instance for the label of its bag."""
+    indptr, indices, data, width, bias, _, _ = rows
+    size = width + (1 if bias != 0.0 else 0)
+    for i in range(first.size - 1):
+        for r in range(first[i], first[i + 1]):
+            b = _block(label[i], r - first[i], n_states)
+            out[r] = 0.0
+            if alive[b]:
+                out[r] = dot(indptr, indices, data, width, bias, r, w[b * size : (b + 1) * size])
+
+
+@compiled
+def differences(rows, first, ids, k_true, z_true, k_other, z_other, n_states, out_indptr, out_indices, out_data):
+    """φ(x, k_true, z_true) − φ(x, k_other, z_other) for each bag of ``ids``, as CSR rows; returns entries written."""
+    indptr, indices, data, width, bias, _, _ = rows
+    size = width + (1 if bias != 0.0 else 0)
+    at = 0
+    out_indptr[0] = 0
+    for p in range(ids.size):
+        i = ids[p]
+        a = first[i] + z_true[p]
+        b = first[i] + z_other[p]
+        block_a = _block(k_true[p], z_true[p], n_states)
+        block_b = _block(k_other[p], z_other[p], n_states)
+        if block_a == block_b:
+            if a != b:
+                at = _merged(indptr, indices, data, width, a, b, block_a * size, out_indices, out_data, at)
+        elif block_a < block_b:
+            at = _shifted(indptr, indices, data, width, bias, a, block_a * size, 1.0, out_indices, out_data, at)
+            at = _shifted(indptr, indices, data, width, bias, b, block_b * size, -1.0, out_indices, out_data, at)
+        else:
+            at = _shifted(indptr, indices, data, width, bias, b, block_b * size, -1.0, out_indices, out_data, at)
+            at = _shifted(indptr, indices, data, width, bias, a, block_a * size, 1.0, out_indices, out_data, at)
+        out_indptr[p + 1] = at
+    return at
+
+
+@inlined
+def _shifted(indptr, indices, data, width, bias, r, offset, sign, out_indices, out_data, at):
+    start, stop = bounds(indptr, indices, width, r)
+    for k in range(start, stop):
+        out_indices[at] = offset + column(indices, k, start)
+        out_data[at] = sign * data[k]
+        at += 1
+    if bias != 0.0:
+        out_indices[at] = offset + width
+        out_data[at] = sign * bias
+        at += 1
+    return at
+
+
+@inlined
+def _merged(indptr, indices, data, width, a, b, offset, out_indices, out_data, at):
+    """Row a minus row b in one block, where bias cancels."""
+    i, i_stop = bounds(indptr, indices, width, a)
+    j, j_stop = bounds(indptr, indices, width, b)
+    i_start = i
+    j_start = j
+    while i < i_stop or j < j_stop:
+        p = column(indices, i, i_start) if i < i_stop else np.int64(width)
+        q = column(indices, j, j_start) if j < j_stop else np.int64(width)
+        difference = 0.0
+        if p <= q:
+            difference += data[i]
+            i += 1
+        if q <= p:
+            difference -= data[j]
+            j += 1
+        out_indices[at] = offset + min(p, q)
+        out_data[at] = difference
+        at += 1
+    return at
+
+
+@compiled
+def look(rows, first, ids, w, place, scores, best):
+    """Scores of all instances of the bags ``ids``, the p-th from ``scores[place[p]]`` on, and the best one of each.
+
+    Best instances are counted from 0 within their bag; ties go to the first.
+    """
+    indptr, indices, data, width, bias, _, _ = rows
+    for p in range(ids.size):
+        start = first[ids[p]]
+        top = -np.inf
+        best[p] = 0
+        for z in range(first[ids[p] + 1] - start):
             score = dot(indptr, indices, data, width, bias, start + z, w)
-            scores[place[k] + z] = score
+            scores[place[p] + z] = score
             if score > top:
                 top = score
-                best[k] = z
+                best[p] = z
 
 
 @compiled
-def nearest_to_mean(rows, offsets, bags, best):
+def nearest_to_mean(rows, first, ids, best):
     """Of each of these bags the instance at the least distance from the mean of the bag.
 
     ‖x_z − m‖² = ‖x_z‖² − 2 x_z·m + ‖m‖², of which the last term is the same for all.
     """
-    indptr, indices, data, width, bias, first, second = rows
+    indptr, indices, data, width, bias, _, _ = rows
     mean = np.zeros(width)
-    for k in range(bags.size):
-        start = offsets[bags[k]]
-        size = offsets[bags[k] + 1] - start
+    for p in range(ids.size):
+        start = first[ids[p]]
+        size = first[ids[p] + 1] - start
         mean[:] = 0.0
         for r in range(start, start + size):
             add(indptr, indices, data, width, 0.0, r, 1.0 / size, mean)
         least = np.inf
-        best[k] = 0
+        best[p] = 0
         for z in range(size):
-            r = start + z
-            far = squares(indptr, indices, data, width, 0.0, r) - 2.0 * dot(
-                indptr, indices, data, width, 0.0, r, mean
-            )
+            far = squares(indptr, indices, data, width, 0.0, start + z)
+            far -= 2.0 * dot(indptr, indices, data, width, 0.0, start + z, mean)
             if far < least:
                 least = far
-                best[k] = z
+                best[p] = z

@@ -1,1 +1,28 @@
-"""Latent variables: choose a convex bound, minimise it, choose the next."""
+"""Latent variables: choose a convex bound of the objective, minimise it, choose the next.
+
+The choosers (how the next bound is found) are public: give one as ``bound=`` to an estimator.
+"""
+
+from .biased import Biased, BiasedJointly
+from .cccp import CCCP
+from .coherence import Coherence
+from .gmm import RandomSubset, RandomWalk
+from .gmme import MaximumEntropy
+from .loop import Settings, minimise, value
+from .multi_fold import MultiFold
+from .situation import Situation
+
+__all__ = [
+    "CCCP",
+    "Biased",
+    "BiasedJointly",
+    "Coherence",
+    "MaximumEntropy",
+    "MultiFold",
+    "RandomSubset",
+    "RandomWalk",
+    "Settings",
+    "Situation",
+    "minimise",
+    "value",
+]

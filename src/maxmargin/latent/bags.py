@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Scalar, SharedSlack
+from ..data.arrays import as_rows
 from ..data.bags import Bags
 from ..kernels import bags as kernels
 from ..problem import Problem, Rows
@@ -48,8 +49,9 @@ class BagObjective:
 
     Examples
     --------
+    >>> from maxmargin.data.bags import as_bags
     >>> from maxmargin.regularizers import L2
-    >>> bags = Bags.of([np.array([[0.0], [2.0]]), np.array([[0.0], [-1.0]])])
+    >>> bags = as_bags([np.array([[0.0], [2.0]]), np.array([[0.0], [-1.0]])])
     >>> objective = BagObjective(bags, np.array([True, False]), np.ones(2), L2())
     >>> objective.standing(np.array([1.0])).best
     array([1, 0])
@@ -74,7 +76,7 @@ class BagObjective:
         self.regularizer = regularizer
         self.negatives = negatives
         self.n_threads = n_threads
-        self.rows = bags.rows(bias)
+        self.rows = as_rows(bags.matrix, bias)
         self.n_examples = len(bags)
         self.n_weights = self.rows.n_weights
         for name, values in (("positive", self.positive), ("budget", self.budget)):
@@ -85,7 +87,7 @@ class BagObjective:
         self._counts = np.where(self.positive, 1, bags.sizes)
         self._first = np.concatenate([[0], np.cumsum(self._counts)])
         within = np.arange(self._first[-1]) - np.repeat(self._first[:-1], self._counts)
-        self._instance = np.repeat(bags.offsets[:-1], self._counts) + within
+        self._instance = np.repeat(bags.first[:-1], self._counts) + within
 
     @cached_property
     def _none(self) -> np.ndarray:
@@ -126,12 +128,12 @@ class BagObjective:
     def means_problem(self) -> Problem:
         """The convex problem of the means of all bags: its weights are a start that knows of no instances."""
         side = np.where(self.positive, 1, -1).astype(np.int8)
-        rows = replace(self.bags, instances=self.bags.means()).rows(self.rows.bias)
+        rows = as_rows(self.bags.means(), self.rows.bias)
         return Problem(Scalar(rows, side, side, self.budget), self.regularizer)
 
     def standing(self, w: np.ndarray) -> BagStanding:
         """What instances are worth at w. Only positive bags are looked at."""
-        place, scores, best = look(self.rows, self.bags.offsets, self.ids, w, self.n_threads)
+        place, scores, best = look(self.rows, self.bags.first, self.ids, w, self.n_threads)
         return BagStanding(self, place, scores, best)
 
     def value(self, w: np.ndarray) -> float:
@@ -143,7 +145,7 @@ class BagObjective:
         latent = np.zeros(self.n_examples, np.int64)
         if rng is None:
             best = np.empty(self.ids.size, np.int64)
-            kernels.nearest_to_mean(self.rows.arrays, self.bags.offsets, self.ids, best)
+            kernels.nearest_to_mean(self.rows.arrays, self.bags.first, self.ids, best)
             latent[self.ids] = best
         else:
             latent[self.ids] = rng.integers(self.bags.sizes[self.ids])
@@ -151,13 +153,13 @@ class BagObjective:
 
 
 def look(
-    rows: Rows, offsets: np.ndarray, ids: np.ndarray, w: np.ndarray, n_threads: int = 1
+    rows: Rows, first: np.ndarray, ids: np.ndarray, w: np.ndarray, n_threads: int = 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where the scores of each of these bags begin, the scores, and the best instance of each."""
     w = np.ascontiguousarray(w, np.float64)
     if w.shape != (rows.n_weights,):
         raise ValueError(f"There are {rows.n_weights} weights, got an array of shape {w.shape}.")
-    place = np.concatenate([[0], np.cumsum(offsets[ids + 1] - offsets[ids])])
+    place = np.concatenate([[0], np.cumsum(first[ids + 1] - first[ids])])
     scores, best = np.empty(place[-1]), np.empty(ids.size, np.int64)
     work = rows.n_stored / max(rows.n_rows, 1) * place[-1]
     parts = np.array_split(np.arange(ids.size), max(1, min(n_threads, int(work / _WORTH_A_THREAD))))
@@ -165,7 +167,7 @@ def look(
     def one(part: np.ndarray) -> None:
         if part.size:
             a, b = part[0], part[-1] + 1
-            kernels.look(rows.arrays, offsets, ids[a:b], w, place[a:b], scores, best[a:b])
+            kernels.look(rows.arrays, first, ids[a:b], w, place[a:b], scores, best[a:b])
 
     run(one, parts)
     return place, scores, best

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,35 +15,37 @@ class Situation:
 
     ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there, ``gap``
     d = bound − F, and ``budget`` the total regret that the next bound may have: (1 − η)·d. ``number`` counts bounds.
-    ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser.
+    ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
+    says which examples have a share in the last solution: the others can be left out without changing it.
     """
 
     objective: LatentObjective
-    latent: Sequence[Any]
+    latent: Any
     weights: np.ndarray
     standing: Standing
     gap: float
     budget: float
     number: int
+    carries: np.ndarray
     train: Callable[[np.ndarray], np.ndarray]
 
     def everybody(self) -> np.ndarray:
         return np.arange(self.objective.n_examples)
 
-    def touching(self) -> Sequence[Any]:
+    def touching(self) -> Any:
         """The bound that touches F: every example has its best value, the one it had where that is as good."""
         stay = self.standing.regrets(self.everybody(), self.latent) <= 0.0
         return merged(self.standing.best, self.latent, stay)
 
 
-def merged(values: Sequence[Any], others: Sequence[Any], chosen: np.ndarray) -> Sequence[Any]:
+def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:
     """``others`` where ``chosen``, else ``values``; a new sequence of the same kind."""
     if isinstance(values, np.ndarray):
         return np.where(chosen, np.asarray(others), values)
     return [b if c else a for a, b, c in zip(values, others, chosen.tolist(), strict=True)]
 
 
-def differ(values: Sequence[Any], others: Sequence[Any]) -> np.ndarray:
+def differ(values: Any, others: Any) -> np.ndarray:
     """Which examples have another value."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values != np.asarray(others)

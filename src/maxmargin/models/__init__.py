@@ -3,6 +3,7 @@
 ``binary``, ``multiclass``, ``regression`` and ``ranking`` list all constraints at once; the classes search for them.
 """
 
+from .bags import Bags
 from .binary import binary
 from .chain import Chain
 from .classes import Multiclass
@@ -14,6 +15,7 @@ from .ranking import ranking
 from .regression import regression
 
 __all__ = [
+    "Bags",
     "Chain",
     "Graph",
     "Multiclass",

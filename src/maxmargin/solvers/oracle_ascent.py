@@ -29,7 +29,7 @@ import numpy as np
 from ..constraints.cache import Cache
 from ..constraints.searched import violations
 from ..kernels.maps import WeightMap
-from ..problem import Loss, Planes, Problem, Rivals
+from ..problem import Loss, Planes, Problem, Rivals, Rows
 from ..protocols import OpenConstraints, OracleError
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.vectors import dot
@@ -124,6 +124,24 @@ class OracleAscent:
         state.estimate, state.passes = float(saved["estimate"]), int(saved["passes"])
         state.crawls = bool(saved["crawls"])
         state.inner.rng.bit_generator.state = saved["random"]
+        return state
+
+    def relabel(self, problem: Problem, state: AscentState, ids: np.ndarray, rows: Rows) -> AscentState:
+        """Go on with what is cached although the truths of some examples have changed.
+
+        ``rows`` are (truth when the cache began − new truth). Shares stay feasible, so the new problem has a lower
+        bound at once. Rows that were spilled are known by sums only, which belong to the old truths: then shares
+        alone go on.
+        """
+        if len(state.cache.spilled):
+            return self.start(problem, state.alpha)
+        if ids.size:
+            state.cache.relabel(ids, rows, state.inner.map)
+        inner = state.inner
+        inner.wake()
+        inner.theta, inner.previous, inner.previous_v = 1.0, None, None  # momentum points elsewhere now
+        state.recombine()
+        state.estimate, state.evaluated = np.inf, None
         return state
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:

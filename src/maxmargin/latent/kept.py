@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..problem import Problem, Rows
+from ..protocols import LatentObjective, Solver
+from .situation import differ
+
+
+class Kept:
+    """A solver for one bound after another: rivals that were found for one stay in its cache for the next.
+
+    Only truths differ between bounds, and the cache stores truths and rivals apart (``Cache.relabel``). Solvers that
+    keep no cache start from the dual variables of the last bound, which ``solve`` hands over.
+    """
+
+    def __init__(self, solver: Solver, objective: LatentObjective) -> None:
+        self.solver: Any = solver
+        oracle: Any = getattr(objective, "oracle", None)
+        self._truths: Any = getattr(oracle, "truths", None) if hasattr(solver, "relabel") else None
+        self._latent: Any = []
+        self._first: Any = []
+        self._last: Any = []
+        self._state: Any = None
+
+    def turn_to(self, latent: Any) -> Kept:
+        """The values that are fixed in the bound to come."""
+        self._latent = latent
+        return self
+
+    def start(self, problem: Problem, warm: Any = None) -> Any:
+        if self._state is None or self._truths is None:
+            self._state, self._first = self.solver.start(problem, warm), self._latent
+        else:
+            ids = np.flatnonzero(differ(self._latent, self._last))
+            self._state = self.solver.relabel(problem, self._state, ids, self._shift(problem, ids))
+        self._last = self._latent
+        return self._state
+
+    def step(self, problem: Problem, state: Any) -> Any:
+        self._state = self.solver.step(problem, state)
+        return self._state
+
+    def _shift(self, problem: Problem, ids: np.ndarray) -> Rows:
+        """Truths when the cache began minus truths of today."""
+        first = self._truths(ids, [self._first[i] for i in ids.tolist()])
+        rows = problem.open.oracle.planes(ids, first).rows
+        return replace(rows, data=-rows.data)

@@ -1,0 +1,362 @@
+"""Majorization and minimization, the only loop over bounds.
+
+    choose a bound b_t with b_t(w_{t−1}) ≤ F(w_{t−1}) + (1 − η)·d_{t−1}  →  w_t = argmin b_t  →  d_t = b_t(w_t) − F(w_t)
+
+(Naderi Parizi, Algorithm 6 with (5.6).) Each bound goes to the same convex ``solve``, from the dual variables and
+rivals of the last one, and only as far as pays: to a fraction of the gap d that the last bound has left. Bound
+values never rise, and d tends to zero; once it is small the best weights met are brought to rest by bounds that touch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..problem import BoundRecord, Certificate, LatentSolution, Problem, Solution
+from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver
+from ..solvers import certify, solve
+from .cccp import CCCP
+from .kept import Kept
+from .situation import Situation, differ
+
+_LOOSE = 0.03  # relative gap to which the first bound is solved
+_SHARE = 0.2  # later ones to this share of what the last bound has left to gain
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a search over bounds is run.
+
+    Parameters
+    ----------
+    eta : float
+        Share of the gap d that every new bound must close: 1 leaves only bounds that touch.
+    tol : float
+        Relative duality gap of the last bounds.
+    bound_tol : float
+        The search ends once d is at most this share of F.
+    max_bounds, max_passes : int
+        Most bounds, and most passes for each of them.
+    """
+
+    eta: float = 0.1
+    tol: float = 1e-3
+    bound_tol: float = 1e-3
+    max_bounds: int = 100
+    max_passes: int = 1000
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.eta) and 0.0 < self.eta <= 1.0):
+            raise ValueError(
+                f"eta must be above 0 and at most 1, got {self.eta!r}. It is the share of the gap between bound and "
+                "objective that each new bound must close; 1 is CCCP."
+            )
+        for name in ("tol", "bound_tol"):
+            value = getattr(self, name)
+            if not (_is_number(value) and value > 0.0):
+                raise ValueError(f"{name} must be a number above 0, got {value!r}.")
+        for name in ("max_bounds", "max_passes"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+
+
+@dataclass
+class _Best:
+    """The best weights met, and the bound whose minimiser they were."""
+
+    objective: float = np.inf
+    weights: np.ndarray = field(default_factory=lambda: np.empty(0))
+    latent: Any = ()
+    alpha: Any = None
+    certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
+
+
+def value(objective: LatentObjective, w: np.ndarray) -> float:
+    """F(w): the value of the bound that touches there."""
+    return _evaluated(objective, objective.standing(w).best, w)
+
+
+def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
+    """The value of a bound at w."""
+    return objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
+
+
+def minimise(
+    objective: LatentObjective,
+    chooser: BoundChooser,
+    solver: Callable[[Problem], Solver],
+    *,
+    weights: np.ndarray | None = None,
+    latent: Any | None = None,
+    alpha: Any = None,
+    settings: Settings | None = None,
+    rng: np.random.Generator | None = None,
+    callbacks: Iterable[Callable[[BoundRecord], object]] = (),
+    inner_callbacks: Sequence[Any] = (),
+    checkpoint: Checkpoint | None = None,
+) -> LatentSolution:
+    """Search over bounds, from weights (the first bound touches F there) or from latent values.
+
+    Ctrl-C ends the search with the best so far. A callback that returns ``True`` does likewise.
+
+    Parameters
+    ----------
+    objective : LatentObjective
+    chooser : BoundChooser
+    solver : function
+        Gives the solver for the first bound; the same one serves all.
+    weights, latent : array, sequence
+        One of them, or neither: then the objective's own latent values.
+    alpha : dual variables or None
+        Of a neighbouring problem, to start from.
+    settings : Settings
+    rng : Generator
+        For choosers.
+    callbacks : iterable of functions
+        Each is given one ``BoundRecord`` per bound.
+    inner_callbacks : sequence of functions
+        For ``solve``.
+    checkpoint : Checkpoint or None
+        Where the search is saved between bounds, and goes on from if something was saved there.
+    """
+    rng = np.random.default_rng() if rng is None else rng
+    search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
+    search.begin(weights, latent, alpha)
+    search.run(chooser)
+    return search.result()
+
+
+class _Search:
+    def __init__(
+        self,
+        objective: LatentObjective,
+        solver: Callable[[Problem], Solver],
+        settings: Settings,
+        rng: np.random.Generator,
+        callbacks: tuple[Any, ...],
+        inner_callbacks: Sequence[Any],
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        self.objective, self.solver, self.settings, self.rng = objective, solver, settings, rng
+        self.callbacks, self.inner_callbacks, self.checkpoint = callbacks, inner_callbacks, checkpoint
+        self.kept: Kept | None = None
+        self.clock = time.perf_counter()
+        self.history: list[BoundRecord] = []
+        self.best = _Best()
+        self.tol = max(settings.tol, _LOOSE)
+        self.ceiling = np.inf  # what the value of the next bound cannot exceed
+        self.done = self.converged = self.interrupted = self.finishing = self.behind = False
+        self.weights: np.ndarray | None = None
+        self.latent: Any = ()
+        self.alpha: Any = None
+        self.changed = 1.0
+
+    def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
+        saved = self.checkpoint.load() if self.checkpoint is not None else None
+        if saved is not None:
+            self._restore(saved)
+            return
+        self.alpha = alpha
+        if weights is not None:
+            self._touch(np.asarray(weights, dtype=np.float64))
+        else:
+            self.latent = self.objective.initial(None) if latent is None else latent
+
+    def _touch(self, w: np.ndarray) -> None:
+        """The next bound touches F at these weights, and its minimum is no higher."""
+        self.weights = w.copy()
+        self.latent = self.objective.standing(w).best
+        self.ceiling = _evaluated(self.objective, self.latent, w)
+
+    def run(self, chooser: BoundChooser) -> None:
+        while not self.done:
+            current = CCCP() if self.finishing else chooser
+            self._one_bound(current)
+            self._save()
+
+    def _one_bound(self, chooser: BoundChooser) -> None:
+        """Minimise the bound at hand, see what is left, and choose the next."""
+        solution, w, bound = self._minimise()
+        standing = self.objective.standing(w)
+        everybody = np.arange(self.objective.n_examples)
+        gap = float(standing.regrets(everybody, self.latent).sum())
+        self._record(solution, bound, gap)
+        if bound - gap < self.best.objective:
+            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, solution.certificate)
+        self.weights, self.alpha = w, solution.alpha
+        if self.interrupted or self._told_to_stop() or len(self.history) >= self.settings.max_bounds:
+            self.done = True
+            return
+        small = gap <= self.settings.bound_tol * abs(bound - gap)
+        if small and self.tol <= self.settings.tol:
+            self._come_to_rest(bound - gap)
+            return
+        self.tol = self.settings.tol if small else self._next_tolerance(gap, bound)
+        budget = 0.0 if small else (1.0 - self.settings.eta) * gap
+        situation = Situation(
+            self.objective, self.latent, w, standing, gap, budget, len(self.history), self._carriers(), self._train
+        )
+        self._turn_to((CCCP() if small else chooser).choose(situation, self.rng), situation, chooser)
+
+    def _minimise(self) -> tuple[Solution, np.ndarray, float]:
+        """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
+        problem = self.objective.problem(self.latent)
+        if self.kept is None:
+            self.kept = Kept(self.solver(problem), self.objective)
+        try:
+            solution = solve(
+                problem,
+                self.kept.turn_to(self.latent),
+                tol=self.tol,
+                max_passes=self.settings.max_passes,
+                warm=self.alpha,
+                callbacks=self.inner_callbacks,
+            )
+        except (OracleError, MemoryError) as error:
+            error.solution = self.result() if self.history else None  # type: ignore[union-attr]
+            raise
+        self.interrupted = solution.interrupted
+        bound = _reached(solution)
+        if self.weights is not None and bound > self.ceiling:
+            # The solver has not yet caught up with the weights it began from: these are better still.
+            self.behind = True
+            return solution, self.weights, self.ceiling
+        self.behind = False
+        return solution, solution.weights, bound
+
+    def _next_tolerance(self, gap: float, bound: float) -> float:
+        wanted = _SHARE * gap / max(abs(bound), 1e-300)
+        return float(np.clip(min(wanted, _SHARE * self.tol) if self.behind else wanted, self.settings.tol, _LOOSE))
+
+    def _come_to_rest(self, last: float) -> None:
+        """Bounds have come down to F. If better weights were met on the way, descend from those."""
+        ahead = self.best.objective < last - self.settings.tol * abs(last)
+        if not ahead or self.finishing:
+            self.done = self.converged = True
+            return
+        self.finishing = True
+        self.alpha = self.best.alpha
+        latent = self.latent
+        self._touch(self.best.weights)
+        self.changed = float(differ(self.latent, latent).mean())
+
+    def _turn_to(self, latent: Any, situation: Situation, chooser: BoundChooser) -> None:
+        regret = float(situation.standing.regrets(situation.everybody(), latent).sum())
+        if regret > situation.budget * (1 + 1e-9) + 1e-9 * abs(situation.gap) and not getattr(
+            chooser, "in_expectation", False
+        ):
+            raise ValueError(
+                f"{type(chooser).__name__} chose a bound with a total regret of {regret:.6g}, the budget is "
+                f"{situation.budget:.6g}. A chooser must stay within it; situation.touching() always does."
+            )
+        self.ceiling = self.history[-1].objective + regret
+        self.changed = float(differ(latent, self.latent).mean())
+        self.latent = latent
+
+    def _carriers(self) -> np.ndarray:
+        """Which examples have dual variables that are not zero."""
+        carries = np.ones(self.objective.n_examples, bool)
+        if hasattr(self.alpha, "example"):
+            carries[:] = False
+            carries[self.alpha.example[self.alpha.alpha > 0.0]] = True
+        return carries
+
+    def _train(self, weights: np.ndarray) -> np.ndarray:
+        problem = self.objective.problem(self.latent, weights)
+        tol = max(self.tol, 0.01)  # a bias is no more than that
+        return solve(
+            problem, self.solver(problem), tol=tol, max_passes=self.settings.max_passes, warm=self.alpha
+        ).weights
+
+    def _record(self, solution: Solution, bound: float, gap: float) -> None:
+        last = solution.history[-1] if solution.history else None
+        self.history.append(
+            BoundRecord(
+                number=len(self.history) + 1,
+                seconds=time.perf_counter() - self.clock,
+                objective=bound - gap,
+                bound=bound,
+                gap=gap,
+                changed=self.changed,
+                lower=solution.certificate.lower,
+                tol=self.tol,
+                passes=len(solution.history),
+                oracle_calls=0 if last is None else last.oracle_calls,
+                cache_size=0 if last is None else last.cache_size,
+                bytes=0 if last is None else last.bytes,
+                exact=solution.certificate.exact,
+            )
+        )
+
+    def _told_to_stop(self) -> bool:
+        return any([callback(self.history[-1]) is True for callback in self.callbacks])
+
+    def result(self) -> LatentSolution:
+        best = self.best
+        return LatentSolution(
+            best.weights,
+            best.latent,
+            best.objective,
+            best.alpha,
+            best.certificate,
+            self.history,
+            self.converged,
+            self.interrupted,
+        )
+
+    # What is saved between bounds.
+
+    def _save(self) -> None:
+        if self.checkpoint is None or not (self.done or self.checkpoint.due()):
+            return
+        best = self.best
+        self.checkpoint.save(
+            {
+                "latent": _plain(self.latent),
+                "weights": np.empty(0) if self.weights is None else self.weights,
+                "alpha": self.alpha,
+                "best": {"weights": best.weights, "latent": _plain(best.latent), "alpha": best.alpha},
+                "history": [tuple(vars(record).values()) for record in self.history],
+                "random": self.rng.bit_generator.state,
+                "tol": self.tol,
+                "changed": self.changed,
+                "finishing": self.finishing,
+                "converged": self.converged,
+                "seconds": time.perf_counter() - self.clock,
+            }
+        )
+
+    def _restore(self, saved: dict[str, Any]) -> None:
+        """Go on from a file of which numbers are not trusted: objectives and bounds are computed anew."""
+        self.history = [BoundRecord(*values) for values in saved["history"]]
+        self.rng.bit_generator.state = saved["random"]
+        self.tol, self.changed = float(saved["tol"]), float(saved["changed"])
+        self.finishing = bool(saved["finishing"])
+        self.clock -= float(saved["seconds"])
+        self.latent, self.weights, self.alpha = saved["latent"], np.array(saved["weights"]), saved["alpha"]
+        best = saved["best"]
+        w = np.array(best["weights"])
+        certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
+        self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
+        self.ceiling = _evaluated(self.objective, self.latent, self.weights)
+        self.done = self.converged = bool(saved["converged"])
+
+
+def _reached(solution: Solution) -> float:
+    """The value of the bound at the weights; as far as an approximate search could see."""
+    if solution.certificate.exact or not solution.history:
+        return solution.certificate.upper
+    return solution.history[-1].upper
+
+
+def _plain(latent: Any) -> Any:
+    return latent if isinstance(latent, np.ndarray) else list(latent)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..constraints.oracle import PlainOracle, as_vector, count, said
+from ..protocols import LatentModel, LatentOracle, OracleError
+
+_STEPS_TO_RANDOM = 100  # small changes that make a random value where values cannot be listed
+
+
+def latent_oracle_for(model: Any, X: Any, Y: Any) -> LatentOracle:
+    """The model's own oracle for whole data sets where it has one, else one example at a time."""
+    return model.latent_oracle(X, Y) if hasattr(model, "latent_oracle") else PlainLatentOracle(model, X, Y)
+
+
+class Completed:
+    """A latent model with its latent values fixed, as a plain ``Model``: truths are pairs (y, z) too."""
+
+    def __init__(self, model: LatentModel) -> None:
+        self.model = model
+        self.n_weights = int(model.n_weights)
+        self.exact = bool(getattr(model, "exact", True))
+
+    def features(self, x: Any, answer: Any) -> Any:
+        return self.model.features(x, answer)
+
+    def loss(self, truth: Any, answer: Any) -> float:
+        return self.model.loss(truth[0], answer)
+
+    def predict(self, x: Any, w: np.ndarray) -> Any:
+        return self.model.predict(x, w)
+
+    def most_violated(self, x: Any, truth: Any, w: np.ndarray) -> Any:
+        return self.model.most_violated(x, truth[0], w)
+
+
+class PlainLatentOracle:
+    """A latent model written in plain Python, bound to data: its methods are called example by example.
+
+    Parameters
+    ----------
+    model : LatentModel
+    X, Y : sequences
+        Inputs and true labels.
+    """
+
+    def __init__(self, model: LatentModel, X: Sequence[Any], Y: Sequence[Any]) -> None:
+        self.model = model
+        self.X, self.Y = X, Y
+        self.n_examples = count(X)
+        self.n_weights = int(model.n_weights)
+        self._can_list = hasattr(model, "latent_scores")
+
+    def bound(self, latent: Any) -> PlainOracle:
+        return PlainOracle(Completed(self.model), self.X, self.truths(np.arange(self.n_examples), latent))
+
+    def truths(self, ids: np.ndarray, latent: Any) -> list[Any]:
+        return [(self.Y[i], z) for i, z in zip(ids.tolist(), latent, strict=True)]
+
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        w = _guarded(w)
+        best = self._sequence([self._ask("complete", i, self.Y[i], w) for i in range(self.n_examples)])
+        return best, self.scores(np.arange(self.n_examples), best, w)
+
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+        scores = np.empty(ids.size)
+        for p, (i, z) in enumerate(zip(ids.tolist(), latent, strict=True)):
+            try:
+                features = as_vector(self.model.features(self.X[i], (self.Y[i], z)), self.n_weights)
+            except Exception as error:
+                raise OracleError(
+                    f"features failed on example {i} with latent value {z!r}: {said(error)}", i
+                ) from error
+            scores[p] = np.asarray(features @ w).item()
+        return scores
+
+    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        if not self._can_list:
+            return None
+        w = _guarded(w)
+        parts = []
+        for i in range(self.n_examples):
+            scores = np.asarray(self._ask("latent_scores", i, self.Y[i], w), dtype=np.float64).ravel()
+            if not scores.size:
+                raise OracleError(f"Example {i} has no latent value: latent_scores gave none for its label.", i)
+            if not np.isfinite(scores).all():
+                raise OracleError(f"latent_scores on example {i} gave scores that are not finite.", i)
+            parts.append(scores)
+        return np.concatenate(parts), np.concatenate([[0], np.cumsum([part.size for part in parts])])
+
+    def propose(self, i: int, z: Any, w: np.ndarray, rng: np.random.Generator) -> Any:
+        if not hasattr(self.model, "propose"):
+            raise ValueError(
+                f"{type(self.model).__name__} can neither list its latent values (latent_scores) nor change one a "
+                "little (propose): random bounds need one of the two. Use bound='cccp', or define it."
+            )
+        return self._ask("propose", i, self.Y[i], z, _guarded(w), rng)
+
+    def initial(self, rng: np.random.Generator | None) -> Any:
+        """The model's ``initial``, or what is best at weights zero; with ``rng`` random values."""
+        zero = np.zeros(self.n_weights)
+        if rng is not None and self._can_list:
+            sizes = np.diff(self.listed(zero)[1])  # type: ignore[index]
+            return rng.integers(0, sizes)
+        ask: Callable[..., Any] = getattr(self.model, "initial", None) or (lambda x, y: self.model.complete(x, y, zero))
+        values = [ask(self.X[i], self.Y[i]) for i in range(self.n_examples)]
+        if rng is not None:
+            for i in range(self.n_examples):
+                for _ in range(_STEPS_TO_RANDOM):
+                    values[i] = self.propose(i, values[i], zero, rng)
+        return self._sequence(values)
+
+    def _sequence(self, values: list[Any]) -> Any:
+        for i, z in enumerate(values):
+            if z is None:
+                raise OracleError(f"Example {i} has no latent value: complete or initial gave None.", i)
+        return np.array(values, np.int64) if self._can_list else values
+
+    def _ask(self, method: str, i: int, *args: Any) -> Any:
+        try:
+            return getattr(self.model, method)(self.X[i], *args)
+        except Exception as error:
+            raise OracleError(f"{method} failed on example {i}: {said(error)}", i) from error
+
+
+def _guarded(w: np.ndarray) -> np.ndarray:
+    w = w.view()
+    w.flags.writeable = False  # they are the solver's own
+    return w

@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data.arrays import as_rows
+from ..data.bags import as_bags
+from ..kernels import bags as kernels
+from ..problem import Rivals, Rows
+from . import labelling
+
+
+class Bags:
+    """Classes of bags: one instance of a bag, nobody says which, decides.
+
+        w·φ(x, y, z) = w_y·(x_z, bias),  or  w_{y,z}·(x_z, bias)  with separate states
+
+    x is a matrix with an instance in every row (X a list of them, dense or sparse, or an array (bags, instances,
+    features)), y a class 0 … n_classes−1, and the latent z the row that is looked at. With ``states="shared"``
+    instances are alike: parts of an image, sentences of a text. With ``"separate"`` each has weights of its own, row z
+    standing for the same thing in every bag (a rotation by a certain angle, say), and the group norm can find out which
+    are needed.
+
+    Parameters
+    ----------
+    n_classes, n_features : int or None
+        Taken from the data by default.
+    states : {"shared", "separate"}
+    n_states : int or None
+        Instances of a bag, at most, where states are separate; taken from the data by default.
+    bias : float
+        One more feature with this value; 0 for none.
+    cost : array (n_classes, n_classes) or None
+        Loss of answering the column where the row is true; 1 for every confusion by default.
+
+    Examples
+    --------
+    >>> model = Bags(n_classes=2, n_features=1, bias=0.0)
+    >>> model.predict(np.array([[1.0], [3.0]]), np.array([-1.0, 1.0]))
+    (1, 1)
+    """
+
+    exact = True
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        n_features: int | None = None,
+        *,
+        states: str = "shared",
+        n_states: int | None = None,
+        bias: float = 1.0,
+        cost: Any = None,
+    ) -> None:
+        if states not in ("shared", "separate"):
+            raise ValueError(f"states must be 'shared' or 'separate', got {states!r}.")
+        if not np.isfinite(bias):
+            raise ValueError(f"bias must be a finite number, got {bias!r}.")
+        self.n_classes = n_classes
+        self.n_features = n_features
+        self.state_kind = states
+        self.n_states = n_states
+        self.bias = float(bias)
+        self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
+        if self.cost is not None:
+            labelling.check_loss(self.cost, n_classes)
+
+    def __repr__(self) -> str:
+        return (
+            f"Bags(n_classes={self.n_classes}, n_features={self.n_features}, states={self.state_kind!r}, "
+            f"n_states={self.n_states}, bias={self.bias})"
+        )
+
+    def sized(self, X: Any, Y: Any) -> Bags:
+        """A copy that knows its sizes: from the data, where they were not given."""
+        bags = as_bags(X, self.n_features)
+        sized = copy.copy(self)
+        sized.n_features = bags.matrix.shape[1]
+        if self.n_classes is None:
+            labels = labelling.check_labels(Y, np.inf, "Y")
+            sized.n_classes = 1 + int(labels.max()) if self.cost is None else len(self.cost)
+        if self.n_states is None and self.state_kind == "separate":
+            sized.n_states = int(bags.sizes.max())
+        return sized
+
+    def joined(self, others: Sequence[Bags]) -> Bags:
+        """The model that knows the sizes of this one and others, each sized on a part of the data."""
+        most = ["n_classes"] + (["n_states"] if self.state_kind == "separate" else [])
+        return labelling.joined([self, *others], ["n_features"], most)
+
+    def _sizes(self) -> tuple[int, int, int]:
+        """Classes, states that have weights of their own, and weights of each."""
+        K, d, S = self.n_classes, self.n_features, self.n_states if self.state_kind == "separate" else 1
+        if K is None or d is None or S is None:
+            raise ValueError("This model does not know its sizes: give n_classes and n_features, or use sized(X, Y).")
+        return K, S, d + (self.bias != 0.0)
+
+    @property
+    def n_weights(self) -> int:
+        K, S, D = self._sizes()
+        return K * S * D
+
+    @property
+    def states(self) -> list[tuple[int, int]]:
+        """(class, state) for every block of weights."""
+        K, S, _ = self._sizes()
+        return [(k, s) for k in range(K) for s in range(S)]
+
+    @property
+    def groups(self) -> list[np.ndarray]:
+        """The weights of each of ``states``."""
+        K, S, D = self._sizes()
+        return list(np.arange(K * S * D).reshape(K * S, D))
+
+    def _costs(self) -> np.ndarray:
+        return 1.0 - np.eye(self._sizes()[0]) if self.cost is None else self.cost
+
+    def features(self, x: Any, answer: tuple[int, int]) -> np.ndarray:
+        K, S, D = self._sizes()
+        y, z = answer
+        row = as_bags([x], self.n_features).matrix[z]
+        row = row.toarray().ravel() if hasattr(row, "toarray") else row
+        vector = np.zeros((K, S, D))
+        vector[y, z if S > 1 else 0, : row.size] = row
+        if self.bias:
+            vector[y, z if S > 1 else 0, -1] = self.bias
+        return vector.ravel()
+
+    def loss(self, y: int, answer: tuple[int, int]) -> float:
+        return float(self._costs()[int(y), int(answer[0])])
+
+    def predict(self, x: Any, w: np.ndarray) -> tuple[int, int]:
+        return self.predict_all([x], w)[0]
+
+    def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[int, int]]:
+        """The best (class, instance) of every bag.
+
+        Instances of states whose weights are all zero are not looked at: they may hold anything.
+        """
+        return self.latent_oracle(X, np.zeros(len(X), np.int64)).best(np.arange(len(X)), w, np.empty((0, 0)))[0]
+
+    def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
+        """max_z w·φ(x, y, z) for every bag and class."""
+        K = self._sizes()[0]
+        return np.stack([self.latent_oracle(X, np.full(len(X), k)).complete(w)[1] for k in range(K)], axis=1)
+
+    def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, int]:
+        return self.latent_oracle([x], [y]).best(np.zeros(1, np.int64), w, self._costs())[0][0]
+
+    def complete(self, x: Any, y: int, w: np.ndarray) -> int:
+        return int(np.argmax(self.latent_scores(x, y, w)))
+
+    def latent_scores(self, x: Any, y: int, w: np.ndarray) -> np.ndarray:
+        return self.latent_oracle([x], [y]).listed(w)[0]
+
+    def latent_oracle(self, X: Any, Y: Any) -> BagsLatent:
+        return BagsLatent(self, X, Y)
+
+
+class BagsLatent:
+    """The model bound to data, with all instances in one matrix."""
+
+    def __init__(self, model: Bags, X: Any, Y: Any) -> None:
+        self.model = model
+        self.K, self.S, self.D = model._sizes()
+        self.bags = as_bags(X, model.n_features)
+        self.y = labelling.check_labels(Y, self.K, "Y")
+        if self.y.size != len(self.bags):
+            raise ValueError(f"X has {len(self.bags)} bags, Y has {self.y.size} labels.")
+        if model.state_kind == "separate" and (self.bags.sizes > self.S).any():
+            i = int(np.argmax(self.bags.sizes > self.S))
+            raise ValueError(f"Bag {i} has {self.bags.sizes[i]} instances, the model has weights for {self.S}.")
+        self.rows = as_rows(self.bags.matrix, model.bias)
+        self.n_examples, self.n_weights = len(self.bags), model.n_weights
+
+    def bound(self, latent: Any) -> BagsOracle:
+        return BagsOracle(self, self._checked(np.arange(self.n_examples), latent))
+
+    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, int]]:
+        return list(zip(self.y[ids].tolist(), np.asarray(latent).tolist(), strict=True))
+
+    def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scores, first = self.listed(w)
+        top = np.maximum.reduceat(scores, first[:-1])
+        hits = np.flatnonzero(scores == np.repeat(top, np.diff(first)))[::-1]
+        best = np.empty(self.n_examples, np.int64)
+        owner = np.searchsorted(first, hits, side="right") - 1
+        best[owner] = hits - first[owner]  # the first of equal ones is written last
+        return best, top
+
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+        scores, first = self.listed(w)
+        return scores[first[ids] + self._checked(ids, latent)]
+
+    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        scores = np.empty(self.bags.first[-1])
+        kernels.label_scores(self.rows.arrays, self.bags.first, self.y, w, self.alive(w), self.S, scores)
+        return scores, self.bags.first
+
+    def propose(self, i: int, z: int, w: np.ndarray, rng: np.random.Generator) -> int:
+        size = int(self.bags.sizes[i])
+        return z if size == 1 else int((z + 1 + rng.integers(0, size - 1)) % size)
+
+    def initial(self, rng: np.random.Generator | None) -> np.ndarray:
+        if rng is None:
+            return np.zeros(self.n_examples, np.int64)
+        return rng.integers(0, self.bags.sizes)
+
+    def alive(self, w: np.ndarray) -> np.ndarray:
+        alive = np.empty(self.K * self.S, bool)
+        kernels.alive_blocks(w, self.D, alive)
+        return alive
+
+    def best(self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
+        """The best (class, instance) of some bags, costs included where there are any, and its score."""
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        k, z, score = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64), np.empty(ids.size)
+        kernels.search(
+            self.rows.arrays, self.bags.first, ids, self.y, cost, w, self.alive(w), self.K, self.S, k, z, score
+        )
+        return list(zip(k.tolist(), z.tolist(), strict=True)), score
+
+    def differences(self, ids: np.ndarray, z: np.ndarray, answers: np.ndarray) -> Rows:
+        """φ of the truths (y, z) of some bags minus φ of answers to them."""
+        rows = self.rows
+        sizes = np.full(rows.n_rows, rows.width) if rows.dense else np.diff(rows.indptr)
+        first = self.bags.first[ids]
+        room = int(sizes[first + z].sum() + sizes[first + answers[:, 1]].sum()) + 2 * ids.size
+        indptr = np.empty(ids.size + 1, np.int64)
+        indices, data = np.empty(max(room, 1), np.int32), np.empty(max(room, 1), rows.data.dtype)
+        n = kernels.differences(
+            rows.arrays, self.bags.first, ids, self.y[ids], z, answers[:, 0].copy(), answers[:, 1].copy(), self.S,
+            indptr, indices, data,
+        )  # fmt: skip
+        n = max(n, 1)  # empty ``indices`` would mean "dense"
+        return Rows(indptr, indices[:n], data[:n], ids.size, self.n_weights)
+
+    def _checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+        z = np.asarray(latent)
+        if z.shape != ids.shape or z.dtype.kind not in "iu":
+            raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {z!r}.")
+        wrong = np.flatnonzero((z < 0) | (z >= self.bags.sizes[ids]))
+        if wrong.size:
+            i = int(ids[wrong[0]])
+            raise ValueError(
+                f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {self.bags.sizes[i]}."
+            )
+        return z.astype(np.int64)
+
+
+class BagsOracle:
+    """The bound in which bag i is of class y_i because of instance z_i."""
+
+    releases_gil = True
+
+    def __init__(self, data: BagsLatent, z: np.ndarray) -> None:
+        self.data, self.z = data, z
+        self.n_examples, self.n_weights = data.n_examples, data.n_weights
+        self._cost = data.model._costs()
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        return self.planes(ids, self.data.best(ids, w, self._cost)[0])
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)
+        labelling.check_labels(answers[:, 0], self.data.K, "An answer")
+        self.data._checked(ids, answers[:, 1])
+        losses = self._cost[self.data.y[ids], answers[:, 0]]
+        return Rivals(labels, self.data.differences(ids, self.z[ids], answers), losses)
