@@ -75,12 +75,19 @@ def sweep(rows, loss, first, side, budget, awake, n_awake, alpha, m, norms, orde
             stop = first[i + 1]
             c = budget_of(budget, i)
             sign = _side_of(side, i)
-            if everything:
+            if everything and stop > start:
+                # In the order of storage from a random one on: memory is read in sequence, and most will not move.
                 n_awake[i] = stop - start
+                state = _order.next_random(state)
+                j = start + _order.below(state, stop - start)
+                for q in range(start, stop):
+                    awake[q] = j
+                    j = j + 1 if j + 1 < stop else start
+            else:
+                state = _order.shuffle(awake, start, start + n_awake[i], state)
             used = 0.0
             for q in range(start, start + n_awake[i]):
                 used += alpha[awake[q]]
-            state = _order.shuffle(awake, start, start + n_awake[i], state)
             worst = 0.0
             paid = 0.0
             moved = False
