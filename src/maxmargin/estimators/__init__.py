@@ -2,7 +2,7 @@
 
 from ..persistence import load
 from .classification import LinearSVC
-from .cost_path import path
+from .hot_path import path
 from .latent import LatentStructuralSVM
 from .multilabel import MultilabelSVM
 from .ranking import RankingSVM

@@ -30,7 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {
-    "tol", "bound_tol", "max_passes", "max_bounds", "memory", "n_jobs", "random_state", "solver", "verbose", "warm_start",
+    "tol", "bound_tol", "max_passes", "max_bounds", "memory", "n_jobs", "random_state", "solver", "verbose",
+    "warm_start",
 }  # fmt: skip
 
 
@@ -102,6 +103,10 @@ class CertifiedEstimator(BaseEstimator):
         identity = {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
         with CheckpointFolder(Path(run.checkpoint) / part, identity, every) as folder:
             yield folder
+
+    def _begin_like(self, other: Any) -> None:
+        """Take over from another fitted estimator what a warm start goes on from."""
+        self._alpha, self._fitted_C = other._alpha, other._fitted_C
 
     def _store(self, solutions: list[Solution], alpha: Any) -> None:
         """Attributes that every fit leaves behind."""

@@ -104,6 +104,10 @@ class LatentEstimator(CertifiedEstimator):
         self._keep_search(best, taken)
         self._warn(best)
 
+    def _begin_like(self, other: Any) -> None:
+        super()._begin_like(other)
+        self.coef_ = other.coef_
+
     def _part(self, number: int) -> str:
         return "" if self.n_init == 1 else f"start-{number}"
 
@@ -372,7 +376,9 @@ class LatentStructuralSVM(LatentEstimator):
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]))
+        return 0.0 - float(
+            np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
+        )
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""
@@ -381,19 +387,19 @@ class LatentStructuralSVM(LatentEstimator):
         return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
     def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
-        """Bounds on the minimum of the convex bound that touches F at ``coef_``, from weights and dual variables alone.
+        """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
-        ``upper`` is F at ``coef_``. The lower bound is one for the latent values that are best at ``coef_``.
+        F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
+        best at ``coef_``, so that the convex bound touches F there.
         """
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         objective = self._objective(self.model_, X, Y, sample_weight)
-        problem = objective.problem(objective.standing(self.coef_).best)
         try:
-            alpha = problem.constraints.feasible(self._alpha)
-        except (ValueError, OracleError):
-            alpha = None  # answers to other data prove nothing here
-        return certify(problem, self.coef_, alpha)
+            problem = objective.problem(self.latent_)
+            return certify(problem, self.coef_, problem.constraints.feasible(self._alpha))
+        except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
+            return certify(objective.problem(objective.standing(self.coef_).best), self.coef_, None)
 
 
 def _check_latent(model: Any) -> None:

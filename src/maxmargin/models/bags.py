@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.bags import as_bags
@@ -206,9 +207,24 @@ class BagsLatent:
         return z if size == 1 else int((z + 1 + rng.integers(0, size - 1)) % size)
 
     def initial(self, rng: np.random.Generator | None) -> np.ndarray:
-        if rng is None:
-            return np.zeros(self.n_examples, np.int64)
-        return rng.integers(0, self.bags.sizes)
+        """Random instances, or those that are most unlike the other classes.
+
+        All instances of a class count as examples of it, which on average they are: the difference of its mean to the
+        mean of all is a first, rough weight vector, and each bag begins with the instance that it likes best.
+        """
+        if rng is not None:
+            return rng.integers(0, self.bags.sizes)
+        table, (K, S) = self.bags.matrix, (self.K, self.S)
+        state = np.arange(self.bags.first[-1]) - np.repeat(self.bags.first[:-1], self.bags.sizes) if S > 1 else 0
+        block = np.repeat(self.y, self.bags.sizes) * S + state
+        member = sp.csr_matrix((np.ones(block.size), (block, np.arange(block.size))), shape=(K * S, block.size))
+        sums, counts = _dense(member @ table).reshape(K, S, -1), np.bincount(block, minlength=K * S).reshape(K, S, 1)
+        mean = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
+        w = np.zeros((K, S, self.D))
+        w[:, :, : mean.shape[1]] = np.where(counts > 0, sums / np.maximum(counts, 1) - mean, 0.0)
+        if self.model.bias:  # so that the mean scores zero
+            w[:, :, -1] = -(w[:, :, : mean.shape[1]] * mean).sum(axis=2) / self.model.bias
+        return self.complete(w.ravel())[0]
 
     def alive(self, w: np.ndarray) -> np.ndarray:
         alive = np.empty(self.K * self.S, bool)
@@ -250,6 +266,10 @@ class BagsLatent:
                 f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {self.bags.sizes[i]}."
             )
         return z.astype(np.int64)
+
+
+def _dense(table: Any) -> np.ndarray:
+    return table.toarray() if sp.issparse(table) else np.asarray(table)
 
 
 class BagsOracle:

@@ -141,7 +141,7 @@ class OracleAscent:
         inner.wake()
         inner.theta, inner.previous, inner.previous_v = 1.0, None, None  # momentum points elsewhere now
         state.recombine()
-        state.estimate, state.evaluated = np.inf, None
+        state.estimate, state.evaluated, state.crawls = np.inf, None, False
         return state
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
