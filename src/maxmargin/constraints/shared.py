@@ -64,8 +64,5 @@ class SharedSlack(Closed):
         return float(self.loss @ alpha)
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        if self.side.size > 1:
-            alpha = alpha * np.repeat(self.side, np.diff(self.first))
-        else:
-            alpha = alpha * self.side[0]
-        row_kernels.combine(self._arrays, alpha, v)
+        side = np.repeat(self.side, np.diff(self.first)) if self.side.size > 1 else self.side
+        row_kernels.combine(self._arrays, alpha * side, v)

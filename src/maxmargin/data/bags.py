@@ -45,8 +45,11 @@ class Bags:
     def sizes(self) -> np.ndarray:
         return np.diff(self.first)
 
-    def means(self) -> Any:
-        """The mean of every bag, as a matrix of the same kind."""
+    def means(self) -> Bags:
+        """Bags of one instance each: their means."""
+        return Bags(self._means(), np.arange(len(self) + 1))
+
+    def _means(self) -> Any:
         if sp.issparse(self.matrix):
             share = np.repeat(1.0 / self.sizes, self.sizes).astype(self.matrix.dtype)
             instance = np.arange(share.size)
@@ -67,7 +70,7 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
     array([0, 2, 3])
     """
     X = X.to_list() if hasattr(X, "to_list") else X
-    if not hasattr(X, "__len__") or isinstance(X, str | dict) or (sp.issparse(X)):
+    if not hasattr(X, "__len__") or isinstance(X, str | dict) or sp.issparse(X):
         raise ValueError(f"X must be a list of matrices, one for each bag, got {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError("There are no bags.")
@@ -99,7 +102,7 @@ def _of_matrix(matrix: Any, first: np.ndarray) -> Bags:
 def _of_array(X: np.ndarray) -> Bags:
     if X.ndim != 3:
         raise ValueError(
-            f"X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an array "
+            "X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an array "
             f"of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
         )
     if X.shape[1] == 0:
@@ -136,8 +139,8 @@ def _numbers(x: Any, name: str) -> Any:
         raise ValueError(f"{name} has instances of different lengths: it must be a matrix of numbers.") from None
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
-            f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A bag "
-            "of one instance is a matrix of one row: x.reshape(1, -1)."
+            f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A "
+            "bag of one instance is a matrix of one row: x.reshape(1, -1)."
         )
     precision = np.float32 if table.dtype == np.float32 else np.float64
     return table.astype(precision, copy=False) if sp.issparse(table) else np.ascontiguousarray(table, dtype=precision)
@@ -159,6 +162,6 @@ def _check_finite(bags: Bags) -> None:
         row, column = divmod(int(bad[0]), table.shape[1])
     i = int(np.searchsorted(bags.first, row, side="right")) - 1
     raise ValueError(
-        f"Bag {i} has a value that is not finite ({values[bad[0]]}), in instance {row - bags.first[i]}, feature {column}. "
-        "Fill in or drop missing values first."
+        f"Bag {i} has a value that is not finite ({values[bad[0]]}), in instance {row - bags.first[i]}, feature "
+        f"{column}. Fill in or drop missing values first."
     )

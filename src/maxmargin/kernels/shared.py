@@ -182,9 +182,7 @@ def project_examples(alpha, first, budget):
 
 
 @compiled
-def extrapolate(
-    rows, loss, first, side, budget, awake, n_awake, alpha, previous, momentum, m, order, active, visited
-):
+def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous, momentum, m, order, active, visited):
     """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:active]``, then previous ← the old α.
 
     v has been extrapolated by the caller already: only what is held back is corrected in it, by the projection

@@ -12,7 +12,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags
 from ..kernels import bags as kernels
 from ..problem import Problem, Rows
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Standing
 from ..solvers.threads import run
 
 NEGATIVES = ("bag", "instances")
@@ -83,7 +83,7 @@ class BagObjective:
             if values.shape != (self.n_examples,):
                 raise ValueError(f"BagObjective: {self.n_examples} bags, but {name} has shape {values.shape}.")
         self.ids = np.flatnonzero(self.positive)
-        # Where the rows of each bag begin in a bound, and which instances they are: of positive bags the first, for now.
+        # Where the rows of each bag begin in a bound, and which instances these are: the first of positive bags.
         self._counts = np.where(self.positive, 1, bags.sizes)
         self._first = np.concatenate([[0], np.cumsum(self._counts)])
         within = np.arange(self._first[-1]) - np.repeat(self._first[:-1], self._counts)
@@ -122,23 +122,17 @@ class BagObjective:
         wrong = (values < 0) | (values >= self.bags.sizes)
         if wrong.any():
             i = int(np.argmax(wrong))
-            raise ValueError(f"Bag {i} has {self.bags.sizes[i]} instances, 0 to {self.bags.sizes[i] - 1}; not {values[i]}.")
+            raise ValueError(
+                f"Instance {values[i]} of bag {i} does not exist: it has {self.bags.sizes[i]}, counted from 0."
+            )
         return values
 
-    def means_problem(self) -> Problem:
-        """The convex problem of the means of all bags: its weights are a start that knows of no instances."""
-        side = np.where(self.positive, 1, -1).astype(np.int8)
-        rows = as_rows(self.bags.means(), self.rows.bias)
-        return Problem(Scalar(rows, side, side, self.budget), self.regularizer)
-
-    def standing(self, w: np.ndarray) -> BagStanding:
+    def standing(self, w: np.ndarray) -> Standing:
         """What instances are worth at w. Only positive bags are looked at."""
         place, scores, best = look(self.rows, self.bags.first, self.ids, w, self.n_threads)
-        return BagStanding(self, place, scores, best)
-
-    def value(self, w: np.ndarray) -> float:
-        """F(w)."""
-        return self.regularizer.value(w) + self.problem(self.standing(w).best).constraints.evaluate(w).total
+        everybody = np.zeros(self.n_examples, np.int64)
+        everybody[self.ids] = best
+        return BagStanding(self, everybody, place, scores)
 
     def initial(self, rng: np.random.Generator | None) -> np.ndarray:
         """Of each positive bag the instance nearest to its mean, or any."""
@@ -181,15 +175,9 @@ class BagStanding:
     """
 
     objective: BagObjective
+    best: np.ndarray
     place: np.ndarray
     scores: np.ndarray
-    winners: np.ndarray
-
-    @cached_property
-    def best(self) -> np.ndarray:
-        best = np.zeros(self.objective.n_examples, np.int64)
-        best[self.objective.ids] = self.winners
-        return best
 
     @cached_property
     def _number(self) -> np.ndarray:
@@ -201,7 +189,7 @@ class BagStanding:
     @cached_property
     def _least(self) -> np.ndarray:
         """The loss of every positive bag at its best."""
-        return np.maximum(0.0, 1.0 - self.scores[self.place[:-1] + self.winners])
+        return np.maximum(0.0, 1.0 - self.scores[self.place[:-1] + self.best[self.objective.ids]])
 
     def regrets(self, ids: np.ndarray, latent: Sequence[Any]) -> np.ndarray:
         number, regrets = self._number[ids], np.zeros(np.size(ids))
