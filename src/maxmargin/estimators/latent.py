@@ -61,7 +61,7 @@ class LatentEstimator(CertifiedEstimator):
     def _search(
         self,
         objective: LatentObjective,
-        solver: Callable[[Problem], Solver],
+        solver: Callable[[Problem, np.ndarray | None], Solver],
         start: Callable[[int, np.random.Generator], dict[str, Any]],
         run: Run,
         fingerprint: Callable[[], str],
@@ -299,7 +299,7 @@ class LatentStructuralSVM(LatentEstimator):
 
         self._search(
             objective,
-            lambda problem: choose_open(self.solver, **self._means()),
+            lambda problem, weights: choose_open(problem, self.solver, **self._means(), centre=weights),
             lambda number, rng: self._start(objective, X, Y, Z, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
             lambda: of_pairs(X, Y, sample_weight),
