@@ -1,5 +1,7 @@
 """Bags of instances: the objective against brute force, its bounds, and the estimator."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -138,11 +140,13 @@ def test_weights_multiply_budgets_and_zero_leaves_a_bag_out(rng, data):
     assert found == pytest.approx(fewer.problem(latent[kept]).constraints.evaluate(w).total, rel=1e-12)
 
 
-def test_bags_begin_with_the_instance_nearest_to_their_mean(data):
+@pytest.mark.parametrize("store", [np.asarray, sp.csr_matrix])
+def test_bags_begin_with_the_instance_most_unlike_negative_bags(data, store):
     X, y = data
-    for i, z in enumerate(objective_of(X, y, np.ones(len(X))).initial(None)):
-        if y[i]:
-            assert z == np.argmin(((X[i] - X[i].mean(axis=0)) ** 2).sum(axis=1))
+    means = np.array([x.mean(axis=0) for x in X])
+    w = means[y == 1].mean(axis=0) - means[y == 0].mean(axis=0)
+    for i, z in enumerate(objective_of([store(x) for x in X], y, np.ones(len(X))).initial(None)):
+        assert z == (np.argmax(X[i] @ w) if y[i] else 0)
 
 
 CHOOSERS = {"cccp": CCCP(), "walk": RandomWalk(), "subset": RandomSubset(), "gmme": MaximumEntropy()}
@@ -160,7 +164,7 @@ def test_every_chooser_keeps_the_guarantees_of_majorization(name, negatives):
         found = minimise(
             objective,
             CHOOSERS[name],
-            lambda problem: DualCoordinate(random_state=0),
+            lambda problem, weights: DualCoordinate(random_state=0),
             weights=w0,
             settings=Settings(eta=eta, tol=tol, max_passes=20_000),
             rng=rng,
@@ -178,7 +182,7 @@ def test_every_chooser_keeps_the_guarantees_of_majorization(name, negatives):
         assert eta * sum(record.gap for record in history[:-1]) <= start - bounds[-1] + slack
         if name == "cccp":
             values = [start, *(record.objective for record in history)]
-            assert all(b <= a + slack for a, b in zip(values, values[1:], strict=False))
+            assert all(b <= a + slack for a, b in itertools.pairwise(values))
 
 
 def test_single_instances_are_a_linear_classifier(rng):
@@ -319,9 +323,10 @@ def test_more_starts_are_never_worse(rng):
     assert five.objective_ <= one.objective_ * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("init", ["random", lambda x, y: len(x) - 1])
-def test_other_starts(data, init):
-    X, y = data
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("init", ["contrast", "random", lambda x, y: len(x) - 1])
+def test_other_starts(rng, init, n_classes):
+    X, y = bags_of(rng, n_classes=n_classes)
     svm = mm.LatentSVC(init=init, random_state=0).fit(X, y)
     assert svm.history_[-1].gap <= 1e-3 * svm.objective_
 
@@ -457,7 +462,7 @@ BAD_SETTINGS = {
     "eta zero": ({"eta": 0.0}, "eta must be above 0 and at most 1, got 0.0"),
     "eta large": ({"eta": 1.5}, "eta must be above 0 and at most 1, got 1.5"),
     "negatives": ({"negatives": "all"}, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
-    "init": ({"init": "best"}, r"init must be one of \['mean', 'random'\], got 'best'"),
+    "init": ({"init": "best"}, r"init must be one of \['mean', 'contrast', 'random'\], got 'best'"),
     "bound": ({"bound": "em"}, "bound must be one of"),
     "C": ({"C": -1.0}, "C must be greater than 0"),
     "n_init": ({"n_init": 0}, "n_init must be a whole number"),

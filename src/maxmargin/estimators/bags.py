@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,11 +51,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         Share of the gap between bound and objective that each new bound must close, above 0; 1 is CCCP.
     negatives : {"bag", "instances"}
         Two classes only: a negative bag pays for its highest instance (one slack for all), or for every instance.
-    init : {"mean", "random"} or function (x, y) -> z
+    init : {"mean", "contrast", "random"} or function (x, y) -> z
         Where to start. "mean": at weights that tell the means of bags apart; the first bound touches F there. (To let
         the means themselves speak for positive bags, against all instances of negative ones, is the classic; where
-        instances that tell are few it ends at weights of zero.) "random": random instances. A function is given a bag
-        and its label and gives the number of an instance.
+        instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of other
+        classes. "random": with random ones. A function is given a bag and its label and gives the number of an
+        instance.
         ``fit(..., Z=...)`` comes before it.
     n_init : int
         Starts; the one that reaches the lowest objective counts. Those after the first are random.
@@ -190,7 +191,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
         self._search(
             objective,
-            self._solver(closed=classes.size == 2),
+            self._solver,
             lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
             lambda: of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first),
@@ -264,14 +265,13 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _model(self, n_classes: int, width: int) -> BagModel:
         return BagModel(n_classes, width, bias=self._bias())
 
-    def _solver(self, closed: bool) -> Callable[[Problem], Solver]:
-        threads, memory = inputs.check_threads(self.n_jobs), inputs.check_memory(self.memory)
-        if not closed:
-            return lambda problem: choose_open(self.solver, seed=self.random_state, n_jobs=threads, memory=memory)
+    def _solver(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
+        seed, memory = self.random_state, inputs.check_memory(self.memory)
+        threads = inputs.check_threads(self.n_jobs)
+        if not problem.constraints.closed:
+            return choose_open(problem, self.solver, seed=seed, n_jobs=threads, memory=memory, centre=weights)
         # Every bound but the first starts from the dual variables of the last, which coordinate steps make use of.
-        return lambda problem: choose(
-            problem, self.solver, tol=self.tol, seed=self.random_state, threads=threads, memory=memory, warm=True
-        )
+        return choose(problem, self.solver, tol=self.tol, seed=seed, threads=threads, memory=memory, warm=True)
 
     def _start(
         self,
@@ -297,15 +297,16 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return {"latent": np.asarray(Z)}
         if callable(self.init):
             return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
-        if inputs.check_choice("init", self.init, ("mean", "random")) == "random":
-            return {"latent": objective.initial(rng)}
+        if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
+            return {"latent": objective.initial(rng if self.init == "random" else None)}
         return {"weights": self._apart(self._objective(bags.means(), np.unique(y), label, sample_weight, "instances"))}
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""
         problem = means.problem(np.zeros(means.n_examples, np.int64))
-        solver = self._solver(problem.constraints.closed)(problem)
-        return solve(problem, solver, tol=max(self.tol, _START_TOL), max_passes=int(self.max_passes)).weights
+        return solve(
+            problem, self._solver(problem), tol=max(self.tol, _START_TOL), max_passes=int(self.max_passes)
+        ).weights
 
     def _usable(self, objective: LatentObjective, weights: np.ndarray) -> Any:
         """The last dual variables, if they are dual variables of this data too."""

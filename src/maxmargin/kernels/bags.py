@@ -9,7 +9,7 @@ not ``alive``: its score is zero and its instance is not read.
 import numpy as np
 
 from . import compiled, inlined
-from .rows import add, bounds, column, dot, squares
+from .rows import bounds, column, dot
 
 
 @inlined
@@ -146,28 +146,4 @@ def look(rows, first, ids, w, place, scores, best):
             scores[place[p] + z] = score
             if score > top:
                 top = score
-                best[p] = z
-
-
-@compiled
-def nearest_to_mean(rows, first, ids, best):
-    """Of each of these bags the instance at the least distance from the mean of the bag.
-
-    ‖x_z − m‖² = ‖x_z‖² − 2 x_z·m + ‖m‖², of which the last term is the same for all.
-    """
-    indptr, indices, data, width, bias, _, _ = rows
-    mean = np.zeros(width)
-    for p in range(ids.size):
-        start = first[ids[p]]
-        size = first[ids[p] + 1] - start
-        mean[:] = 0.0
-        for r in range(start, start + size):
-            add(indptr, indices, data, width, 0.0, r, 1.0 / size, mean)
-        least = np.inf
-        best[p] = 0
-        for z in range(size):
-            far = squares(indptr, indices, data, width, 0.0, start + z)
-            far -= 2.0 * dot(indptr, indices, data, width, 0.0, start + z, mean)
-            if far < least:
-                least = far
                 best[p] = z

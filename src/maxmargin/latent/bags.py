@@ -135,14 +135,18 @@ class BagObjective:
         return BagStanding(self, everybody, place, scores)
 
     def initial(self, rng: np.random.Generator | None) -> np.ndarray:
-        """Of each positive bag the instance nearest to its mean, or any."""
-        latent = np.zeros(self.n_examples, np.int64)
+        """Of each positive bag the instance most unlike negative bags, or any.
+
+        What means of positive bags have on average beyond those of negative ones is a first, rough weight vector.
+        """
         if rng is None:
-            best = np.empty(self.ids.size, np.int64)
-            kernels.nearest_to_mean(self.rows.arrays, self.bags.first, self.ids, best)
-            latent[self.ids] = best
-        else:
-            latent[self.ids] = rng.integers(self.bags.sizes[self.ids])
+            means, w = self.bags.means().matrix, np.zeros(self.n_weights)
+            for side in (True, False):
+                if (self.positive == side).any():
+                    w[: self.rows.width] += (1 if side else -1) * np.ravel(means[self.positive == side].mean(axis=0))
+            return self.standing(w).best
+        latent = np.zeros(self.n_examples, np.int64)
+        latent[self.ids] = rng.integers(self.bags.sizes[self.ids])
         return latent
 
 
