@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from .estimators import (
         LatentStructuralSVM as LatentStructuralSVM,
+        LatentSVC as LatentSVC,
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
         MultilabelSVM as MultilabelSVM,
@@ -45,6 +46,7 @@ _NAMES = {
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
     "LatentStructuralSVM": "estimators",
+    "LatentSVC": "estimators",
     "path": "estimators",
     "load": "estimators",
     "Certificate": "problem",

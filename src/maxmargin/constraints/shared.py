@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import shared as kernels
+from ..kernels import rows as row_kernels, shared as kernels
 from ..problem import Rows
 from .base import Closed
 
@@ -20,16 +20,21 @@ class SharedSlack(Closed):
         Example i owns the rows ``first[i] … first[i+1] − 1``.
     budget : float array (n_examples,) or (1,)
         C_i.
+    side : int8 array (n_examples,) or (1,)
+        −1 where x_ij is minus the row; the row itself (+1) by default.
     """
 
     _kernels = kernels
     by_example = False
 
-    def __init__(self, rows: Rows, loss: np.ndarray, first: np.ndarray, budget: np.ndarray) -> None:
+    def __init__(
+        self, rows: Rows, loss: np.ndarray, first: np.ndarray, budget: np.ndarray, side: np.ndarray | None = None
+    ) -> None:
         super().__init__(rows)
         self.loss = np.ascontiguousarray(loss, dtype=np.float64)
         self.first = np.ascontiguousarray(first, dtype=np.int64)
         self.budget = np.atleast_1d(np.asarray(budget, dtype=np.float64))
+        self.side = np.ones(1, np.int8) if side is None else np.ascontiguousarray(side, dtype=np.int8)
         self.n_constraints = len(rows)
         self.n_examples = self.first.size - 1
         self.n_weights = rows.n_weights
@@ -39,12 +44,16 @@ class SharedSlack(Closed):
                 f"{self.first[-1]} must agree."
             )
         self.dual_shape = (self.n_constraints,)
-        self._check(budget=self.budget)
+        self._check(budget=self.budget, side=self.side)
+        if (np.abs(self.side) != 1).any():
+            raise ValueError("SharedSlack: sides must be 1 or −1.")
         if self.first[0] != 0 or (np.diff(self.first) < 0).any():
             raise ValueError("SharedSlack: offsets must begin at 0 and never fall.")
         if not np.isfinite(self.loss).all():
             raise ValueError("SharedSlack: losses must be finite.")
-        self._terms = (self.loss, self.first, self.budget)
+        # Which constraints sweeps visit between two passes over everything: the kernel's memory, in no way a result.
+        awake, n_awake = np.arange(self.n_constraints), np.diff(self.first)
+        self._terms = (self.loss, self.first, self.side, self.budget, awake, n_awake)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
@@ -53,3 +62,7 @@ class SharedSlack(Closed):
 
     def linear(self, alpha: np.ndarray) -> float:
         return float(self.loss @ alpha)
+
+    def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
+        side = np.repeat(self.side, np.diff(self.first)) if self.side.size > 1 else self.side
+        row_kernels.combine(self._arrays, alpha * side, v)

@@ -1,52 +1,123 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import as_matrix
-
 
 @dataclass(frozen=True)
 class Bags:
-    """Bags of instances as one matrix: bag i is the rows ``first[i]`` … ``first[i+1] − 1`` of ``matrix``."""
+    """Bags of instances as one matrix: bag i is the rows ``first[i]`` … ``first[i+1] − 1`` of ``matrix``.
+
+    Estimators make this from a list of matrices. Who has all instances in one matrix saves a copy by giving it.
+
+    Parameters
+    ----------
+    matrix : array or CSR matrix (n_instances, n_features)
+    first : int array (n_bags + 1,)
+
+    Examples
+    --------
+    >>> bags = Bags(np.arange(6.0).reshape(3, 2), np.array([0, 1, 3]))
+    >>> len(bags), bags[1]
+    (2, array([[2., 3.],
+           [4., 5.]]))
+    """
 
     matrix: Any
     first: np.ndarray
 
     def __len__(self) -> int:
-        return self.first.size - 1
+        return len(self.first) - 1
+
+    def __getitem__(self, i: int) -> Any:
+        if not 0 <= i < len(self):
+            raise IndexError(f"bag {i} of {len(self)}")
+        return self.matrix[self.first[i] : self.first[i + 1]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
 
     @property
     def sizes(self) -> np.ndarray:
         return np.diff(self.first)
 
+    def means(self) -> Bags:
+        """Bags of one instance each: their means."""
+        return Bags(self._means(), np.arange(len(self) + 1))
+
+    def _means(self) -> Any:
+        if sp.issparse(self.matrix):
+            share = np.repeat(1.0 / self.sizes, self.sizes).astype(self.matrix.dtype)
+            instance = np.arange(share.size)
+            table = sp.csr_matrix((share, instance, self.first), shape=(len(self), share.size)) @ self.matrix
+            table.sort_indices()
+            return table
+        sums = np.add.reduceat(self.matrix, self.first[:-1], axis=0, dtype=np.float64)
+        return (sums / self.sizes[:, None]).astype(self.matrix.dtype)
+
 
 def as_bags(X: Any, width: int | None = None) -> Bags:
     """Bags from a list of matrices (dense or sparse), one for each bag, or from an array (bags, instances, features).
 
-    float32 and float64 stay as they are. Bags with as many instances may be given as one array, which is not copied.
+    float32 and float64 stay as they are. Bags with as many instances may be given as one array, which is not copied;
+    nor are ``Bags``, which are only checked.
 
     >>> as_bags([np.ones((2, 3)), np.ones((1, 3))]).first
     array([0, 2, 3])
     """
+    X = X.to_list() if hasattr(X, "to_list") else X
+    if not hasattr(X, "__len__") or isinstance(X, str | dict) or sp.issparse(X):
+        raise ValueError(f"X must be a list of matrices, one for each bag, got {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError("There are no bags.")
-    if isinstance(X, np.ndarray) and X.dtype != object:
-        if X.ndim != 3:
-            raise ValueError(
-                f"X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an "
-                f"array of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
-            )
-        if X.shape[1] == 0:
-            raise ValueError("Every bag must have an instance, X has none at all.")
-        return Bags(
-            as_matrix(np.ascontiguousarray(X).reshape(-1, X.shape[2]), width), np.arange(len(X) + 1) * X.shape[1]
+    if hasattr(X, "matrix") and hasattr(X, "first"):
+        bags = _of_matrix(X.matrix, np.asarray(X.first))
+    elif isinstance(X, np.ndarray) and X.dtype != object:
+        bags = _of_array(X)
+    else:
+        bags = _of_list(X, width)
+    if width is not None and bags.matrix.shape[1] != width:
+        raise ValueError(f"Bags have {bags.matrix.shape[1]} features, {width} are needed.")
+    _check_finite(bags)
+    return bags
+
+
+def _of_matrix(matrix: Any, first: np.ndarray) -> Bags:
+    table = _numbers(matrix, "The matrix of instances")
+    if first.ndim != 1 or first.dtype.kind not in "iu" or first[0] != 0 or first[-1] != table.shape[0]:
+        raise ValueError(
+            f"Bags: first must be whole numbers from 0 to the number of instances, {table.shape[0]}; got {first!r}."
         )
-    tables = [_bag(x, i, width) for i, x in enumerate(X)]
+    first = first.astype(np.int64)
+    empty = np.flatnonzero(np.diff(first) <= 0)
+    if empty.size:
+        raise ValueError(_EMPTY.format(empty[0]))
+    return Bags(table, first)
+
+
+def _of_array(X: np.ndarray) -> Bags:
+    if X.ndim != 3:
+        raise ValueError(
+            "X must be a list of matrices, one row per instance, or an array (bags, instances, features); got an array "
+            f"of shape {X.shape}. Wrap the rows that belong together: [X[0:3], X[3:5], …]."
+        )
+    if X.shape[1] == 0:
+        raise ValueError("Every bag must have an instance, X has none at all.")
+    table = _numbers(X.reshape(-1, X.shape[2]), "The array of bags")
+    return Bags(table, np.arange(len(X) + 1) * X.shape[1])
+
+
+def _of_list(X: Any, width: int | None) -> Bags:
+    tables = [_numbers(x, f"Bag {i}") for i, x in enumerate(X)]
     for i, table in enumerate(tables):
+        if table.shape[0] == 0:
+            raise ValueError(_EMPTY.format(i))
+        if width is not None and table.shape[1] != width:
+            raise ValueError(f"Bag {i} has {table.shape[1]} features, {width} are needed.")
         if table.shape[1] != tables[0].shape[1]:
             raise ValueError(
                 f"Bag {i} has {table.shape[1]} features, bag 0 has {tables[0].shape[1]}: all must have as many."
@@ -57,22 +128,40 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
     return Bags(np.concatenate(tables), first)
 
 
-def _bag(x: Any, i: int, width: int | None) -> Any:
-    if not sp.issparse(x):
-        x = np.asarray(x)
-        if x.ndim != 2 or x.dtype.kind not in "fiub":
-            raise ValueError(
-                f"Bag {i} must be a matrix of numbers, one row per instance; got {x.dtype} of shape {x.shape}. A bag "
-                "of one instance is a matrix of one row: x.reshape(1, -1)."
-            )
-    if x.shape[0] == 0:
-        raise ValueError(f"Bag {i} is empty. Every bag must have an instance: leave empty ones out, with their labels.")
-    if width is not None and x.shape[1] != width:
-        raise ValueError(f"Bag {i} has {x.shape[1]} features, {width} are needed.")
-    bad = np.argwhere(~np.isfinite(x.toarray() if sp.issparse(x) else x))
-    if bad.size:
+_EMPTY = "Bag {} is empty. Every bag must have an instance: leave empty ones out, with their labels."
+
+
+def _numbers(x: Any, name: str) -> Any:
+    """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
+    try:
+        table = x.tocsr() if sp.issparse(x) else np.asarray(x)
+    except ValueError:
+        raise ValueError(f"{name} has instances of different lengths: it must be a matrix of numbers.") from None
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
-            f"Bag {i} has a value that is not finite, in instance {bad[0][0]}, feature {bad[0][1]}. Fill in or drop "
-            "missing values first."
+            f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A "
+            "bag of one instance is a matrix of one row: x.reshape(1, -1)."
         )
-    return as_matrix(x)
+    precision = np.float32 if table.dtype == np.float32 else np.float64
+    return table.astype(precision, copy=False) if sp.issparse(table) else np.ascontiguousarray(table, dtype=precision)
+
+
+def _check_finite(bags: Bags) -> None:
+    table = bags.matrix
+    values = table.data if sp.issparse(table) else table.reshape(-1)
+    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return
+    if sp.issparse(table):
+        row, column = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1, int(table.indices[bad[0]])
+    else:
+        row, column = divmod(int(bad[0]), table.shape[1])
+    i = int(np.searchsorted(bags.first, row, side="right")) - 1
+    raise ValueError(
+        f"Bag {i} has a value that is not finite ({values[bad[0]]}), in instance {row - bags.first[i]}, feature "
+        f"{column}. Fill in or drop missing values first."
+    )

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's API. Only here (and above) is scikit-learn known."""
 
 from ..persistence import load
+from .bags import LatentSVC
 from .classification import LinearSVC
 from .hot_path import path
 from .latent import LatentStructuralSVM
@@ -11,6 +12,7 @@ from .sequence import SequenceSVM
 from .structured import StructuralSVM
 
 __all__ = [
+    "LatentSVC",
     "LatentStructuralSVM",
     "LinearSVC",
     "LinearSVR",

@@ -128,6 +128,14 @@ class LatentEstimator(CertifiedEstimator):
         self.n_passes_ = sum(record.passes for record in found.history)
         taken(found)
 
+    def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
+        """The last convex bound from nothing; on other data, the bound that touches F at the weights."""
+        try:
+            problem = objective.problem(self.latent_)
+            return certify(problem, weights, problem.constraints.feasible(self._alpha))
+        except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
+            return certify(objective.problem(objective.standing(weights).best), weights, None)
+
     def _warn(self, found: LatentSolution) -> None:
         if found.converged:
             return
@@ -395,12 +403,7 @@ class LatentStructuralSVM(LatentEstimator):
         """
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
-        objective = self._objective(self.model_, X, Y, sample_weight)
-        try:
-            problem = objective.problem(self.latent_)
-            return certify(problem, self.coef_, problem.constraints.feasible(self._alpha))
-        except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
-            return certify(objective.problem(objective.standing(self.coef_).best), self.coef_, None)
+        return self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
     def _alpha_for(self, problem: Problem) -> Any:
         """The dual variables, made feasible; None on data that has other answers."""

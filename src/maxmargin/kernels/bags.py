@@ -128,3 +128,22 @@ def _merged(indptr, indices, data, width, a, b, offset, out_indices, out_data, a
         out_data[at] = difference
         at += 1
     return at
+
+
+@compiled
+def look(rows, first, ids, w, place, scores, best):
+    """Scores of all instances of the bags ``ids``, the p-th from ``scores[place[p]]`` on, and the best one of each.
+
+    Best instances are counted from 0 within their bag; ties go to the first.
+    """
+    indptr, indices, data, width, bias, _, _ = rows
+    for p in range(ids.size):
+        start = first[ids[p]]
+        top = -np.inf
+        best[p] = 0
+        for z in range(first[ids[p] + 1] - start):
+            score = dot(indptr, indices, data, width, bias, start + z, w)
+            scores[place[p] + z] = score
+            if score > top:
+                top = score
+                best[p] = z

@@ -82,8 +82,8 @@ def _grouped_dot(indptr, indices, data, width, bias, r, w, group, factor):
 @inlined
 def _add_clipped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, floor):
     if indices.size == 0:
-        start = r * width
-        for j in range(width):
+        start = uint64(r * width)
+        for j in range(uint64(width)):
             v[j] += c * data[start + j]
             w[j] = max(centre[j] + scale[j] * v[j], floor[j])
     else:

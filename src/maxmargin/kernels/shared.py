@@ -9,7 +9,7 @@ Ramanan, Algorithm 1, with the signs and clips corrected:
     pair     a = clip((g_j − g_k)/‖x_j − x_k‖², −α_j, α_k)               moved from k to j
 
 A pair step is taken when the budget of the example is used up; k is drawn among α_ik > 0. Rows of
-example i are ``first[i] … first[i+1]−1``.
+example i are ``first[i] … first[i+1]−1``, times its ``side``: x_ij may be the user's own row (+1) or minus it (−1).
 """
 
 import numpy as np
@@ -27,13 +27,20 @@ def budget_of(budget, i):
     return budget[i] if budget.size > 1 else budget[0]
 
 
+@inlined
+def _side_of(side, i):
+    """+1 or −1, of this example or of all."""
+    return np.float64(side[i] if side.size > 1 else side[0])
+
+
 @compiled
-def _random_support(alpha, start, stop, j, state):
-    """A random k ≠ j in start … stop−1 with α_k > 0, or −1."""
+def _random_support(alpha, awake, start, stop, j, state):
+    """A random k ≠ j of those awake in start … stop−1 with α_k > 0, or −1."""
     state = _order.next_random(state)
     chosen = -1
     seen = 0
-    for k in range(start, stop):
+    for q in range(start, stop):
+        k = awake[q]
         if k != j and alpha[k] > 0.0:
             seen += 1
             if seen == 1 or _order.below(state, seen) == 0:
@@ -42,19 +49,57 @@ def _random_support(alpha, start, stop, j, state):
     return chosen, state
 
 
+@inlined
+def _longest(first):
+    """The most constraints that an example has."""
+    longest = 0
+    for i in range(first.size - 1):
+        longest = max(longest, first[i + 1] - first[i])
+    return longest
+
+
 @compiled
-def sweep(rows, loss, first, budget, alpha, m, norms, order, n_active, block, seed):
-    """One visit to every constraint of each example of ``order[:n_active]``.
+def _wake(indptr, indices, data, width, bias, plus, minus, m, loss, sign, alpha, start, stop, awake, missing):
+    """Put the constraints of an example first that have a share, or miss something of their margin; returns how many.
+
+    A function of its own, in the order of storage: next to the code that moves v the compiler would not let the scores
+    be summed in vector registers.
+    """
+    for j in range(start, stop):
+        a, b = stored_pair(plus, minus, j)
+        missing[j - start] = loss[j] - sign * maps.stored_score(indptr, indices, data, width, bias, a, m)
+    if minus.size > 0:
+        for j in range(start, stop):
+            a, b = stored_pair(plus, minus, j)
+            if b >= 0:
+                missing[j - start] += sign * maps.stored_score(indptr, indices, data, width, bias, b, m)
+    front = start
+    back = stop
+    for j in range(start, stop):
+        if missing[j - start] > 0.0 or alpha[j] > 0.0:
+            awake[front] = j
+            front += 1
+        else:
+            back -= 1
+            awake[back] = j
+    return front - start
+
+
+@compiled
+def sweep(rows, loss, first, side, budget, awake, n_awake, alpha, m, norms, order, n_active, block, seed):
+    """One visit to the constraints of each example of ``order[:n_active]``.
+
+    A pass over all examples looks at all constraints. Those with α = 0 that have no reason to move go to sleep until
+    the next such pass: most examples have one or two constraints that matter. ``awake`` has the constraints of an
+    example in its own place, those awake first, and ``n_awake`` says how many these are.
 
     Returns (examples still active, gap as seen, change of Σ l α); ``norms`` remembers ‖x_j‖² (negative:
     not known yet).
     """
     indptr, indices, data, width, bias, plus, minus = rows
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
-    longest = 0
-    for i in range(first.size - 1):
-        longest = max(longest, first[i + 1] - first[i])
-    visits = np.empty(longest, np.int64)
+    everything = n_active == first.size - 1
+    missing = np.empty(_longest(first) if everything else 0)
     gap = 0.0
     change = 0.0
     for z in range(blocks.size):
@@ -66,60 +111,72 @@ def sweep(rows, loss, first, budget, alpha, m, norms, order, n_active, block, se
             start = first[i]
             stop = first[i + 1]
             c = budget_of(budget, i)
+            sign = _side_of(side, i)
+            if everything:
+                n_awake[i] = _wake(
+                    indptr, indices, data, width, bias, plus, minus, m, loss, sign, alpha, start, stop, awake, missing
+                )
+            state = _order.shuffle(awake, start, start + n_awake[i], state)
             used = 0.0
-            for j in range(start, stop):
-                used += alpha[j]
-                visits[j - start] = j
-            state = _order.shuffle(visits, 0, stop - start, state)
+            for q in range(start, start + n_awake[i]):
+                used += alpha[awake[q]]
             worst = 0.0
             paid = 0.0
             moved = False
-            for q in range(stop - start):
-                j = visits[q]
+            q = start
+            while q < start + n_awake[i]:
+                j = awake[q]
+                q += 1
                 a, b = stored_pair(plus, minus, j)
-                g = loss[j] - maps.score(indptr, indices, data, width, bias, a, b, m)
+                g = loss[j] - sign * maps.score(indptr, indices, data, width, bias, a, b, m)
                 worst = max(worst, g)
                 paid += alpha[j] * g
-                if g <= 0.0 and alpha[j] <= 0.0:
-                    continue
-                if norms[j] < 0.0:
-                    norms[j] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
-                h = np.float64(norms[j])
-                floor = 0.0
                 k = -1
-                if g > 0.0 and used >= _USED_UP * c:
-                    k, state = _random_support(alpha, start, stop, j, state)
-                    if k < 0:
-                        continue
-                    a2, b2 = stored_pair(plus, minus, k)
-                    g -= loss[k] - maps.score(indptr, indices, data, width, bias, a2, b2, m)
-                    # ‖x_j − x_k‖² is a difference of nearly equal numbers: float32 norms would not do.
-                    h = maps.curvature(indptr, indices, data, width, bias, a, b, m)
-                    floor = 1e-13 * h
-                    h += maps.curvature(indptr, indices, data, width, bias, a2, b2, m)
-                    h -= 2.0 * maps.inner(indptr, indices, data, width, bias, a, b, a2, b2, m)
-                room = alpha[k] if k >= 0 else max(c - used, 0.0)
-                # Where there is no curvature (an empty row, x_j = x_k) only the sign of g counts.
-                if h > floor:
-                    step = min(max(g / h, -alpha[j]), room)
-                elif g > 0.0:
-                    step = room
-                elif g < 0.0:
-                    step = -alpha[j]
-                else:
-                    step = 0.0
-                if step == 0.0:
-                    continue
-                moved = True
-                alpha[j] = max(alpha[j] + step, 0.0)
-                change += step * loss[j]
-                maps.move(indptr, indices, data, width, bias, a, b, step, m)
-                if k >= 0:
-                    alpha[k] = max(alpha[k] - step, 0.0)
-                    change -= step * loss[k]
-                    maps.move(indptr, indices, data, width, bias, a2, b2, -step, m)
-                else:
-                    used += step
+                step = 0.0
+                if g > 0.0 or alpha[j] > 0.0:
+                    if norms[j] < 0.0:
+                        norms[j] = maps.curvature(indptr, indices, data, width, bias, a, b, m)
+                    h = np.float64(norms[j])
+                    floor = 0.0
+                    room = max(c - used, 0.0)
+                    if g > 0.0 and used >= _USED_UP * c:
+                        k, state = _random_support(alpha, awake, start, start + n_awake[i], j, state)
+                        room = 0.0
+                        if k >= 0:
+                            a2, b2 = stored_pair(plus, minus, k)
+                            g -= loss[k] - sign * maps.score(indptr, indices, data, width, bias, a2, b2, m)
+                            room = alpha[k]
+                            floor = 1e-13 * h
+                            if b < 0 and b2 < 0:
+                                h = maps.curvature(indptr, indices, data, width, bias, a, a2, m)
+                            else:
+                                # A difference of nearly equal numbers: float32 norms would not do.
+                                h = maps.curvature(indptr, indices, data, width, bias, a, b, m)
+                                h += maps.curvature(indptr, indices, data, width, bias, a2, b2, m)
+                                h -= 2.0 * maps.inner(indptr, indices, data, width, bias, a, b, a2, b2, m)
+                    # Where there is no curvature (an empty row, x_j = x_k) only the sign of g counts.
+                    if h > floor:
+                        step = min(max(g / h, -alpha[j]), room)
+                    elif g > 0.0:
+                        step = room
+                    elif g < 0.0:
+                        step = -alpha[j]
+                if step != 0.0:
+                    moved = True
+                    alpha[j] = max(alpha[j] + step, 0.0)
+                    change += step * loss[j]
+                    maps.move(indptr, indices, data, width, bias, a, b, sign * step, m)
+                    if k >= 0:
+                        alpha[k] = max(alpha[k] - step, 0.0)
+                        change -= step * loss[k]
+                        maps.move(indptr, indices, data, width, bias, a2, b2, -sign * step, m)
+                    else:
+                        used += step
+                elif alpha[j] <= 0.0 and c > 0.0:
+                    q -= 1
+                    n_awake[i] -= 1
+                    awake[q] = awake[start + n_awake[i]]
+                    awake[start + n_awake[i]] = j
             seen = c * worst - paid
             gap += seen
             if not moved and seen <= 0.0:
@@ -157,49 +214,55 @@ def project_examples(alpha, first, budget):
 
 
 @compiled
-def extrapolate(rows, loss, first, budget, alpha, previous, momentum, m, order, active, visited):
+def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous, momentum, m, order, active, visited):
     """α ← Proj(α + momentum·(α − previous)) for the examples of ``order[:active]``, then previous ← the old α.
 
     v has been extrapolated by the caller already: only what is held back is corrected in it, by the projection
-    or because the last sweep, which went through ``order[:visited]``, has put the example to sleep.
+    or because the last sweep, which went through ``order[:visited]``, has put the example to sleep. Constraints that
+    are and were at zero stay there: no projection raises them.
     """
     indptr, indices, data, width, bias, plus, minus = rows
+    longest = _longest(first)
+    free = np.empty(longest)
+    trial = np.empty(longest)
+    touched = np.empty(longest, np.int64)
     change = 0.0
     for p in range(visited):
         i = order[p]
-        start = first[i]
-        stop = first[i + 1]
-        free = alpha[start:stop].copy()
-        for j in range(start, stop):
-            free[j - start] += momentum * (alpha[j] - previous[j])
-            previous[j] = alpha[j]
+        sign = _side_of(side, i)
+        n = 0
+        for j in range(first[i], first[i + 1]):
+            if alpha[j] != 0.0 or previous[j] != 0.0:
+                touched[n] = j
+                free[n] = alpha[j] + momentum * (alpha[j] - previous[j])
+                previous[j] = alpha[j]
+                trial[n] = free[n] if p < active else alpha[j]
+                n += 1
         if p < active:
-            trial = free.copy()
-            project(trial, budget_of(budget, i))
-        else:
-            trial = alpha[start:stop].copy()
-        for j in range(start, stop):
-            new = trial[j - start]
-            change += (new - alpha[j]) * loss[j]
-            alpha[j] = new
-            if new != free[j - start]:
+            project(trial[:n], budget_of(budget, i))
+        for q in range(n):
+            j = touched[q]
+            change += (trial[q] - alpha[j]) * loss[j]
+            alpha[j] = trial[q]
+            if trial[q] != free[q]:
                 a, b = stored_pair(plus, minus, j)
-                maps.move(indptr, indices, data, width, bias, a, b, new - free[j - start], m)
+                maps.move(indptr, indices, data, width, bias, a, b, sign * (trial[q] - free[q]), m)
     return change
 
 
 @compiled
-def total_loss(rows, loss, first, budget, w):
+def total_loss(rows, loss, first, side, budget, awake, n_awake, w):
     """Σ_i C_i·max(0, max_j (l_ij − w·x_ij))."""
     indptr, indices, data, width, bias, plus, minus = rows
     total = 0.0
     for i in range(first.size - 1):
         worst = 0.0
+        sign = _side_of(side, i)
         for j in range(first[i], first[i + 1]):
             a, b = stored_pair(plus, minus, j)
             score = dot(indptr, indices, data, width, bias, a, w)
             if b >= 0:
                 score -= dot(indptr, indices, data, width, bias, b, w)
-            worst = max(worst, loss[j] - score)
+            worst = max(worst, loss[j] - sign * score)
         total += worst * budget_of(budget, i)
     return total

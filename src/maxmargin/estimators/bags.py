@@ -1,0 +1,389 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ..constraints.oracle import count
+from ..constraints.sourced import is_source
+from ..data.arrays import as_rows
+from ..data.bags import Bags, as_bags
+from ..latent import value
+from ..latent.bags import NEGATIVES, BagObjective, look
+from ..latent.structural import StructuralObjective
+from ..models import Bags as BagModel
+from ..persistence import storable
+from ..problem import Certificate, LatentSolution, Problem
+from ..protocols import LatentObjective, OracleError, Regularizer, Solver
+from ..regularizers import L2, Blocks
+from ..solvers import choose, choose_open, solve
+from . import inputs
+from .certified import Run
+from .fingerprints import of_arrays
+from .latent import LatentEstimator
+
+_START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
+
+
+@storable("classes_", "coef_", "intercept_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C")
+class LatentSVC(ClassifierMixin, LatentEstimator):
+    """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
+
+    With two classes, a bag is positive (``classes_[1]``) if one of its instances is, and negative if none is:
+
+        F(w) = Ω(w) + C Σ_positive max(0, 1 − max_z w·x_z) + C Σ_negative max(0, 1 + max_z w·x_z)
+
+    With more, F is the latent structural SVM whose score of a class is w_y·x_z at the best z (``models.Bags``). F is
+    not convex: one convex upper bound after another is minimised, in each of which one instance speaks for its bag.
+
+    Parameters
+    ----------
+    C : float
+        Price of a unit of loss of one bag.
+    bound : {"cccp", "gmm", "gmme"} or BoundChooser
+        How bounds are chosen: the concave-convex procedure; a random one among those that make progress; one that makes
+        progress in expectation; or an object from ``maxmargin.latent``.
+    eta : float
+        Share of the gap between bound and objective that each new bound must close, above 0; 1 is CCCP.
+    negatives : {"bag", "instances"}
+        Two classes only: a negative bag pays for its highest instance (one slack for all), or for every instance.
+    init : {"mean", "contrast", "random"} or function (x, y) -> z
+        Where to start. "mean": at weights that tell the means of bags apart; the first bound touches F there. (To let
+        the means themselves speak for positive bags, against all instances of negative ones, is the classic; where
+        instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of other
+        classes. "random": with random ones. A function is given a bag and its label and gives the number of an
+        instance.
+        ``fit(..., Z=...)`` comes before it.
+    n_init : int
+        Starts; the one that reaches the lowest objective counts. Those after the first are random.
+    fit_intercept, intercept_scaling, class_weight
+        As for :class:`LinearSVC`.
+    regularizer : object from ``maxmargin.regularizers`` or None
+        For the weights of the features; repeated for every class where there are more than two.
+    tol : float
+        Relative duality gap of the last bounds; early ones are solved more loosely.
+    bound_tol : float
+        The search ends once the gap between bound and objective is at most this share of the objective.
+    max_bounds, max_passes : int
+        Most bounds, and most passes of the solver for each.
+    solver : {"auto", "dual_coordinate", "interior_point"} or Solver
+        With more than two classes the solvers of :class:`StructuralSVM`.
+    memory, n_jobs, random_state, verbose
+        As for :class:`LinearSVC`.
+    warm_start : bool
+        Start the next ``fit`` from the weights and dual variables of the last one.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays (n_classes or 1, n_features) and (n_classes or 1,)
+    classes_ : array
+    objective_ : float
+        F at these weights.
+    latent_ : int array (n_bags,)
+        The instance of each bag that speaks for it in the last bound; 0 for negative bags, which have no choice.
+    certificate_ : Certificate
+        Of the last convex bound: with these instances no weights are better by more than its gap.
+    history_ : list of BoundRecord
+    n_bounds_, n_passes_ : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.normal(size=(5, 3)) for _ in range(40)]
+    >>> y = np.arange(40) % 2
+    >>> for x in X[1::2]:
+    ...     x[rng.integers(5)] += 4.0  # one instance of every second bag is different
+    >>> svm = LatentSVC(random_state=0).fit(X, y)
+    >>> svm.score(X, y)
+    1.0
+    >>> svm.predict_latent(X[1:2]) == np.argmax(X[1].sum(axis=1))
+    array([ True])
+    """
+
+    intercept_: np.ndarray
+    classes_: np.ndarray
+    n_features_in_: int
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        bound: Any = "cccp",
+        eta: float = 0.1,
+        negatives: str = "bag",
+        init: Any = "mean",
+        n_init: int = 1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        regularizer: Any = None,
+        tol: float = 1e-3,
+        bound_tol: float = 1e-3,
+        max_bounds: int = 100,
+        solver: Any = "auto",
+        max_passes: int = 20_000,
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.bound = bound
+        self.eta = eta
+        self.negatives = negatives
+        self.init = init
+        self.n_init = n_init
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.regularizer = regularizer
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        Z: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> LatentSVC:
+        """Train on bags and their labels.
+
+        Parameters
+        ----------
+        X : list of matrices, array (n_bags, n_instances, n_features) or ``maxmargin.data.bags.Bags``
+            Bags may have any number of instances, dense or sparse, float32 or float64. Only a list is copied.
+        y : labels, one for each bag
+        Z : int array (n_bags,) or None
+            Instances to start from; those of negative bags are not looked at.
+        sample_weight : array (n_bags,) or None
+        checkpoint, checkpoint_every, callbacks
+            As for :meth:`LatentStructuralSVM.fit`: a search is saved between bounds.
+        """
+        self._search_settings()
+        bags, y = self._check(X, y)
+        classes = np.unique(y)
+        if classes.size < 2:
+            raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {classes[0]!r}.")
+        label = np.searchsorted(classes, y)
+        objective = self._objective(bags, classes, label, sample_weight)
+
+        def taken(found: LatentSolution) -> None:
+            self.classes_, self.n_features_in_ = classes, bags.matrix.shape[1]
+            self.coef_, self.intercept_ = self._split(found.weights)
+
+        self._search(
+            objective,
+            self._solver,
+            lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
+            Run(checkpoint, checkpoint_every, callbacks),
+            lambda: of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first),
+            taken,
+        )
+        return self
+
+    def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
+        if is_source(X):
+            raise ValueError("LatentSVC needs its bags in memory, got a source. Read them first, or a part of them.")
+        bags = as_bags(X, width)
+        if y is None:
+            raise ValueError("LatentSVC requires y to be passed, but the target y is None.")
+        inputs.check_labels(y)
+        labels = column_or_1d(y)
+        if labels.size != len(bags):
+            raise ValueError(
+                f"X has {len(bags)} bags, y has {labels.size} labels. There must be one label for each bag."
+            )
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise ValueError("y contains NaN or infinity. Every bag needs a label; drop those that have none.")
+        inputs.check_classes(labels)
+        return bags, labels
+
+    def _bias(self) -> float:
+        return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _budget(self, classes: np.ndarray, label: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """C_i of every bag."""
+        budget = np.full(label.size, inputs.check_positive("C", self.C))
+        weights = inputs.check_weights(sample_weight, np.empty((label.size, 1)))
+        if weights is not None:
+            budget *= weights
+        if self.class_weight is not None:
+            factors = compute_class_weight(self.class_weight, classes=classes, y=classes[label], sample_weight=weights)
+            budget *= factors[label]
+        return budget
+
+    def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
+        """The user's regularizer for the features of every class, l2 for the intercepts."""
+        features = self._own_regularizer()
+        if self.regularizer is None:
+            return features
+        parts: list[tuple[np.ndarray, Regularizer]] = []
+        size = n_features + bool(self.fit_intercept)
+        for k in range(n_vectors):
+            parts.append((k * size + np.arange(n_features), features))
+            if self.fit_intercept:
+                parts.append((np.array([k * size + n_features]), L2()))
+        return features if len(parts) == 1 else Blocks(parts)
+
+    def _objective(
+        self, bags: Bags, classes: np.ndarray, label: np.ndarray, sample_weight: Any, negatives: str | None = None
+    ) -> LatentObjective:
+        inputs.check_choice("negatives", self.negatives, NEGATIVES)
+        budget = self._budget(classes, label, sample_weight)
+        width = bags.matrix.shape[1]
+        if classes.size == 2:
+            return BagObjective(
+                bags,
+                label == 1,
+                budget,
+                self._regularizer(width, 1),
+                negatives=negatives or self.negatives,
+                bias=self._bias(),
+                n_threads=inputs.check_threads(self.n_jobs),
+            )
+        oracle = self._model(classes.size, width).latent_oracle(bags, label)
+        return StructuralObjective(oracle, budget, self._regularizer(width, classes.size))
+
+    def _model(self, n_classes: int, width: int) -> BagModel:
+        return BagModel(n_classes, width, bias=self._bias())
+
+    def _solver(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
+        seed, memory = self.random_state, inputs.check_memory(self.memory)
+        threads = inputs.check_threads(self.n_jobs)
+        if not problem.constraints.closed:
+            return choose_open(problem, self.solver, seed=seed, n_jobs=threads, memory=memory, centre=weights)
+        # Every bound but the first starts from the dual variables of the last, which coordinate steps make use of.
+        return choose(problem, self.solver, tol=self.tol, seed=seed, threads=threads, memory=memory, warm=True)
+
+    def _start(
+        self,
+        objective: LatentObjective,
+        bags: Bags,
+        y: np.ndarray,
+        label: np.ndarray,
+        Z: Any,
+        sample_weight: Any,
+        number: int,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """What the search of this number begins with."""
+        if number > 0:
+            return {"latent": objective.initial(rng)}
+        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, np.unique(y)):
+            weights = self._flat()
+            if weights.size == objective.n_weights:
+                return {"weights": weights, "alpha": self._usable(objective, weights)}
+        if Z is not None:
+            if count(Z) != len(bags):
+                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(bags)} bags is needed.")
+            return {"latent": np.asarray(Z)}
+        if callable(self.init):
+            return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
+        if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
+            return {"latent": objective.initial(rng if self.init == "random" else None)}
+        return {"weights": self._apart(self._objective(bags.means(), np.unique(y), label, sample_weight, "instances"))}
+
+    def _apart(self, means: LatentObjective) -> np.ndarray:
+        """Weights that tell bags of one instance apart: a convex problem."""
+        problem = means.problem(np.zeros(means.n_examples, np.int64))
+        return solve(
+            problem, self._solver(problem), tol=max(self.tol, _START_TOL), max_passes=int(self.max_passes)
+        ).weights
+
+    def _usable(self, objective: LatentObjective, weights: np.ndarray) -> Any:
+        """The last dual variables, if they are dual variables of this data too."""
+        try:
+            return objective.problem(objective.standing(weights).best).constraints.feasible(self._alpha)
+        except (ValueError, IndexError, OracleError):
+            return None
+
+    def _begin_like(self, other: Any) -> None:
+        super()._begin_like(other)
+        self.classes_, self.intercept_ = other.classes_, other.intercept_
+
+    def _split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(coef, intercept), with a row for each vector of weights."""
+        table = w.reshape(1 if self.classes_.size == 2 else self.classes_.size, -1)
+        if not self.fit_intercept:
+            return table.copy(), np.zeros(len(table))
+        return table[:, :-1].copy(), table[:, -1] * self._bias()
+
+    def _flat(self) -> np.ndarray:
+        """Weights as the solver has them."""
+        if not self.fit_intercept:
+            return self.coef_.ravel()
+        return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
+
+    def _looked(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The score and the best instance of every bag, for each vector of weights."""
+        check_is_fitted(self)
+        bags = as_bags(X, self.n_features_in_)
+        rows, everybody = as_rows(bags.matrix, 1.0), np.arange(len(bags))
+        scores, best = np.empty((len(bags), len(self.coef_))), np.empty((len(bags), len(self.coef_)), np.int64)
+        for k, (coef, intercept) in enumerate(zip(self.coef_, self.intercept_, strict=True)):
+            place, found, best[:, k] = look(
+                rows, bags.first, everybody, np.append(coef, intercept), inputs.check_threads(self.n_jobs)
+            )
+            scores[:, k] = found[place[:-1] + best[:, k]]
+        return scores, best
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of the best instance: (n_bags,) with two classes, else (n_bags, n_classes)."""
+        scores, _ = self._looked(X)
+        return scores[:, 0] if self.classes_.size == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every bag."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+    def predict_latent(self, X: Any) -> np.ndarray:
+        """The instance that decided: the highest one for two classes, else the best one for the predicted class."""
+        scores, best = self._looked(X)
+        return best[np.arange(len(best)), np.argmax(scores, axis=1)]
+
+    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """F at these weights, on any bags."""
+        return value(self._again(X, y, sample_weight), self._flat())
+
+    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+        """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
+
+        F at these weights is at most ``upper``. On bags other than those of ``fit`` the instances are those that are
+        best at the weights, so that the convex bound touches F there.
+        """
+        return self._certify(self._again(X, y, sample_weight), self._flat())
+
+    def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
+        check_is_fitted(self)
+        bags, y = self._check(X, y, self.n_features_in_)
+        label = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
+        if (self.classes_[label] != y).any():
+            at = int(np.argmax(self.classes_[label] != y))
+            raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
+        return self._objective(bags, self.classes_, label, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.three_d_array = True
+        return tags
