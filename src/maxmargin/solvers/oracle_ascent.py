@@ -143,12 +143,12 @@ class OracleAscent:
         scale = abs(state.lower)
         state.recombine()
         state.stale, state.relabelled = max(scale, abs(state.lower)), True
-        state.evaluated, state.crawls = None, False
+        state.evaluated, state.crawls, state.offered = None, False, False
         return state
 
     def _catch_up(self, problem: Problem, state: AscentState) -> None:
         """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
-        self.optimize(problem, state, state.goal * state.stale, self.max_inner)
+        self.optimize(problem, state, 2.0 * state.goal * state.stale, self.max_inner)
         state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
@@ -180,6 +180,11 @@ class OracleAscent:
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
         gap = self.explore(problem, state)
+        state.lower = state.inner.lower
+        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
+        state.offered = state.evaluated is not None and state.estimate <= state.goal and not state.offered
+        if state.offered:
+            return state  # these weights and shares will do
         self.optimize(problem, state, gap, self.max_inner)
         state.lower = state.inner.lower
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
