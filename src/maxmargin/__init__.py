@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         solvers as solvers,
     )
     from .estimators import (
+        GMMKMeans as GMMKMeans,
         LinearSVC as LinearSVC,
         LinearSVR as LinearSVR,
         MultilabelSVM as MultilabelSVM,
@@ -42,6 +43,7 @@ _NAMES = {
     "StructuralSVM": "estimators",
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
+    "GMMKMeans": "estimators",
     "path": "estimators",
     "load": "estimators",
     "Certificate": "problem",

@@ -46,6 +46,7 @@ _MODELS: dict[str, dict[str, str]] = {
 
 # Estimators that may stand in a file: their class, and what they consist of besides their parameters.
 _KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
+_RECORDS: dict[str, type] = {}  # of estimators that end without a certificate: what their history consists of
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 
@@ -54,11 +55,16 @@ _THEIRS = "a model of the user's"
 T = TypeVar("T", bound=type)
 
 
-def storable(*fitted: str) -> Callable[[T], T]:
-    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets."""
+def storable(*fitted: str, record: type | None = None) -> Callable[[T], T]:
+    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets.
+
+    ``record`` is for estimators without a certificate: the type of the records in their history.
+    """
 
     def register(cls: T) -> T:
         _KNOWN[cls.__name__] = (cls, fitted)
+        if record is not None:
+            _RECORDS[cls.__name__] = record
         return cls
 
     return register
@@ -76,23 +82,31 @@ def save(estimator: Any, path: str | Path) -> None:
     params = dict(estimator.get_params(deep=False))
     if not (params.get("random_state") is None or isinstance(params["random_state"], int | np.integer)):
         params["random_state"] = None  # a generator's position is no part of the model
-    if not isinstance(params["solver"], str):
+    if not isinstance(params.get("solver", ""), str):
         params["solver"] = "auto"  # likewise a solver object: it is needed for fitting only
-    fitted = {k: getattr(estimator, k) for k in (*_KNOWN[name][1], *_ALWAYS)}
+    if callable(params.get("init")):
+        params["init"] = type(estimator)().init  # likewise a function that finds a start
+    fitted = {k: getattr(estimator, k) for k in _needed(name)}
     fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
-    certificate = estimator.certificate_
     header = {
         "params": encode(params, "params", arrays),
         "fitted": encode(fitted, "fitted", arrays),
-        "certificate": [certificate.lower, certificate.upper, certificate.exact],
         "history": [list(vars(record).values()) for record in estimator.history_],
     }
+    if name not in _RECORDS:
+        certificate = estimator.certificate_
+        header["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
     try:
         save_file(arrays, str(path), metadata=metadata)
         os.chmod(path, 0o666 & ~_umask())  # safetensors keeps it to its owner
     except SafetensorError as error:
         raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
+
+
+def _needed(name: str) -> tuple[str, ...]:
+    """The attributes that every fitted estimator of this class has."""
+    return _KNOWN[name][1] if name in _RECORDS else (*_KNOWN[name][1], *_ALWAYS)
 
 
 def _umask() -> int:
@@ -117,11 +131,11 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     try:
         header = json.loads(metadata["header"])
         params, fitted = dict(decode(header["params"], arrays)), dict(decode(header["fitted"], arrays))
-        certificate = Certificate(*header["certificate"])
-        history = [Record(*values) for values in header["history"]]
+        certificate = None if name in _RECORDS else Certificate(*header["certificate"])
+        history = [_RECORDS.get(name, Record)(*values) for values in header["history"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
-    needed = {*attributes, *_ALWAYS}
+    needed = set(_needed(name))
     if needed - set(fitted):
         raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
     known = cls._get_param_names()  # type: ignore[attr-defined]
@@ -135,7 +149,9 @@ def load(path: str | Path, *, model: Any = None) -> Any:
         _hand_over(estimator, model, path)
     elif model is not None:
         raise ValueError(f"{path} holds a {name}, which takes no model.")
-    estimator.certificate_, estimator.history_ = certificate, history
+    estimator.history_ = history
+    if certificate is not None:
+        estimator.certificate_ = certificate
     return estimator
 
 

@@ -2,6 +2,7 @@
 
 from ..persistence import load
 from .classification import LinearSVC
+from .cluster import GMMKMeans
 from .cost_path import path
 from .multilabel import MultilabelSVM
 from .ranking import RankingSVM
@@ -9,4 +10,14 @@ from .regression import LinearSVR
 from .sequence import SequenceSVM
 from .structured import StructuralSVM
 
-__all__ = ["LinearSVC", "LinearSVR", "MultilabelSVM", "RankingSVM", "SequenceSVM", "StructuralSVM", "load", "path"]
+__all__ = [
+    "GMMKMeans",
+    "LinearSVC",
+    "LinearSVR",
+    "MultilabelSVM",
+    "RankingSVM",
+    "SequenceSVM",
+    "StructuralSVM",
+    "load",
+    "path",
+]

@@ -1,0 +1,1 @@
+"""Problems with hidden variables, as sequences of convex bounds."""
