@@ -22,6 +22,7 @@ from .order import below, next_random
 
 BLOCK = 128
 FEW_COLUMNS = 12
+NEVER = 40.0  # e⁻⁴⁰ is below the rounding of a probability of 1
 
 
 @compiled_sum
@@ -100,8 +101,10 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
         for i in range(first, last):
             line = out[i - first]
             best = 0
+            lowest = line[0]
             for z in range(1, k):
-                if line[z] < line[best]:
+                if line[z] < lowest:
+                    lowest = line[z]
                     best = z
             at = _far(X, i, centres, best)
             z = label[i]
@@ -176,11 +179,11 @@ def walk(X, s, centres, near, least, label, budget, steps, seed):
 
 
 @compiled
-def wishes(X, s, shift, centres, least, label, mass, wish, price, worth, start, stop):
+def wishes(X, s, shift, centres, label, mass, wish, price, worth, start, stop):
     """For each point the smaller cluster to which a move evens out the most for its price.
 
     A move of point i from a to z lowers Σ_z mass_z² by 2 s_i (mass_a − mass_z − s_i) and adds to the regrets its
-    price, s_i (‖x_i − μ_z‖² − ‖x_i − μ_a‖²). ``worth`` is the ratio, −1 where no move evens out anything.
+    price, s_i (‖x_i − μ_z‖² − ‖x_i − μ_a‖²). ``worth`` is the ratio, 0 where no move evens out anything.
     """
     k = centres.shape[0]
     table, narrow, half = _table(X, shift, centres)
@@ -192,17 +195,22 @@ def wishes(X, s, shift, centres, least, label, mass, wish, price, worth, start, 
             a = label[i]
             line = out[i - first]
             own = line[a]
-            best = -1.0
+            nothing = 1e-12 * own + 1e-300  # what costs less costs nothing
+            room = mass[a] - s[i]
+            most = 0.0
+            paid = 1.0
+            best = -1
             for z in range(k):
-                gain = mass[a] - mass[z] - s[i]
-                if gain > 0.0 and z != a:
-                    ratio = gain / max(line[z] - own, 1e-12 * least[i] + 1e-300)
-                    if ratio > best:
-                        best = ratio
-                        wish[i] = z
-            worth[i] = best
-            if best >= 0.0:
-                price[i] = s[i] * (_far(X, i, centres, wish[i]) - _far(X, i, centres, a))
+                gain = room - mass[z]
+                cost = line[z] - own
+                if gain > 0.0 and gain * paid > most * cost:
+                    most = gain
+                    paid = max(cost, nothing)
+                    best = z
+            worth[i] = most / paid
+            if best >= 0:
+                wish[i] = best
+                price[i] = s[i] * (_far(X, i, centres, best) - _far(X, i, centres, a))
 
 
 @compiled
@@ -238,10 +246,11 @@ def expected_regret(X, s, shift, centres, least, t, start, stop):
             two = 0.0
             for z in range(k):
                 r = s[i] * max(0.0, out[i - first, z] - least[i])
-                p = math.exp(-t * r)
-                mass += p
-                one += p * r
-                two += p * r * r
+                if t * r < NEVER:
+                    p = math.exp(-t * r)
+                    mass += p
+                    one += p * r
+                    two += p * r * r
             one /= mass
             mean += one
             variance += two / mass - one * one
@@ -261,7 +270,8 @@ def draw(X, s, shift, centres, near, least, t, uniform, label, start, stop):
             line = out[i - first]
             mass = 0.0
             for z in range(k):
-                line[z] = math.exp(-t * s[i] * max(0.0, line[z] - least[i]))
+                far = t * s[i] * max(0.0, line[z] - least[i])
+                line[z] = math.exp(-far) if far < NEVER else 0.0
                 mass += line[z]
             left = uniform[i] * mass
             label[i] = near[i]
@@ -272,16 +282,28 @@ def draw(X, s, shift, centres, near, least, t, uniform, label, start, stop):
                     break
 
 
-@compiled
+@compiled_sum
 def approach(X, s, closest, candidates, total, start, stop):
     """total_c += Σ_i s_i min(closest_i, ‖x_i − x_c‖²): what the objective would be with one more centre at c."""
-    for i in range(start, stop):
+    width = X.shape[1]
+    across = np.empty((width, BLOCK))
+    far = np.empty(BLOCK)
+    for first in range(start, stop, BLOCK):
+        n = min(BLOCK, stop - first)
+        for i in range(n):
+            for j in range(width):
+                across[j, i] = X[first + i, j]
         for c in range(candidates.size):
-            far = 0.0
-            for j in range(X.shape[1]):
-                gap = np.float64(X[i, j]) - X[candidates[c], j]
-                far += gap * gap
-            total[c] += s[i] * min(closest[i], far)
+            far[:] = 0.0
+            for j in range(width):
+                x = np.float64(X[candidates[c], j])
+                line = across[j]
+                for i in range(n):
+                    gap = line[i] - x
+                    far[i] += gap * gap
+            for i in range(n):
+                near = closest[first + i]
+                total[c] += s[first + i] * (far[i] if far[i] < near else near)
 
 
 @compiled
@@ -292,5 +314,6 @@ def come_closer(X, s, closest, chosen, share, start, stop):
         for j in range(X.shape[1]):
             gap = np.float64(X[i, j]) - X[chosen, j]
             far += gap * gap
-        closest[i] = min(closest[i], far)
+        if far < closest[i]:
+            closest[i] = far
         share[i] = s[i] * closest[i]

@@ -208,7 +208,7 @@ def _follow(
             return
         if chooser is None:
             before = at.objective
-        elif at.gap <= settings.tol * at.objective:
+        elif at.gap <= settings.tol * at.objective + points.nothing:
             chooser = None
             if run.best[0] < at.objective:
                 # The search has passed better centres: the bound that touches there is below all others.

@@ -1,4 +1,4 @@
-"""Choosing the labels of the next bound: all of them spend at most a budget of regret (formulas in ``kernels/clusters.py``)."""
+"""Choosing the labels of the next bound, within a budget of regret; ``kernels/clusters.py`` has the formulas."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Balanced:
 
         def work(start: int, stop: int) -> None:
             clusters.wishes(
-                points.X, points.weight, points.shift, centres, at.least, label, mass, wish, price, worth, start, stop
+                points.X, points.weight, points.shift, centres, label, mass, wish, price, worth, start, stop
             )
 
         for _ in range(self.rounds):
@@ -105,7 +105,7 @@ class MaximumEntropy:
         if over <= 0.0:
             return 0.0
         low, high = 0.0, np.inf
-        t = self._last or 1.0 / max(float(at.least.mean()), 1e-300)
+        t = self._last or points.n / budget
         for _ in range(100):
             over, fall = excess(t)
             if over > 0.0:

@@ -41,6 +41,8 @@ class Points:
         self.X, self.weight, self.n_clusters = X, weight, n_clusters
         self.n, self.width = X.shape
         self.shift = np.average(X, axis=0, weights=weight).astype(np.float64)
+        # Means are rounded: a sum of squares below this may be nothing else.
+        self.nothing = 1e-24 * float(weight.sum()) * float(np.abs(X).max()) ** 2
         parts = int(np.clip(self.n * n_clusters * self.width // _WORTH_A_PART, 1, _MOST_PARTS))
         edges = np.linspace(0, self.n, parts + 1).astype(np.int64).tolist()
         self._parts = list(itertools.pairwise(edges))
