@@ -159,12 +159,12 @@ def test_a_walk_too_short_to_mix_is_seen_not_to_be_uniform():
     assert distance > 10 * chi2.ppf(1 - 1e-5, n_valid - 1)
 
 
-def test_a_walk_with_uneven_proposals_is_seen_not_to_be_uniform(monkeypatch):
+def test_a_walk_with_uneven_proposals_is_seen_not_to_be_uniform():
     def uneven(state, n):
         return min(int(state) >> 32, int(state) & 0xFFFFFFFF) * n >> 32
 
-    with plain():
-        monkeypatch.setattr(clusters, "below", uneven)
+    with plain() as patch:
+        patch.setattr(clusters, "below", uneven)
         distance, n_valid = _chi_square(clusters.walk, steps=60, runs=1000)
     assert distance > 2 * chi2.ppf(1 - 1e-5, n_valid - 1)
 
@@ -457,7 +457,7 @@ def plain():
             for name, value in list(vars(module).items()):
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)
-        yield
+        yield patch
 
 
 def both(kernel, *arguments):

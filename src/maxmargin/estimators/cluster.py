@@ -53,8 +53,9 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         The most bounds of one start.
     tol : float
         The exploration ends when the bound is above the objective by at most this share of it.
-    sweeps : float
-        Steps of the random walk per point and bound.
+    sweeps : float or None
+        Steps of the random walk per point and bound. None: as many as there are clusters, about as costly as the
+        distances are. From a poor start more steps lead further, from a good one a few are enough.
     n_jobs : int or None
         Threads; -1 for all cores. Several starts share them out; a single one shares out its points, except for the
         walk. The result does not depend on their number.
@@ -106,7 +107,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         n_init: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-3,
-        sweeps: float = 10.0,
+        sweeps: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
@@ -267,7 +268,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return Settings(
             bound=self.bound,
             eta=eta,
-            sweeps=inputs.check_positive("sweeps", self.sweeps),
+            sweeps=None if self.sweeps is None else inputs.check_positive("sweeps", self.sweeps),
             tol=inputs.check_positive("tol", self.tol, zero=True),
             max_iter=self._whole("max_iter"),
         )

@@ -92,6 +92,7 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
     k = centres.shape[0]
     table, narrow, half = _table(X, shift, centres)
     rows, products, out = _buffers(X, k)
+    few = X.shape[1] <= FEW_COLUMNS
     objective = 0.0
     gap = 0.0
     changed = 0
@@ -100,17 +101,29 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
         _block(X, shift, table, narrow, half, rows, products, first, last, out)
         for i in range(first, last):
             line = out[i - first]
-            best = 0
-            lowest = line[0]
-            for z in range(1, k):
-                if line[z] < lowest:
-                    lowest = line[z]
-                    best = z
-            at = _far(X, i, centres, best)
+            # Four minima at a time do not wait for each other, and most labels are right already.
+            low0 = low1 = low2 = low3 = np.inf
+            z = 0
+            while z + 4 <= k:
+                low0 = min(low0, line[z])
+                low1 = min(low1, line[z + 1])
+                low2 = min(low2, line[z + 2])
+                low3 = min(low3, line[z + 3])
+                z += 4
+            while z < k:
+                low0 = min(low0, line[z])
+                z += 1
+            lowest = min(low0, low1, low2, low3)
             z = label[i]
+            best = z
+            if line[z] > lowest:
+                best = 0
+                while line[best] > lowest:
+                    best += 1
+            at = lowest if few else _far(X, i, centres, best)
             if z != best:
+                own = line[z] if few else _far(X, i, centres, z)
                 # A product may have ranked two centres wrongly that are equally far but for rounding.
-                own = _far(X, i, centres, z)
                 if own < at:
                     best = z
                     at = own

@@ -59,8 +59,9 @@ class Settings:
         How the next bound is chosen.
     eta : float
         The share of the gap that every bound must close, in (0, 1].
-    sweeps : float
-        Steps per point of the random walk.
+    sweeps : float or None
+        Steps per point of the random walk; None: as many as there are clusters, so that on average every label of
+        every point is tried once. That costs about as much as the distances do.
     tol : float
         The search ends when the gap is at most ``tol`` times the objective; Lloyd's bounds lead on to a fixed point.
     max_iter : int
@@ -69,7 +70,7 @@ class Settings:
 
     bound: str = "random"
     eta: float = 0.02
-    sweeps: float = 10.0
+    sweeps: float | None = None
     tol: float = 1e-3
     max_iter: int = 1000
 
@@ -190,7 +191,9 @@ def _follow(
     at = points.measure(centres, np.zeros(points.n, np.int32))
     run.start = at.objective
     run.offer(at.objective, centres)
-    chooser: Chooser | None = None if settings.touching else BOUNDS[settings.bound](settings.sweeps)
+    chooser: Chooser | None = (
+        None if settings.touching else BOUNDS[settings.bound](settings.sweeps or points.n_clusters)
+    )
     label = at.near  # the first bound touches
     before = np.inf
     for number in range(1, settings.max_iter + 1):

@@ -26,7 +26,7 @@ class Chooser(Protocol):
 class RandomWalk:
     """Any valid labels, all equally likely but for the finite length of the walk: ``sweeps`` steps per point."""
 
-    sweeps: float = 10.0
+    sweeps: float
 
     def choose(
         self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator

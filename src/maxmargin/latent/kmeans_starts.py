@@ -18,7 +18,7 @@ def forgy(points: Points, rng: np.random.Generator) -> np.ndarray:
 
 def random_partition(points: Points, rng: np.random.Generator) -> np.ndarray:
     """Means of points that were dealt out at random; a cluster that got none is put on one of them."""
-    label: np.ndarray = rng.integers(points.n_clusters, size=points.n).astype(np.int32)
+    label = np.asarray(rng.integers(points.n_clusters, size=points.n), dtype=np.int32)
     return points.means(label, forgy(points, rng))[0]
 
 
