@@ -156,7 +156,7 @@ class LatentEstimator(CertifiedEstimator):
         )
 
 
-@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C")
+@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord)
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
 
