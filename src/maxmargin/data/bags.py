@@ -32,6 +32,11 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
     >>> as_bags([np.ones((2, 3)), np.ones((1, 3))]).first
     array([0, 2, 3])
     """
+    if sp.issparse(X):
+        raise ValueError(
+            f"X must be a list of matrices, one for each bag; got one sparse matrix of shape {X.shape}. Wrap the rows "
+            "that belong together: [X[0:3], X[3:5], …]."
+        )
     if len(X) == 0:
         raise ValueError("There are no bags.")
     if isinstance(X, np.ndarray) and X.dtype != object:
@@ -58,7 +63,9 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
 
 
 def _bag(x: Any, i: int, width: int | None) -> Any:
-    if not sp.issparse(x):
+    if sp.issparse(x):
+        x = x.tocsr()
+    else:
         x = np.asarray(x)
         if x.ndim != 2 or x.dtype.kind not in "fiub":
             raise ValueError(
@@ -69,10 +76,19 @@ def _bag(x: Any, i: int, width: int | None) -> Any:
         raise ValueError(f"Bag {i} is empty. Every bag must have an instance: leave empty ones out, with their labels.")
     if width is not None and x.shape[1] != width:
         raise ValueError(f"Bag {i} has {x.shape[1]} features, {width} are needed.")
-    bad = np.argwhere(~np.isfinite(x.toarray() if sp.issparse(x) else x))
-    if bad.size:
+    if not np.isfinite(x.data if sp.issparse(x) else x).all():
+        instance, feature = _not_finite(x)
         raise ValueError(
-            f"Bag {i} has a value that is not finite, in instance {bad[0][0]}, feature {bad[0][1]}. Fill in or drop "
+            f"Bag {i} has a value that is not finite, in instance {instance}, feature {feature}. Fill in or drop "
             "missing values first."
         )
     return as_matrix(x)
+
+
+def _not_finite(x: Any) -> tuple[int, int]:
+    """Row and column of the first value that is not finite."""
+    if sp.issparse(x):
+        at = int(np.argmin(np.isfinite(x.data)))
+        return int(np.searchsorted(x.indptr, at, side="right")) - 1, int(x.indices[at])
+    row, column = np.argwhere(~np.isfinite(x))[0]
+    return int(row), int(column)
