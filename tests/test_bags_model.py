@@ -276,7 +276,7 @@ def test_wide_sparse_bags_are_not_written_out():
     wide = sp.csr_matrix(([1.0], ([7], [999_999_999])), shape=(50, 10**9))
     assert as_bags([wide, wide]).matrix.shape == (100, 10**9)
     wide.data[0] = np.nan
-    with pytest.raises(ValueError, match="Bag 1 .*instance 7, feature 999999999"):
+    with pytest.raises(ValueError, match=r"Bag 1 .*instance 7, feature 999999999"):
         as_bags([sp.csr_matrix((1, 10**9)), wide])
 
 
