@@ -57,8 +57,9 @@ def run_ours(
 ) -> dict[str, Any]:
     """The whole fit, from a list of pixel matrices to certified weights; `weigh` says to watch its memory."""
     words = task.load()
-    mm.solve(task.problem(_few(words)), choose_open("auto", seed=0, n_jobs=n_jobs), tol=1e-2)
-    solver = choose_open("auto", seed=0, n_jobs=n_jobs, memory=memory)
+    few = task.problem(_few(words))
+    mm.solve(few, choose_open(few, "auto", seed=0, n_jobs=n_jobs), tol=1e-2)
+    solver = choose_open(few, "auto", seed=0, n_jobs=n_jobs, memory=memory)
     peak = _peak(weigh)
     start, cpu = time.perf_counter(), time.process_time()
     problem = task.problem(words)

@@ -47,6 +47,8 @@ _MODELS: dict[str, dict[str, str]] = {
         "n_classes": "n_classes", "n_features": "n_features", "states": "state_kind", "n_states": "n_states",
         "bias": "bias", "cost": "cost",
     },
+    "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
+    "Ramp": {"model": "model"},
 }  # fmt: skip
 
 # The same for choosers of bounds, as far as they hold no functions of the user's.
@@ -232,7 +234,8 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     for entry, module, known in _OBJECTS:
         if kind in known and type(value) is getattr(module, kind):
             parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
-            return {entry: kind, "arguments": parts}
+            # What is built around a model of the user's cannot be stored without it.
+            return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")

@@ -11,7 +11,7 @@ from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Loss, Planes, Rivals, Rows
 from .answers import Joined, Spilled, bytes_of
-from .store import RowStore, as_table
+from .store import RowStore, row_sizes
 
 
 class Slots(NamedTuple):
@@ -419,6 +419,11 @@ class Cache:
         self.slots.shift[ids] = np.arange(at, at + ids.size)
         kernels.refill_gram(self.store.arrays, self.slots, ids, weights, *self._scratch(weights))
 
+    def measure(self, weights: WeightMap) -> None:
+        """The Gram blocks of all examples, from nothing: the regularizer measures planes by another metric now."""
+        ids = np.arange(self.n_examples)
+        kernels.refill_gram(self.store.arrays, self.slots, ids, weights, *self._scratch(weights))
+
     def used(self) -> np.ndarray:
         """Which slots hold a plane."""
         used = np.zeros(self.slots.row.size + 1, np.int32)
@@ -487,11 +492,15 @@ class Cache:
     def _unshifted(self, rows: Rows, ids: np.ndarray, chosen: np.ndarray) -> tuple[Rows, np.ndarray]:
         """New planes know the truth of today; they are stored relative to the truth of the first day, as all are."""
         shift = self.slots.shift[ids[chosen]]
-        moved = np.flatnonzero(shift >= 0)
-        if not moved.size:
+        if not (shift >= 0).any():
             return rows, chosen
-        pick = sp.csr_matrix((np.ones(moved.size), (moved, shift[moved])), shape=(chosen.size, self.store.n_rows))
-        return as_rows(sp.csr_matrix(as_table(rows)[chosen] + pick @ self.store.table())), np.arange(chosen.size)
+        store = self.store.rows
+        room = 1 + int(row_sizes(rows, chosen).sum() + row_sizes(store, shift[shift >= 0]).sum())
+        indptr, indices = np.empty(chosen.size + 1, np.int64), np.zeros(room, np.int32)
+        data = np.zeros(room, np.promote_types(rows.data.dtype, store.data.dtype))
+        n = kernels.add_rows(rows.arrays, chosen, store.arrays, shift, indptr, indices, data)
+        n = max(n, 1)  # rows without any indices are taken for dense ones
+        return Rows(indptr, indices[:n], data[:n], chosen.size, rows.width), np.arange(chosen.size)
 
     def _spare(self, ids: np.ndarray) -> np.ndarray:
         return self.slots.first[ids] + self.slots.count[ids]

@@ -154,6 +154,11 @@ class RowStore:
         )
 
 
+def row_sizes(rows: Rows, chosen: np.ndarray) -> np.ndarray:
+    """Stored values of some rows."""
+    return np.full(chosen.size, rows.width) if rows.dense else rows.indptr[chosen + 1] - rows.indptr[chosen]
+
+
 def as_table(rows: Rows) -> sp.csr_matrix:
     """Rows as a sparse matrix, on the same arrays."""
     shape = (rows.n_rows, rows.width)

@@ -19,7 +19,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..regularizers import GroupNorm
-from ..solvers import certify, choose_open
+from ..solvers import certify, choose, choose_open
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .fingerprints import of_pairs
@@ -61,7 +61,7 @@ class LatentEstimator(CertifiedEstimator):
     def _search(
         self,
         objective: LatentObjective,
-        solver: Callable[[Problem], Solver],
+        solver: Callable[[Problem, np.ndarray | None], Solver],
         start: Callable[[int, np.random.Generator], dict[str, Any]],
         run: Run,
         fingerprint: Callable[[], str],
@@ -291,7 +291,7 @@ class LatentStructuralSVM(LatentEstimator):
 
         self._search(
             objective,
-            lambda problem: choose_open(self.solver, **self._means()),
+            self._solver_for,
             lambda number, rng: self._start(objective, X, Y, Z, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
             lambda: of_pairs(X, Y, sample_weight),
@@ -299,12 +299,12 @@ class LatentStructuralSVM(LatentEstimator):
         )
         return self
 
-    def _means(self) -> dict[str, Any]:
-        return {
-            "seed": self.random_state,
-            "n_jobs": inputs.check_threads(self.n_jobs),
-            "memory": inputs.check_memory(self.memory),
-        }
+    def _solver_for(self, problem: Problem, weights: np.ndarray | None) -> Solver:
+        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
+        memory = inputs.check_memory(self.memory)
+        if problem.constraints.closed:  # bounds whose constraints are all listed, as those of MaxMin
+            return choose(problem, self.solver, tol=self.tol, seed=seed, threads=n_jobs, memory=memory, warm=True)
+        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
@@ -333,7 +333,8 @@ class LatentStructuralSVM(LatentEstimator):
         if number > 0:
             return {"latent": objective.initial(rng)}
         if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
-            return {"weights": self.coef_, "alpha": self._alpha}
+            problem = objective.problem(objective.standing(self.coef_).best)
+            return {"weights": self.coef_, "alpha": self._alpha_for(problem)}
         if Z is not None:
             if count(Z) != objective.n_examples:
                 raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
@@ -376,7 +377,9 @@ class LatentStructuralSVM(LatentEstimator):
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]))
+        return 0.0 - float(
+            np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
+        )
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""
@@ -398,6 +401,13 @@ class LatentStructuralSVM(LatentEstimator):
             return certify(problem, self.coef_, problem.constraints.feasible(self._alpha))
         except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
             return certify(objective.problem(objective.standing(self.coef_).best), self.coef_, None)
+
+    def _alpha_for(self, problem: Problem) -> Any:
+        """The dual variables, made feasible; None on data that has other answers."""
+        try:
+            return problem.constraints.feasible(self._alpha)
+        except (ValueError, OracleError):
+            return None
 
 
 def _check_latent(model: Any) -> None:

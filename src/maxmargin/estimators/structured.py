@@ -42,8 +42,9 @@ class StructuredEstimator(CertifiedEstimator):
 
         ``fitted`` are attributes that belong to the model.
         """
-        solver = choose_open(self.solver, **self._means())
         warm = self._warm(problem)
+        before = self.coef_ if warm is not None and self.coef_.size == problem.n_weights else None
+        solver = choose_open(problem, self.solver, centre=before, **self._means())
         with self._progress() as shown, self._saving(run, fingerprint) as folder:
             try:
                 solution = solve(
@@ -82,7 +83,7 @@ class StructuredEstimator(CertifiedEstimator):
             state.dismiss()
         window = Window(oracle, 0 if state is None else state.cache.n_examples)
         problem = Problem(Searched(window, budget), regularizer)
-        solver = choose_stream(self.solver, **self._means())
+        solver = choose_stream(problem, self.solver, **self._means())
         if state is None:
             state = solver.start(problem)
             state.begin_stream()

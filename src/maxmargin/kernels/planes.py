@@ -295,6 +295,37 @@ def add_planes(slots, ids, wanted, stored, losses):
 
 
 @compiled
+def add_rows(rows, chosen, store, shift, out_indptr, out_indices, out_data):
+    """Row ``chosen[p]`` plus stored row ``shift[p]`` (none where that is −1), as CSR rows; returns entries written."""
+    at = 0
+    out_indptr[0] = 0
+    for p in range(chosen.size):
+        i, i_stop = bounds(rows.indptr, rows.indices, rows.width, chosen[p])
+        j = np.int64(0)
+        j_stop = np.int64(0)
+        if shift[p] >= 0:
+            j, j_stop = bounds(store.indptr, store.indices, store.width, shift[p])
+        i_start = i
+        j_start = j
+        while i < i_stop or j < j_stop:
+            a = column(rows.indices, i, i_start) if i < i_stop else np.int64(rows.width)
+            b = column(store.indices, j, j_start) if j < j_stop else np.int64(rows.width)
+            total = 0.0
+            if a <= b:
+                total += rows.data[i]
+                i += 1
+            if b <= a:
+                total += store.data[j]
+                j += 1
+            if total != 0.0:
+                out_indices[at] = min(a, b)
+                out_data[at] = total
+                at += 1
+        out_indptr[p + 1] = at
+    return at
+
+
+@compiled
 def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices, to_data, at):
     """Put the chosen stored rows behind the first ``at`` rows of another store of the same kind."""
     if dense:

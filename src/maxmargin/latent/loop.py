@@ -19,12 +19,13 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver
 from ..solvers import certify, solve
+from ..solvers.solve import first_interrupt
 from .cccp import CCCP
 from .kept import Kept
 from .situation import Situation, differ
 
 _LOOSE = 0.03  # relative gap to which the first bound is solved
-_SHARE = 0.2  # later ones to this share of what the last bound has left to gain
+_SHARE = 0.5  # later ones to this share of what the last bound has left to gain
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
 def minimise(
     objective: LatentObjective,
     chooser: BoundChooser,
-    solver: Callable[[Problem], Solver],
+    solver: Callable[[Problem, np.ndarray | None], Solver],
     *,
     weights: np.ndarray | None = None,
     latent: Any | None = None,
@@ -113,7 +114,7 @@ def minimise(
     objective : LatentObjective
     chooser : BoundChooser
     solver : function
-        Gives the solver for the first bound; the same one serves all.
+        Gives the solver for a problem, and for weights to start from if there are any. The first one serves all bounds.
     weights, latent : array, sequence
         One of them, or neither: then the objective's own latent values.
     alpha : dual variables or None
@@ -139,7 +140,7 @@ class _Search:
     def __init__(
         self,
         objective: LatentObjective,
-        solver: Callable[[Problem], Solver],
+        solver: Callable[[Problem, np.ndarray | None], Solver],
         settings: Settings,
         rng: np.random.Generator,
         callbacks: tuple[Any, ...],
@@ -180,7 +181,13 @@ class _Search:
     def run(self, chooser: BoundChooser) -> None:
         while not self.done:
             current = CCCP() if self.finishing else chooser
-            self._one_bound(current)
+            try:
+                self._one_bound(current)
+            except KeyboardInterrupt:
+                # Between two solutions; inside of one ``solve`` takes care of it.
+                if not self.history or not first_interrupt():
+                    raise
+                self.interrupted = self.done = True
             self._save()
 
     def _one_bound(self, chooser: BoundChooser) -> None:
@@ -211,7 +218,7 @@ class _Search:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
         problem = self.objective.problem(self.latent)
         if self.kept is None:
-            self.kept = Kept(self.solver(problem), self.objective)
+            self.kept = Kept(self.solver(problem, self.weights), self.objective)
         try:
             solution = solve(
                 problem,
@@ -273,9 +280,8 @@ class _Search:
     def _train(self, weights: np.ndarray) -> np.ndarray:
         problem = self.objective.problem(self.latent, weights)
         tol = max(self.tol, 0.01)  # a bias is no more than that
-        return solve(
-            problem, self.solver(problem), tol=tol, max_passes=self.settings.max_passes, warm=self.alpha
-        ).weights
+        solver = self.solver(problem, self.weights)
+        return solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha).weights
 
     def _record(self, solution: Solution, bound: float, gap: float) -> None:
         last = solution.history[-1] if solution.history else None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
 from ..data.bags import as_bags
 from ..kernels import bags as kernels
@@ -174,6 +175,7 @@ class BagsLatent:
         if model.state_kind == "separate" and (self.bags.sizes > self.S).any():
             i = int(np.argmax(self.bags.sizes > self.S))
             raise ValueError(f"Bag {i} has {self.bags.sizes[i]} instances, the model has weights for {self.S}.")
+        self.sizes = self.bags.sizes
         self.rows = as_rows(self.bags.matrix, model.bias)
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
 
@@ -243,9 +245,8 @@ class BagsLatent:
     def differences(self, ids: np.ndarray, z: np.ndarray, answers: np.ndarray) -> Rows:
         """φ of the truths (y, z) of some bags minus φ of answers to them."""
         rows = self.rows
-        sizes = np.full(rows.n_rows, rows.width) if rows.dense else np.diff(rows.indptr)
         first = self.bags.first[ids]
-        room = int(sizes[first + z].sum() + sizes[first + answers[:, 1]].sum()) + 2 * ids.size
+        room = int((row_sizes(rows, first + z) + row_sizes(rows, first + answers[:, 1])).sum()) + 2 * ids.size
         indptr = np.empty(ids.size + 1, np.int64)
         indices, data = np.empty(max(room, 1), np.int32), np.empty(max(room, 1), rows.data.dtype)
         n = kernels.differences(
@@ -259,7 +260,7 @@ class BagsLatent:
         z = np.asarray(latent)
         if z.shape != ids.shape or z.dtype.kind not in "iu":
             raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {z!r}.")
-        wrong = np.flatnonzero((z < 0) | (z >= self.bags.sizes[ids]))
+        wrong = np.flatnonzero((z < 0) | (z >= self.sizes[ids]))
         if wrong.size:
             i = int(ids[wrong[0]])
             raise ValueError(

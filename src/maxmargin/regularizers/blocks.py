@@ -37,6 +37,11 @@ class Blocks:
             [(i, r.around(centre[i], l2) if getattr(r, "pure", False) else r) for i, r in self.parts]  # type: ignore[attr-defined]
         )
 
+    def dual_radius(self) -> float:
+        """The largest ‖v‖ for which Ω*(v) is finite, over the parts that need proximal steps."""
+        pure = [r.dual_radius() for _, r in self.parts if getattr(r, "pure", False)]  # type: ignore[attr-defined]
+        return float(np.sqrt(np.square(pure).sum()))
+
     def value(self, w: np.ndarray) -> float:
         return sum(r.value(w[i]) for i, r in self.parts)
 

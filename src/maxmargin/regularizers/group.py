@@ -87,6 +87,10 @@ class GroupNorm:
         """The proximal step: the same norm with an l2 term around ``centre``."""
         return GroupNorm(self.groups, self.strength, l2=l2, centre=centre)
 
+    def dual_radius(self) -> float:
+        """The largest ‖v‖ for which Ω*(v) of the pure norm is finite."""
+        return float(np.sqrt(dot(self._threshold, self._threshold)))
+
     def norms(self, w: np.ndarray) -> np.ndarray:
         """‖w^p‖ for every group."""
         return np.sqrt(np.bincount(self._group, weights=w * w, minlength=self._threshold.size))
@@ -111,7 +115,10 @@ class GroupNorm:
         if self._group.size != n_weights:
             raise ValueError(f"GroupNorm: the groups cover {self._group.size} weights, the problem has {n_weights}.")
         if self.pure:
-            raise ValueError("GroupNorm: a pure group norm has no weight map; solve it by proximal steps.")
+            raise ValueError(
+                "GroupNorm: a pure group norm has no weight map: solve it by proximal steps, as fit does, or give it "
+                "some l2: GroupNorm(groups, weights, l2=0.01)."
+            )
         return Shape(
             n_weights,
             centre=self.centre,

@@ -52,6 +52,10 @@ class AscentState:
     positions: np.ndarray | None = None
     """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
     n_seen: int = 0
+    relabelled: bool = False
+    """Whether the cache was filled for other truths: it knows the neighbourhood, and searches at one w are cheaper."""
+    stale: float = 0.0
+    """If truths have changed since the cache was last optimized: the scale of the objective then."""
     mean: np.ndarray | None = None
     """The average of the weights along a stream, later ones counting more."""
 
@@ -164,6 +168,18 @@ class AscentState:
         refresh(inner.map)
         inner.linear = self.cache.linear(inner.alpha)
         self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
+
+    def regularize(self, regularizer: Regularizer) -> None:
+        """Go on under another regularizer of the same weights: constraints and shares stay, all else follows."""
+        inner = self.inner
+        shape = regularizer.shape(self.cache.n_weights)
+        weights = shape.bind(inner.map.v)
+        if shape.kind is not inner.shape.kind or not np.array_equal(shape.scale, inner.shape.scale):
+            self.cache.measure(weights)
+        inner.shape, inner.map = shape, weights
+        self.cached = replace(self.cached, regularizer=regularizer)
+        self.lower = inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
+        inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""

@@ -18,6 +18,7 @@ from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint, a_part
 from .oracle_ascent import OracleAscent
+from .proximal_ascent import ProximalAscent
 from .proximal_point import ProximalPoint
 
 _BYTES_PER_DUAL = 8
@@ -171,22 +172,42 @@ def _half_of_the_machine() -> int:
         return 2**31
 
 
-def choose_stream(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> OracleAscent:
+def choose_stream(
+    problem: Problem, name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None
+) -> OracleAscent:
     """The solver of that name, if it can learn from a stream."""
-    solver = choose_open(name, seed=seed, n_jobs=n_jobs, memory=memory)
+    solver = choose_open(problem, name, seed=seed, n_jobs=n_jobs, memory=memory)
     if not hasattr(solver, "absorb"):
         raise ValueError(f"partial_fit needs solver='auto' or 'oracle_ascent', got {name!r}.")
     return cast(OracleAscent, solver)
 
 
-def choose_open(name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None) -> Solver:
-    """The solver of that name for problems whose constraints are searched for; a solver object is returned as it is."""
+def choose_open(
+    problem: Problem,
+    name: str | Solver,
+    *,
+    seed: Any = None,
+    n_jobs: int = 1,
+    memory: int | None = None,
+    centre: np.ndarray | None = None,
+) -> Solver:
+    """The solver of that name for problems whose constraints are searched for; a solver object is returned as it is.
+
+    ``centre`` are weights to start from, for regularizers that dual variables alone do not tell the weights of.
+    """
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
+    pure = getattr(problem.regularizer, "pure", False)
     if name in ("auto", "oracle_ascent"):
-        return OracleAscent(random_state=seed, n_jobs=n_jobs, memory=memory)
+        inner = OracleAscent(random_state=seed, n_jobs=n_jobs, memory=memory)
+        return ProximalAscent(inner, centre=centre) if pure else inner
     if name == "cutting_plane":
         if memory is not None:
             raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
+        if pure:
+            raise ValueError(
+                f"{problem.regularizer!r} is not strongly convex, which solver='cutting_plane' relies on. Use 'auto', "
+                "or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
+            )
         return CuttingPlane(random_state=seed, n_jobs=n_jobs)
     raise ValueError(f"solver must be 'auto', 'oracle_ascent', 'cutting_plane' or a Solver, got {name!r}.")

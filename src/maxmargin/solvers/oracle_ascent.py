@@ -85,8 +85,8 @@ class OracleAscent:
         constraints = problem.open
         if getattr(problem.regularizer, "pure", False):
             raise ValueError(
-                f"{problem.regularizer!r} is not strongly convex, which searching for constraints relies on. "
-                "Give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
+                f"{problem.regularizer!r} is not strongly convex, which OracleAscent by itself relies on. Use "
+                "ProximalAscent(OracleAscent(…)), or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
             )
         cache = Cache(constraints.n_examples, constraints.n_weights, constraints.budget)
         cached = Problem(cache, problem.regularizer)
@@ -135,14 +135,21 @@ class OracleAscent:
         """
         if len(state.cache.spilled):
             return self.start(problem, state.alpha)
-        if ids.size:
-            state.cache.relabel(ids, rows, state.inner.map)
         inner = state.inner
+        if ids.size:
+            state.cache.relabel(ids, rows, inner.map)
         inner.wake()
         inner.theta, inner.previous, inner.previous_v = 1.0, None, None  # momentum points elsewhere now
+        scale = abs(state.lower)
         state.recombine()
-        state.estimate, state.evaluated = np.inf, None
+        state.stale, state.relabelled = max(scale, abs(state.lower)), True
+        state.evaluated, state.crawls = None, False
         return state
+
+    def _catch_up(self, problem: Problem, state: AscentState) -> None:
+        """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
+        self.optimize(problem, state, state.goal * state.stale, self.max_inner)
+        state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
         """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
@@ -160,7 +167,7 @@ class OracleAscent:
             state.found += seen
             state.since += window.size
             if state.optimizing_pays(_PASS_PAYS_STREAM):
-                self._optimize(problem, state, state.found, self.max_inner)
+                self.optimize(problem, state, state.found, self.max_inner)
             state.lower = state.inner.lower
             state.estimate = seen / max(abs(state.lower + seen), 1e-300)
             # The examples in view are few among all: what they have left to say is measured by their number.
@@ -172,10 +179,25 @@ class OracleAscent:
 
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
+        gap = self.explore(problem, state)
+        self.optimize(problem, state, gap, self.max_inner)
+        state.lower = state.inner.lower
+        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
+        return state
+
+    def explore(self, problem: Problem, state: AscentState, at: np.ndarray | None = None) -> float:
+        """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen.
+
+        All are searched ``at`` the same weights if these are given, or once the goal is near.
+        """
         self._tidy(state)
+        if state.stale:
+            self._catch_up(problem, state)
         everybody = problem.open.live.size == problem.open.n_examples
-        together = everybody and (state.crawls or state.estimate <= max(self.together, 3.0 * state.goal))
-        w = weights_of(state.inner.map).copy() if together else None
+        together = everybody and (
+            state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
+        )
+        w = weights_of(state.inner.map).copy() if together and at is None else at
         state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
         gap = total = excess = 0.0
         state.visited, state.found, state.since = 0, 0.0, 0
@@ -198,15 +220,12 @@ class OracleAscent:
         state.evaluated = None if w is None else (w, Loss(total, excess))
         if w is not None:
             gap = max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
-        self._optimize(problem, state, gap, self.max_inner)
-        state.lower = state.inner.lower
-        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
-        return state
+        return gap
 
     def _between(self, problem: Problem, state: AscentState) -> None:
         """One view is done, the next is about to come: explore on, or optimize?"""
         if state.optimizing_pays(_PASS_PAYS):
-            self._optimize(problem, state, state.found, _A_WHILE)
+            self.optimize(problem, state, state.found, _A_WHILE)
         state.lower = state.inner.lower
         if state.beat is not None:
             state.beat()
@@ -370,7 +389,7 @@ class OracleAscent:
             away[chosen[: last + 1]] = True
             inner.alpha = cache.spill(away, inner.alpha, for_ever=state.stream)
 
-    def _optimize(self, problem: Problem, state: AscentState, gap: float, max_inner: int) -> None:
+    def optimize(self, problem: Problem, state: AscentState, gap: float, max_inner: int) -> None:
         """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
         inner = state.inner
         inner.wake()

@@ -25,22 +25,25 @@ class ProximalPoint:
     Parameters
     ----------
     inner : DualCoordinate
-    l2 : float
-        The first strength of the proximal term; adapted to how long the inner problems take.
+    l2 : float or None
+        The first strength of the proximal term, by default one that suits the scale of the problem; adapted to how
+        long the inner problems take.
     fraction : float
         An inner problem is solved until its gap is this fraction of the outer gap.
     """
 
     inner: DualCoordinate = field(default_factory=DualCoordinate)
-    l2: float = 1.0
+    l2: float | None = None
     fraction: float = 0.3
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> ProximalState:
         centre = np.zeros(problem.n_weights)
-        centred = replace(problem, regularizer=problem.regularizer.around(centre, self.l2))  # type: ignore[attr-defined]
-        state = ProximalState(self.inner.start(centred, warm), centred, self.l2)
-        state.lower = self._lower(problem, state.inner)
-        return state
+        l2 = self.l2
+        if l2 is None:
+            l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
+        centred = replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
+        inner = self.inner.start(centred, warm)
+        return ProximalState(inner, centred, l2, lower=scaled_bound(problem, inner))
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
@@ -53,17 +56,12 @@ class ProximalPoint:
         inner_upper = state.inner.lower + max(state.inner.seen, 0.0)
         loss = inner_upper - state.centred.regularizer.value(w)
         upper = loss + problem.regularizer.value(w)
-        state.lower = self._lower(problem, state.inner)
+        state.lower = scaled_bound(problem, state.inner)
         gap = upper - state.lower
         state.estimate = gap / max(abs(upper), 1e-300)
         if state.inner.seen <= self.fraction * gap:
             self._recentre(problem, state, w)
         return state
-
-    def _lower(self, problem: Problem, inner: DualState) -> float:
-        v = inner.map.v
-        scale = problem.regularizer.dual_scale(v)
-        return problem.closed.linear(scale * inner.alpha) - problem.regularizer.conjugate(scale * v)
 
     def _recentre(self, problem: Problem, state: ProximalState, w: np.ndarray) -> None:
         if state.since <= 10:
@@ -80,6 +78,24 @@ class ProximalPoint:
         inner.norms.fill(-1.0)
         # Everything may move again around the new centre, and old momentum points elsewhere.
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
+
+
+def first_strength(problem: Problem, objective: float) -> float:
+    """A strength of the proximal term in the units of the problem, whose objective is about this large.
+
+    An optimal v is no longer than the radius r of the ball on which Ω* is finite, and moves the weights by v/l2. With
+    l2 = r²/objective a step can be worth about the whole objective, r·‖step‖. A few times that strength is a good
+    start: steps that are too long cost more than some more of them.
+    """
+    radius = problem.regularizer.dual_radius()  # type: ignore[attr-defined]
+    return 4.0 * radius**2 / objective if objective > 0.0 else 1.0
+
+
+def scaled_bound(problem: Problem, inner: DualState) -> float:
+    """The lower bound of the original problem: α scaled down until its dual is finite."""
+    v = inner.map.v
+    scale = problem.regularizer.dual_scale(v)
+    return scale * inner.linear - problem.regularizer.conjugate(scale * v)
 
 
 @dataclass

@@ -130,7 +130,7 @@ def solve(
         if certificate is None:
             best.offer(problem, state.weights())
     except KeyboardInterrupt:
-        interrupted = _first_interrupt()
+        interrupted = first_interrupt()
         if not interrupted:
             raise
     except (OracleError, MemoryError) as error:
@@ -165,7 +165,7 @@ def _restored(problem: Problem, solver: Any, saved: dict[str, Any]) -> Any:
 _interrupted_at = -math.inf
 
 
-def _first_interrupt() -> bool:
+def first_interrupt() -> bool:
     """Whether the last Ctrl-C is long past. Whoever presses it again at once does not want the next fit either."""
     global _interrupted_at
     before, _interrupted_at = _interrupted_at, time.monotonic()
