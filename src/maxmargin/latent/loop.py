@@ -81,6 +81,10 @@ class _Best:
     certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
 
 
+class _Passed(KeyboardInterrupt):
+    """Ctrl-C while a chooser had a model trained: ``solve`` has met it, and the search must hear of it."""
+
+
 def value(objective: LatentObjective, w: np.ndarray) -> float:
     """F(w): the value of the bound that touches there."""
     return _evaluated(objective, objective.standing(w).best, w)
@@ -183,11 +187,16 @@ class _Search:
             current = CCCP() if self.finishing else chooser
             try:
                 self._one_bound(current)
+            except _Passed:
+                self.interrupted = self.done = True
             except KeyboardInterrupt:
                 # Between two solutions; inside of one ``solve`` takes care of it.
                 if not self.history or not first_interrupt():
                     raise
                 self.interrupted = self.done = True
+            except (OracleError, MemoryError) as error:
+                error.solution = self.result() if self.history else None  # type: ignore[union-attr]
+                raise
             self._save()
 
     def _one_bound(self, chooser: BoundChooser) -> None:
@@ -219,18 +228,14 @@ class _Search:
         problem = self.objective.problem(self.latent)
         if self.kept is None:
             self.kept = Kept(self.solver(problem, self.weights), self.objective)
-        try:
-            solution = solve(
-                problem,
-                self.kept.turn_to(self.latent),
-                tol=self.tol,
-                max_passes=self.settings.max_passes,
-                warm=self.alpha,
-                callbacks=self.inner_callbacks,
-            )
-        except (OracleError, MemoryError) as error:
-            error.solution = self.result() if self.history else None  # type: ignore[union-attr]
-            raise
+        solution = solve(
+            problem,
+            self.kept.turn_to(self.latent),
+            tol=self.tol,
+            max_passes=self.settings.max_passes,
+            warm=self.alpha,
+            callbacks=self.inner_callbacks,
+        )
         self.interrupted = solution.interrupted
         bound = _reached(solution)
         if self.weights is not None and bound > self.ceiling:
@@ -281,7 +286,10 @@ class _Search:
         problem = self.objective.problem(self.latent, weights)
         tol = max(self.tol, 0.01)  # a bias is no more than that
         solver = self.solver(problem, self.weights)
-        return solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha).weights
+        found = solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha)
+        if found.interrupted:
+            raise _Passed
+        return found.weights
 
     def _record(self, solution: Solution, bound: float, gap: float) -> None:
         last = solution.history[-1] if solution.history else None
