@@ -362,7 +362,8 @@ class _Search:
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
         self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         self.ceiling = _evaluated(self.objective, self.latent, self.weights)
-        self.done = self.converged = bool(saved["converged"])
+        self.converged = bool(saved["converged"])
+        self.done = self.converged or len(self.history) >= self.settings.max_bounds
 
 
 def _reached(solution: Solution) -> float:
