@@ -135,17 +135,20 @@ class LatentEstimator(CertifiedEstimator):
         if found.converged and not interrupted:
             return
         last = found.history[-1]
-        reason = (
-            "was interrupted"
-            if interrupted
-            else f"stopped after max_bounds={self.max_bounds} bounds"
-            if len(found.history) >= self.max_bounds
-            else "was told to stop"
-        )
+        small = last.gap <= self.bound_tol * abs(last.objective)
+        if interrupted:
+            reason, advice = "was interrupted", "."
+        elif len(found.history) >= self.max_bounds:
+            reason = f"stopped after max_bounds={self.max_bounds} bounds"
+            advice = "; raise max_bounds to go on, or eta to go faster."
+        elif small and last.tol <= self.tol:
+            reason = f"did not solve its last bound within max_passes={self.max_passes} passes"
+            advice = "; raise max_passes, or scale the features to a similar range."
+        else:
+            reason, advice = "was told to stop", "."
         warnings.warn(
             f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
-            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found"
-            + ("." if interrupted else "; raise max_bounds to go on, or eta to go faster."),
+            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found{advice}",
             ConvergenceWarning,
             stacklevel=4,
         )

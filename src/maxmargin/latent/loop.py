@@ -159,7 +159,7 @@ class _Search:
         self.best = _Best()
         self.tol = max(settings.tol, _LOOSE)
         self.ceiling = np.inf  # what the value of the next bound cannot exceed
-        self.done = self.converged = self.interrupted = self.finishing = self.behind = False
+        self.done = self.converged = self.interrupted = self.finishing = self.behind = self.solved = False
         self.weights: np.ndarray | None = None
         self.latent: Any = ()
         self.alpha: Any = None
@@ -236,7 +236,7 @@ class _Search:
             warm=self.alpha,
             callbacks=self.inner_callbacks,
         )
-        self.interrupted = solution.interrupted
+        self.interrupted, self.solved = solution.interrupted, solution.converged
         bound = _reached(solution)
         if self.weights is not None and bound > self.ceiling:
             # The solver has not yet caught up with the weights it began from: these are better still.
@@ -253,7 +253,7 @@ class _Search:
         """Bounds have come down to F. If better weights were met on the way, descend from those."""
         ahead = self.best.objective < last - self.settings.tol * abs(last)
         if not ahead or self.finishing:
-            self.done = self.converged = True
+            self.done, self.converged = True, self.solved
             return
         self.finishing = True
         self.alpha = self.best.alpha
