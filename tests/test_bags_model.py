@@ -234,6 +234,18 @@ def test_the_start_looks_at_what_sets_classes_apart(storage, states):
     assert len(set(random)) == 3
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_start_is_not_drawn_to_states_that_are_far_off(seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 3, 4)) * 0.1
+    tell = rng.integers(1, 3, 40)
+    X[np.arange(40), tell, y] += 5.0
+    X[:, 0] += 1000.0  # in all classes alike
+    data = Bags(2, 4, states="separate", n_states=3).latent_oracle(X, y)
+    assert (data.initial(None) == tell).mean() > 0.9
+
+
 def test_proposals_are_other_instances_all_equally_likely(rng):
     data = Bags(2, 2).latent_oracle([np.ones((4, 2))], [0])
     proposed = np.bincount([data.propose(0, 2, np.zeros(6), rng) for _ in range(600)], minlength=4)

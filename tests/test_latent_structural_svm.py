@@ -361,8 +361,8 @@ def test_what_is_cached_serves_the_next_bound(plain, memory):
 class Cold:
     """A solver that begins every bound with an empty cache."""
 
-    def __init__(self):
-        self.solver = OracleAscent(random_state=0)
+    def __init__(self, max_inner=300):
+        self.solver = OracleAscent(random_state=0, max_inner=max_inner)
 
     def start(self, problem, warm=None):
         return self.solver.start(problem, None)
@@ -755,6 +755,12 @@ def test_progress_is_told(hard, capfd):
 def test_too_few_bounds_are_said(hard):
     with pytest.warns(ConvergenceWarning, match=r"max_bounds=2 bounds.*raise max_bounds"):
         LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, max_bounds=2, random_state=0).fit(*hard)
+
+
+def test_a_bound_that_is_not_solved_is_said(hard):
+    with pytest.warns(ConvergenceWarning, match=r"did not solve its last bound within max_passes=1 .*raise max_passes"):
+        svm = LatentStructuralSVM(Table(), C=2.0, solver=Cold(max_inner=1), max_passes=1).fit(*hard)
+    assert svm.certificate_.relative_gap > 1e-3
 
 
 # What is refused.
