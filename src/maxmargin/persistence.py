@@ -274,7 +274,11 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "pairs" in value:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
-        return _decode_planes(decode(value["planes"], arrays))
+        planes = _decode_planes(decode(value["planes"], arrays))
+        if "pairs_of" not in value:
+            return planes
+        first = decode(value["pairs_of"], arrays).tolist()[: len(planes)]
+        return Planes(planes.example, list(zip(first, planes.labels, strict=True)), planes.alpha)
     for entry, module, known in _OBJECTS:
         if value.get(entry) in known:
             kind = value[entry]
@@ -304,12 +308,21 @@ def _all_whole(label: Any) -> bool:
     return all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in label)
 
 
+def _is_pair(label: Any) -> bool:
+    return isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], int | np.integer)
+
+
 def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
     """Answers that are whole numbers, or arrays, tuples or lists of them, are kept; other objects are the user's own.
 
+    So are pairs (y, z) of a whole number and one of these, the answers of models with latent variables.
     Without its answers an estimator still predicts and still has its certificate, but cannot prove it again.
     """
     kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, planes.labels))), None)
+    if kind is None and all(map(_is_pair, planes.labels)):
+        latent = Planes(planes.example, [z for _, z in planes.labels], planes.alpha)
+        inner = _encode_planes(latent, f"{where}.latent", arrays)
+        return {"pairs_of": encode(np.array([y for y, _ in planes.labels], np.int64), where, arrays), **inner}
     labels = [np.asarray(label) for label in planes.labels] if kind else []
     if len({(label.ndim, label.dtype) for label in labels}) > 1:
         labels = []

@@ -73,6 +73,7 @@ class LatentEstimator(CertifiedEstimator):
         """
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
+        interrupted = False
         for number, seed in enumerate(np.random.default_rng(self.random_state).spawn(int(self.n_init))):
             with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
                 try:
@@ -87,22 +88,23 @@ class LatentEstimator(CertifiedEstimator):
                         inner_callbacks=inner,
                         checkpoint=folder,
                     )
-                except (OracleError, MemoryError) as error:
+                except (OracleError, MemoryError, KeyboardInterrupt) as error:
                     # What was learned before the search failed is worth keeping.
                     partial = getattr(error, "solution", None)
-                    if best is None:
+                    if best is None or (partial is not None and partial.objective < best.objective):
                         best = partial
                     if best is not None:
                         self._keep_search(best, taken)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
-            if found.interrupted:
+            interrupted = found.interrupted
+            if interrupted:
                 break
         if best is None:
             raise ValueError("No start was searched.")
         self._keep_search(best, taken)
-        self._warn(best)
+        self._warn(best, interrupted)
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
@@ -136,21 +138,25 @@ class LatentEstimator(CertifiedEstimator):
         except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
             return certify(objective.problem(objective.standing(weights).best), weights, None)
 
-    def _warn(self, found: LatentSolution) -> None:
-        if found.converged:
+    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+        """``found`` is the best of all starts; the one that was interrupted may be another."""
+        if found.converged and not interrupted:
             return
         last = found.history[-1]
-        reason = (
-            "was interrupted"
-            if found.interrupted
-            else f"stopped after max_bounds={self.max_bounds} bounds"
-            if len(found.history) >= self.max_bounds
-            else "was told to stop"
-        )
+        small = last.gap <= self.bound_tol * abs(last.objective)
+        if interrupted:
+            reason, advice = "was interrupted", "."
+        elif len(found.history) >= self.max_bounds:
+            reason = f"stopped after max_bounds={self.max_bounds} bounds"
+            advice = "; raise max_bounds to go on, or eta to go faster."
+        elif small and last.tol <= self.tol:
+            reason = f"did not solve its last bound within max_passes={self.max_passes} passes"
+            advice = "; raise max_passes, or scale the features to a similar range."
+        else:
+            reason, advice = "was told to stop", "."
         warnings.warn(
             f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
-            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found"
-            + ("." if found.interrupted else "; raise max_bounds to go on, or eta to go faster."),
+            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found{advice}",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -293,9 +299,6 @@ class LatentStructuralSVM(LatentEstimator):
 
         def taken(found: LatentSolution) -> None:
             self.model_ = model
-            self.__dict__.pop("selected_states_", None)
-            if hasattr(model, "groups"):
-                self.selected_states_ = selected(model, found.weights)
 
         self._search(
             objective,
@@ -306,6 +309,13 @@ class LatentStructuralSVM(LatentEstimator):
             taken,
         )
         return self
+
+    @property
+    def selected_states_(self) -> list[Any]:
+        """The states whose weights are not all zero; those of files as well, which hold no more than the weights."""
+        if not hasattr(getattr(self, "model_", None), "groups"):
+            raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
+        return selected(self.model_, self.coef_)
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None) -> Solver:
         seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)

@@ -81,6 +81,10 @@ class _Best:
     certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
 
 
+class _Passed(KeyboardInterrupt):
+    """Ctrl-C while a chooser had a model trained: ``solve`` has met it, and the search must hear of it."""
+
+
 def value(objective: LatentObjective, w: np.ndarray) -> float:
     """F(w): the value of the bound that touches there."""
     return _evaluated(objective, objective.standing(w).best, w)
@@ -155,7 +159,7 @@ class _Search:
         self.best = _Best()
         self.tol = max(settings.tol, _LOOSE)
         self.ceiling = np.inf  # what the value of the next bound cannot exceed
-        self.done = self.converged = self.interrupted = self.finishing = self.behind = False
+        self.done = self.converged = self.interrupted = self.finishing = self.behind = self.solved = False
         self.weights: np.ndarray | None = None
         self.latent: Any = ()
         self.alpha: Any = None
@@ -183,11 +187,16 @@ class _Search:
             current = CCCP() if self.finishing else chooser
             try:
                 self._one_bound(current)
+            except _Passed:
+                self.interrupted = self.done = True
             except KeyboardInterrupt:
                 # Between two solutions; inside of one ``solve`` takes care of it.
                 if not self.history or not first_interrupt():
                     raise
                 self.interrupted = self.done = True
+            except (OracleError, MemoryError) as error:
+                error.solution = self.result() if self.history else None  # type: ignore[union-attr]
+                raise
             self._save()
 
     def _one_bound(self, chooser: BoundChooser) -> None:
@@ -219,19 +228,15 @@ class _Search:
         problem = self.objective.problem(self.latent)
         if self.kept is None:
             self.kept = Kept(self.solver(problem, self.weights), self.objective)
-        try:
-            solution = solve(
-                problem,
-                self.kept.turn_to(self.latent),
-                tol=self.tol,
-                max_passes=self.settings.max_passes,
-                warm=self.alpha,
-                callbacks=self.inner_callbacks,
-            )
-        except (OracleError, MemoryError) as error:
-            error.solution = self.result() if self.history else None  # type: ignore[union-attr]
-            raise
-        self.interrupted = solution.interrupted
+        solution = solve(
+            problem,
+            self.kept.turn_to(self.latent),
+            tol=self.tol,
+            max_passes=self.settings.max_passes,
+            warm=self.alpha,
+            callbacks=self.inner_callbacks,
+        )
+        self.interrupted, self.solved = solution.interrupted, solution.converged
         bound = _reached(solution)
         if self.weights is not None and bound > self.ceiling:
             # The solver has not yet caught up with the weights it began from: these are better still.
@@ -248,7 +253,7 @@ class _Search:
         """Bounds have come down to F. If better weights were met on the way, descend from those."""
         ahead = self.best.objective < last - self.settings.tol * abs(last)
         if not ahead or self.finishing:
-            self.done = self.converged = True
+            self.done, self.converged = True, self.solved
             return
         self.finishing = True
         self.alpha = self.best.alpha
@@ -281,7 +286,10 @@ class _Search:
         problem = self.objective.problem(self.latent, weights)
         tol = max(self.tol, 0.01)  # a bias is no more than that
         solver = self.solver(problem, self.weights)
-        return solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha).weights
+        found = solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha)
+        if found.interrupted:
+            raise _Passed
+        return found.weights
 
     def _record(self, solution: Solution, bound: float, gap: float) -> None:
         last = solution.history[-1] if solution.history else None
@@ -354,7 +362,8 @@ class _Search:
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
         self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         self.ceiling = _evaluated(self.objective, self.latent, self.weights)
-        self.done = self.converged = bool(saved["converged"])
+        self.converged = bool(saved["converged"])
+        self.done = self.converged or len(self.history) >= self.settings.max_bounds
 
 
 def _reached(solution: Solution) -> float:
