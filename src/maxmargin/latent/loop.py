@@ -187,17 +187,26 @@ class _Search:
             current = CCCP() if self.finishing else chooser
             try:
                 self._one_bound(current)
+                self._save()
             except _Passed:
-                self.interrupted = self.done = True
-            except KeyboardInterrupt:
+                self._end()
+            except KeyboardInterrupt as press:
                 # Between two solutions; inside of one ``solve`` takes care of it.
                 if not self.history or not first_interrupt():
+                    press.solution = self._so_far()  # type: ignore[attr-defined]
                     raise
-                self.interrupted = self.done = True
+                self._end()
             except (OracleError, MemoryError) as error:
-                error.solution = self.result() if self.history else None  # type: ignore[union-attr]
+                error.solution = self._so_far()  # type: ignore[union-attr]
                 raise
-            self._save()
+
+    def _end(self) -> None:
+        self.interrupted = self.done = True
+        self._save()
+
+    def _so_far(self) -> LatentSolution | None:
+        """What an error that ends the search takes along."""
+        return self.result() if self.history else None
 
     def _one_bound(self, chooser: BoundChooser) -> None:
         """Minimise the bound at hand, see what is left, and choose the next."""
