@@ -704,6 +704,35 @@ def test_ctrl_c_before_anything_was_found_is_an_interrupt(hard):
     assert not hasattr(svm, "coef_")
 
 
+def test_ctrl_c_twice_ends_the_program_and_loses_nothing(hard):
+    X, Y = hard
+    pressed = []
+
+    class Impatient(Table):
+        def most_violated(self, x, y, w):
+            if len(pressed) == 1:
+                pressed.append("while a bound is minimised")
+                raise KeyboardInterrupt
+            return super().most_violated(x, y, w)
+
+        def complete(self, x, y, w):
+            if len(pressed) == 2:
+                pressed.append("at once again")
+                raise KeyboardInterrupt
+            return super().complete(x, y, w)
+
+    def after_two(record):
+        if record.number == 2:
+            pressed.append("soon")
+
+    svm = LatentStructuralSVM(Impatient(), C=2.0, bound="gmm", eta=0.05, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        svm.fit(X, Y, callbacks=[after_two])
+    assert len(pressed) == 3
+    assert svm.n_bounds_ == 2
+    assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
+
+
 def test_ctrl_c_in_a_later_start_keeps_the_best_and_warns(hard):
     X, Y = hard
     starts = []
