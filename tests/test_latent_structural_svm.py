@@ -333,7 +333,7 @@ def test_weights_are_repetitions(easy):
 # The cache goes from bound to bound.
 
 
-@pytest.mark.parametrize(("plain", "memory"), [(False, None), (True, None), (False, 90_000), (False, 140_000)])
+@pytest.mark.parametrize(("plain", "memory"), [(False, None), (True, None), (False, 90_000), (False, 170_000)])
 def test_what_is_cached_serves_the_next_bound(plain, memory):
     rng = np.random.default_rng(3)
     n = 60 if plain else 300
@@ -354,7 +354,7 @@ def test_what_is_cached_serves_the_next_bound(plain, memory):
         alpha = warm.alpha
         latent = np.where(rng.random(n) < (0.3 if step % 2 else 1.0), objective.initial(rng), latent)
     assert any(spilled) == (memory is not None)
-    if memory == 140_000:  # rows that were away come back, and the cache is whole once more
+    if memory == 170_000:  # rows that were away come back, and the cache is whole once more
         assert any(before and not after for before, after in pairwise(spilled))
 
 

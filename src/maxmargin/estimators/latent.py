@@ -16,7 +16,7 @@ from ..latent.plain import latent_oracle_for
 from ..latent.progress import SearchLine
 from ..latent.structural import StructuralObjective
 from ..persistence import storable
-from ..problem import BoundRecord, Certificate, LatentSolution, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..regularizers import GroupNorm
 from ..solvers import certify, choose, choose_open
@@ -143,17 +143,17 @@ class LatentEstimator(CertifiedEstimator):
         if found.converged and not interrupted:
             return
         last = found.history[-1]
-        small = last.gap <= self.bound_tol * abs(last.objective)
-        if interrupted:
-            reason, advice = "was interrupted", "."
-        elif len(found.history) >= self.max_bounds:
-            reason = f"stopped after max_bounds={self.max_bounds} bounds"
-            advice = "; raise max_bounds to go on, or eta to go faster."
-        elif small and last.tol <= self.tol:
-            reason = f"did not solve its last bound within max_passes={self.max_passes} passes"
-            advice = "; raise max_passes, or scale the features to a similar range."
-        else:
-            reason, advice = "was told to stop", "."
+        reason, advice = {
+            Ending.MAX_BOUNDS: (
+                f"stopped after max_bounds={self.max_bounds} bounds",
+                "; raise max_bounds to go on, or eta to go faster.",
+            ),
+            Ending.UNSOLVED: (
+                f"did not solve its last bound within max_passes={self.max_passes} passes",
+                "; raise max_passes, or scale the features to a similar range.",
+            ),
+            Ending.TOLD: ("was told to stop", "."),
+        }.get(Ending.INTERRUPTED if interrupted else found.ended, ("was interrupted", "."))
         warnings.warn(
             f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
             f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found{advice}",
