@@ -5,8 +5,9 @@ MAXMARGIN_DATA=folder python examples/papers/latent_states.py [--out FOLDER] [--
 Needs mnist.npz (X_train, y_train, X_test, y_test: images of 28×28, labels) in the folder named by MAXMARGIN_DATA.
 Writes latent_states.md, latent_states_norms.png (figure 1) and latent_states_budget.png (figure 2).
 
-A digit is seen rotated by eleven angles from −60° to 60°; which of them counts is latent. With weights for every (digit,
-angle) and the sum of their norms as the only regularizer, angles that are not needed get weights of exactly zero.
+A digit is seen rotated by eleven angles from −60° to 60°; which of them counts is latent. With weights for every
+(digit, angle) and the sum of their norms as the only regularizer, angles that are not needed get weights of exactly
+zero.
 """
 
 import time
@@ -39,25 +40,25 @@ TRIALS = 10
 SEARCH = {"tol": 3e-3, "bound_tol": 1e-2, "max_bounds": 30, "random_state": 0}
 
 ABOUT = f"""
-The objective is the paper's: Σ over (digit, angle) of ‖w‖, plus C times the mean loss, C = 1, every λ = 1. *Full* is the
-model of Kumar et al. (one weight vector for each digit, whatever the angle; ½‖w‖²; same C), which the paper compares
-with; *l2, 22 states* has the weights of the group norm's model with ½‖w‖² instead.
+The objective is the paper's: Σ over (digit, angle) of ‖w‖, plus C times the mean loss, C = 1, every λ = 1. *Full* is
+the model of Kumar et al. (one weight vector for each digit, whatever the angle; ½‖w‖²; same C), which the paper
+compares with; *l2, 22 states* has the weights of the group norm's model with ½‖w‖² instead.
 
 Choices that the paper leaves open:
 
 - **PCA** is fitted to the unrotated training images of the pair and applied to the rotated ones. Fitted to rotated
-  images as well, it spends dimensions on the rotation, and every model is worse.
+  images as well, it spends dimensions on the rotation, and models are worse (tried on 1-7 and 3-8).
 - **Grey values** decide how many states remain, since C and λ are fixed: a state needs enough examples times feature
-  size to pay for its norm. A white pixel is {WHITE:g} here. With 1 no state pays for itself on 1-7 (w = 0), with 255 about
-  twice as many remain as in print; {WHITE:g} is the power of two that comes closest to the printed numbers.
+  size to pay for its norm. A white pixel is {WHITE:g} here. With 1 no state pays for itself on 1-7 (F = 1, as at
+  w = 0), with 255 nearly all 22 do; of 16, 32 and 64, {WHITE:g} comes closest to the printed numbers.
 - **The start** is the angle that the full model gives each example, which itself starts from 0° for all. Starting the
-  group norm from 0° for all keeps one or two states: a state that nobody holds never earns its weights. (The objective
-  is then lower, the test error higher.)
-- **Budgets**: of each digit the angles with the largest norms, and only those are looked at. A dropped state has weights
-  of zero and would score 0 in the argmax; it is left out, as its rotation would have to be computed for nothing. Where
-  fewer are selected than the budget allows, the selected ones are all.
+  group norm from 0° for all keeps two states: one that nobody holds never earns its weights. (The objective is then
+  lower, the test error higher.)
+- **Budgets**: of each digit the angles with the largest norms, and only those are looked at. A dropped state has
+  weights of zero and would score 0 in the argmax; it is left out, as its rotation would have to be computed for
+  nothing. Where fewer are selected than the budget allows, the selected ones are all.
 - **Random selection** draws as many angles for each digit and asks the full model, as in the paper.
-- **Feature time** is that of rotating and projecting the test images by every angle that one of the two digits looks at.
+- **Feature time** is that of rotating and projecting the test images by every angle that one of the digits looks at.
 """
 
 
@@ -200,7 +201,7 @@ def figure_1(found, path):
     for panel, (pair, result) in zip(panels, found.items(), strict=True):
         for k, digit in enumerate(pair):
             panel.bar(ANGLES + (k - 0.5) * width, result["norms"][k], width, label=f"digit {digit}")
-        panel.set(title=f"{name(pair)}: {result['selected']} of 22", xlabel="rotation (degrees)", xticks=ANGLES[::2])
+        panel.set(title=f"{name(pair)}: {result['selected']} of 22", xlabel="rotation (degrees)", xticks=ANGLES[1::2])
         panel.legend(frameon=False)
     panels[0].set_ylabel("norm of the weights")
     figure.savefig(path, dpi=110)
@@ -265,7 +266,8 @@ def report(found):
         f"Training images: {sizes}.\n\n{states}\n"
         f"Accuracy if dropped states took part with their score of 0: {dropped}.\n\n"
         f"Accuracy against the budget, mean of the pairs (figure 2):\n\n{budgets}\n"
-        f"What bounds after the first cost, beside the same bounds solved from nothing to the same gap:\n\n{later}{ABOUT}"
+        "What bounds after the first cost, beside the same bounds solved from nothing to the same gap:\n\n"
+        f"{later}{ABOUT}"
     )
 
 
