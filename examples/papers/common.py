@@ -1,9 +1,12 @@
-"""What the scripts of this folder share: the command line, where data lies, tables."""
+"""What scripts of this folder share: the command line, where data lies, processes, tables."""
 
 import argparse
+import multiprocessing
 import os
+import signal
 import sys
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from sklearn.exceptions import ConvergenceWarning
@@ -36,6 +39,34 @@ def data_file(name, what):
             f"{folder or 'not set'}. Put it there, set the variable and try again."
         )
     return path
+
+
+def parallel(work, jobs, processes):
+    """``work`` of every job, in their order, with a line of progress. Ctrl-C ends all of it at once."""
+    results = []
+    try:
+        with ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent) as pool:
+            for result in _stopping_with_children(pool.map(work, jobs)):
+                results.append(result)
+                print(f"\r{len(results)} of {len(jobs)} done", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        sys.exit(f"\nStopped after {len(results)} of {len(jobs)}. Nothing was written.")
+    print(file=sys.stderr)
+    return results
+
+
+def _leave_interrupts_to_the_parent():
+    # A fit that is interrupted ends with its best so far, which would pass for a result here.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _stopping_with_children(results):
+    try:
+        yield from results
+    except KeyboardInterrupt:
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
 
 
 def table(head, rows):

@@ -11,7 +11,6 @@ zero.
 """
 
 import time
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 import matplotlib
@@ -19,7 +18,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import numpy as np
-from common import arguments, data_file, table
+from common import arguments, data_file, parallel, table
 from matplotlib import pyplot
 from scipy import ndimage
 
@@ -275,8 +274,7 @@ def main(argv=None):
     given = arguments(__doc__, argv)
     data_file("mnist.npz", "MNIST: X_train, y_train, X_test, y_test")
     begin = time.perf_counter()
-    with ProcessPoolExecutor(given.jobs) as pool:
-        results = list(pool.map(partial(experiment, quick=given.quick), PAIRS))
+    results = parallel(partial(experiment, quick=given.quick), PAIRS, given.jobs)
     found = dict(zip(PAIRS, results, strict=True))
     text = report(found)
     (given.out / "latent_states.md").write_text(text, encoding="utf8")

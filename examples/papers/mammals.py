@@ -11,7 +11,6 @@ Photographs have a class, nobody says where the animal is: the window that is lo
 import sys
 import tarfile
 import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -21,7 +20,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import numpy as np
-from common import arguments, data_file, table
+from common import arguments, data_file, parallel, table
 from matplotlib import pyplot
 from sklearn.model_selection import StratifiedKFold
 
@@ -72,8 +71,9 @@ Where this differs from the thesis:
 - **Windows**: the longer side of a photograph is scaled to {LONG} pixels; a window is {WINDOW} × {WINDOW} cells of
   {CELL} pixels, half of the longer side, on a grid of one cell: 38 windows in the mean.
 - **Features**: histograms of {ORIENTATIONS} orientations per cell (Dalal and Triggs, L2-Hys). A cell has four
-  neighbourhoods of 2 × 2 cells that normalise it; the sum over the four is its feature, and a window has a norm of about
-  16. With half of that the objective hardly leaves 1 (0.85), with five times as much every method stays where it began.
+  neighbourhoods of 2 × 2 cells that normalise it; the sum over the four is its feature, and a window has a norm of
+  about 16. With half of that the objective hardly leaves 1 (0.85), with five times as much every method stays where
+  it began.
 - **G-MM random** is printed twice: as a walk over all valid bounds (§5.4.2), and as a random subset of the examples,
   growing by a fifth of them per bound, that moves to its best windows (§5.5.2). The table has both. Where CCCP would
   change few windows a subset changes fewer: the printed 86.2 % can hardly come from it alone.
@@ -258,8 +258,8 @@ def main(argv=None):
     data_file("caltech_mammals.tar", "photographs as CLASS/NAME.jpg")
     begin = time.perf_counter()
     jobs = list(product(range(FOLDS), STARTS, METHODS))
-    with ProcessPoolExecutor(given.jobs) as pool:
-        found = dict(zip(jobs, pool.map(partial(search, quick=given.quick), jobs), strict=True))
+    results = parallel(partial(search, quick=given.quick), jobs, given.jobs)
+    found = dict(zip(jobs, results, strict=True))
     text = report(found, len(data(given.quick)[2]))
     (given.out / "mammals.md").write_text(text, encoding="utf8")
     figure_changes(found, given.quick, given.out / "mammals_changes.png")
