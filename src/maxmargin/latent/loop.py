@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -216,8 +216,9 @@ class _Search:
         everybody = np.arange(self.objective.n_examples)
         gap = float(standing.regrets(everybody, self.latent).sum())
         self._record(solution, bound, gap)
-        if bound - gap < self.best.objective:
-            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, solution.certificate)
+        if bound - gap <= self.best.objective + _rounding(bound):  # of equals the later: it is the better solved
+            certificate = replace(solution.certificate, upper=bound) if self.behind else solution.certificate
+            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, certificate)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
             self.ended = Ending.TOLD
@@ -267,8 +268,7 @@ class _Search:
 
     def _come_to_rest(self, last: float) -> None:
         """Bounds have come down to F. If better weights were met on the way, descend from those."""
-        ahead = self.best.objective < last - self.settings.tol * abs(last)
-        if not ahead or self.finishing:
+        if self.finishing or self.best.objective >= last - _rounding(last):
             self.ended = Ending.CONVERGED if self.solved else Ending.UNSOLVED
             return
         self.finishing = True
@@ -381,6 +381,10 @@ class _Search:
             self.ended = Ending.CONVERGED
         elif len(self.history) >= self.settings.max_bounds:
             self.ended = Ending.MAX_BOUNDS
+
+
+def _rounding(value: float) -> float:
+    return 1e-9 * abs(value)
 
 
 def _reached(solution: Solution) -> float:
