@@ -29,9 +29,9 @@ second bag; *dense* has 100 features, *text* 20000, about 30 of them in an insta
   Of its tolerances 1e-1 and 1e-2 the faster counts if it comes within 0.2 % of its own best objective (finer ones take
   longer still).
 
-F is computed from the definition for both. With `negatives="bag"` the highest instance of a negative bag pays. LIBLINEAR
-has no slack that several rows share, so the peer lets mined instances pay one by one, as is usual, and its F is that of
-the weights it finds so. With `negatives="instances"` both sides minimise the very same F.
+F is computed from the definition for both. With `negatives="bag"` the highest instance of a negative bag pays.
+LIBLINEAR has no slack that several rows share, so the peer lets mined instances pay one by one, as is usual, and its F
+is that of the weights it finds so. With `negatives="instances"` both sides minimise the very same F.
 """
 
 

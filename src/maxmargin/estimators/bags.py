@@ -54,10 +54,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     init : {"mean", "contrast", "random"} or function (x, y) -> z
         Where to start. "mean": at weights that tell the means of bags apart; the first bound touches F there. (To let
         the means themselves speak for positive bags, against all instances of negative ones, is the classic; where
-        instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of other
-        classes. "random": with random ones. A function is given a bag and its label and gives the number of an
-        instance.
-        ``fit(..., Z=...)`` comes before it.
+        instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of
+        other classes. "random": with random ones. A function is given a bag and its label and gives the number of an
+        instance. ``fit(..., Z=...)`` comes before it.
     n_init : int
         Starts; the one that reaches the lowest objective counts. Those after the first are random.
     fit_intercept, intercept_scaling, class_weight
