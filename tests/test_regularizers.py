@@ -120,6 +120,16 @@ def test_pure_group_norm_conjugate_is_the_indicator_of_the_dual_ball():
     assert pure.value(np.array([3.0, 4.0, -2.0])) == pytest.approx(27.0)
 
 
+def test_dual_radius_is_the_length_of_the_longest_v_with_a_finite_conjugate():
+    pure = GroupNorm([[0, 1], [2]], weights=[5.0, 1.0])
+    longest = np.array([3.0, 4.0, 1.0])
+    assert pure.conjugate(longest) == 0.0
+    assert pure.conjugate(1.001 * longest) == np.inf
+    assert pure.dual_radius() == pytest.approx(np.linalg.norm(longest))
+    beside = Blocks([(np.arange(3), pure), (np.arange(3, 5), L2())])
+    assert beside.dual_radius() == pure.dual_radius()
+
+
 def test_pure_group_norm_says_that_it_needs_proximal_steps():
     pure = GroupNorm(GROUPS)
     with pytest.raises(ValueError, match="without an l2 term v does not determine the weights"):

@@ -245,6 +245,22 @@ def test_check_solver_accepts_the_solvers():
     check_solver(ProximalPoint(_solver()), pure)
 
 
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**13])
+def test_proximal_point_takes_as_many_passes_in_any_units(scale, rng):
+    """All prices and strengths times a constant (a power of two: nothing is rounded): the same run."""
+    X, y = rng.normal(size=(40, 4)), np.where(rng.random(40) < 0.5, 1, -1).astype(np.int8)
+    X[:, 0] += y
+    runs = []
+    for factor in (1.0, scale):
+        problem = Problem(binary(as_rows(X), y, np.array([factor])), GroupNorm([[0, 1], [2, 3]], 4.0 * factor))
+        runs.append(solve(problem, ProximalPoint(_solver()), tol=1e-5, max_passes=5000))
+    a, b = runs
+    assert a.converged
+    assert len(a.history) == len(b.history)
+    assert b.certificate.upper == pytest.approx(scale * a.certificate.upper, rel=1e-12)
+    assert np.allclose(a.weights, b.weights, rtol=1e-9)
+
+
 class _Boaster(DualCoordinate):
     """Claims more than it has: lower bounds above the optimum and no gap at all."""
 

@@ -79,6 +79,86 @@ class CountingTags(Tags):
         return super().most_violated(x, y, w)
 
 
+class Parts:
+    """A latent model: which of a few parts are there is not told, only the class 0 or 1.
+
+    z is a tuple of 0 and 1; w·φ(x, y, z) = Σ_k z_k w_yk x_k + Σ_k z_k z_{k+1} u_yk. A wrong class costs 1.
+    """
+
+    def __init__(self, n_parts=3, exact=True):
+        self.n_parts = n_parts
+        self.exact = exact
+
+    @property
+    def n_weights(self):
+        return 2 * (2 * self.n_parts - 1)
+
+    def values(self):
+        return list(product((0, 1), repeat=self.n_parts))
+
+    def features(self, x, answer):
+        y, z = answer
+        psi = np.zeros((2, 2 * self.n_parts - 1))
+        psi[y] = np.concatenate([np.multiply(z, x), np.multiply(z[1:], z[:-1])])
+        return psi.ravel()
+
+    def score(self, x, answer, w):
+        return float(w @ self.features(x, answer))
+
+    def loss(self, y, answer):
+        return float(y != answer[0])
+
+    def predict(self, x, w):
+        return max(product((0, 1), self.values()), key=lambda a: self.score(x, a, w))
+
+    def most_violated(self, x, y, w):
+        return max(product((0, 1), self.values()), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+
+    def complete(self, x, y, w):
+        return max(self.values(), key=lambda z: self.score(x, (y, z), w))
+
+    def propose(self, x, y, z, w, rng):
+        k = int(rng.integers(self.n_parts))
+        return (*z[:k], 1 - z[k], *z[k + 1 :])
+
+    def initial(self, x, y):
+        return (1,) * self.n_parts
+
+
+class Instances:
+    """A latent model with listed values: y is 0 or 1, and z the row of x that is looked at."""
+
+    def __init__(self, n_features=2):
+        self.n_features = n_features
+        self.n_weights = 2 * n_features
+
+    def features(self, x, answer):
+        psi = np.zeros((2, self.n_features))
+        psi[answer[0]] = x[answer[1]]
+        return psi.ravel()
+
+    def score(self, x, answer, w):
+        return float(w @ self.features(x, answer))
+
+    def loss(self, y, answer):
+        return float(y != answer[0])
+
+    def answers(self, x):
+        return list(product((0, 1), range(len(x))))
+
+    def predict(self, x, w):
+        return max(self.answers(x), key=lambda a: self.score(x, a, w))
+
+    def most_violated(self, x, y, w):
+        return max(self.answers(x), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+
+    def latent_scores(self, x, y, w):
+        return np.array([self.score(x, (y, z), w) for z in range(len(x))])
+
+    def complete(self, x, y, w):
+        return int(np.argmax(self.latent_scores(x, y, w)))
+
+
 def tagged(rng, n=8, n_tags=3, n_features=2, noise=0.8):
     """Inputs, and the tags that a noisy model would give them."""
     model = Tags(n_tags, n_features)

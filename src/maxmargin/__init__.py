@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         solvers as solvers,
     )
     from .estimators import (
+        GMMKMeans as GMMKMeans,
         LatentStructuralSVM as LatentStructuralSVM,
         LatentSVC as LatentSVC,
         LinearSVC as LinearSVC,
@@ -45,6 +46,7 @@ _NAMES = {
     "StructuralSVM": "estimators",
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
+    "GMMKMeans": "estimators",
     "LatentStructuralSVM": "estimators",
     "LatentSVC": "estimators",
     "path": "estimators",

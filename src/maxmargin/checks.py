@@ -6,14 +6,16 @@ Each check raises an ``AssertionError`` that says in plain words what is wrong, 
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Any
 
 import numpy as np
 
-from .constraints.oracle import PlainOracle, count, oracle_for, sized
+from .constraints.oracle import PlainOracle, check_methods, count, oracle_for, sized
 from .constraints.searched import violations
+from .latent.plain import Completed, PlainLatentOracle
 from .problem import Problem
-from .protocols import ClosedConstraints, Model, OracleError, Regularizer, Solver
+from .protocols import ClosedConstraints, LatentModel, Model, OracleError, Regularizer, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -92,12 +94,16 @@ def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) 
         )
 
 
-def check_model(model: Model, X: Any, Y: Any, *, random_state: Any = 0) -> None:
+def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any = 0) -> None:
     """features, loss, predict and most_violated of a model belong together, on these examples.
 
     Weights are drawn at random, and every answer met on the way (the truths of other examples too, where they fit) is
     tried against what the model calls best and worst. A model that says ``exact = False`` may be beaten by others,
     but not by the truth.
+
+    Of a latent model, one that has ``complete``, the same is asked with pairs (y, z) for answers; and that ``complete``
+    finds the best z, that ``latent_scores`` are the scores of all z, that ``propose`` gives values that can be used,
+    and that a compiled ``latent_oracle`` is worth as much as the plain methods.
 
     >>> from maxmargin.models import Chain
     >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
@@ -108,7 +114,13 @@ def check_model(model: Model, X: Any, Y: Any, *, random_state: Any = 0) -> None:
         f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."
     )
     try:
-        _check_model(sized(model, X, Y), X, Y, np.random.default_rng(random_state))
+        check_methods(model)
+        whole: Any = sized(model, X, Y)
+        rng = np.random.default_rng(random_state)
+        if hasattr(whole, "complete"):
+            _check_latent_model(whole, X, Y, rng)
+        else:
+            _check_model(whole, X, Y, rng)
     except (OracleError, ValueError) as error:
         raise AssertionError(str(error)) from error
 
@@ -185,11 +197,7 @@ def _check_beaten(plain: PlainOracle, i: int, answers: list[Any], found: float, 
 
 
 def _check_prediction(model: Model, x: Any, i: int, best: Any, answers: list[Any], w: np.ndarray) -> None:
-    def score(y: Any) -> float:
-        features = model.features(x, y)
-        return float((features @ w)[0]) if hasattr(features, "tocsr") else float(np.ravel(features) @ w)
-
-    reached, highest = score(best), max(score(y) for y in answers)
+    reached, highest = _score_of(model, x, best, w), max(_score_of(model, x, y, w) for y in answers)
     assert highest <= reached + _slip(highest), (
         f"predict on example {i} is not the best answer: its score is {reached:.6g}, another answer of the model has "
         f"{highest:.6g}. predict must maximise w·features(x, y)."
@@ -210,6 +218,150 @@ def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.n
         assert np.allclose(violations(ours, w), violations(again, w), rtol=1e-4, atol=1e-4), (
             "The rows of oracle(X, Y).rivals are not features(x, y) − features(x, ŷ)."
         )
+
+
+def _check_latent_model(model: Any, X: Any, Y: Any, rng: Any) -> None:
+    plain = PlainLatentOracle(model, X, Y)
+    exact = bool(getattr(model, "exact", True))
+    first = plain.initial(None)
+    ids = np.sort(rng.permutation(plain.n_examples)[:20])
+    known: dict[int, list[Any]] = {i: [first[i]] for i in ids.tolist()}
+    _check_free_of_loss(model, Y, known)
+    truths = plain.truths(np.arange(plain.n_examples), first)
+    _check_model(Completed(model), X, truths, rng)
+    scale = _scale(
+        PlainOracle(Completed(model), X, truths),
+        ids,
+        {i: [model.predict(X[i], np.zeros(plain.n_weights))] for i in ids.tolist()},
+    )
+    for size in (0.0, 0.1, 1.0, 10.0):
+        w = size * scale * rng.normal(size=plain.n_weights)
+        best, top = plain.complete(w)
+        for i in ids.tolist():
+            known[i].append(best[i])
+            _check_latent_scores(plain, i, best[i], top[i], w, rng)
+            if hasattr(model, "propose"):
+                known[i].append(_proposed(plain, i, known[i][-1], w, rng))
+            worst = model.most_violated(X[i], Y[i], w)
+            reached = model.loss(Y[i], worst) + _score_of(model, X[i], worst, w)
+            assert reached >= top[i] - _slip(top[i]), (
+                f"most_violated on example {i} is beaten by the true label with its best latent value, by "
+                f"{top[i] - reached:.6g}: its loss would be negative. most_violated must maximise loss(y, (ŷ, ẑ)) + "
+                "w·features(x, (ŷ, ẑ)) over all pairs, and (y, complete(x, y, w)) is one of them, with loss 0."
+            )
+            known[i] += [z for y, z in (worst, model.predict(X[i], w)) if np.array_equal(y, Y[i])]
+            if exact:
+                _check_completion(plain, i, best[i], top[i], known[i], w)
+    _check_free_of_loss(model, Y, known)
+    if hasattr(model, "latent_oracle"):
+        _check_latent_oracle(model, plain, ids, first, rng)
+
+
+def _score_of(model: Any, x: Any, answer: Any, w: np.ndarray) -> float:
+    features = model.features(x, answer)
+    return float((features @ w)[0]) if hasattr(features, "tocsr") else float(np.ravel(features) @ w)
+
+
+def _check_free_of_loss(model: Any, Y: Any, known: dict[int, list[Any]]) -> None:
+    for i, values in known.items():
+        for z in values:
+            loss = float(model.loss(Y[i], (Y[i], z)))
+            assert loss == 0.0, (
+                f"loss(y, (y, z)) must be 0 whatever the latent value: on example {i}, with z = {z!r}, it is {loss}."
+            )
+
+
+def _check_completion(
+    plain: PlainLatentOracle, i: int, best: Any, top: float, values: list[Any], w: np.ndarray
+) -> None:
+    """No known latent value may be better than the one that the model calls best."""
+    scores = plain.scores(np.full(len(values), i), values, w)
+    p = int(np.argmax(scores))
+    assert scores[p] <= top + _slip(top), (
+        f"complete on example {i} is not the best latent value: z = {best!r} has a score of {top:.6g}, z = "
+        f"{values[p]!r} has {scores[p]:.6g}. complete must maximise w·features(x, (y, z)) over z; or say exact = False."
+    )
+
+
+def _check_latent_scores(plain: PlainLatentOracle, i: int, best: Any, top: float, w: np.ndarray, rng: Any) -> None:
+    """One score for every latent value, that of its features; and complete is the number of the highest."""
+    if not hasattr(plain.model, "latent_scores"):
+        return
+    listed, best = np.ravel(plain.model.latent_scores(plain.X[i], plain.Y[i], w)), int(best)
+    assert 0 <= best < listed.size, (
+        f"complete on example {i} gives {best!r}, but latent_scores has {listed.size} entries: where latent values are "
+        "listed, a value is its number in the list."
+    )
+    some = rng.permutation(listed.size)[:20]
+    scores = plain.scores(np.full(some.size, i), some.tolist(), w)
+    wrong = np.flatnonzero(np.abs(scores - listed[some]) > 1e-4 * (1.0 + np.abs(scores)))
+    assert not wrong.size, (
+        f"latent_scores on example {i} says {listed[some[wrong[0]]]:.6g} for z = {some[wrong[0]]}, but "
+        f"w·features(x, (y, z)) is {scores[wrong[0]]:.6g}."
+    )
+    assert listed.max() <= top + _slip(top), (
+        f"complete on example {i} is not the best latent value: z = {best!r} has a score of {top:.6g}, the highest of "
+        f"latent_scores is {listed.max():.6g}."
+    )
+
+
+def _proposed(plain: Any, i: int, z: Any, w: np.ndarray, rng: Any) -> Any:
+    """A change that leads to a value that can be used, and leaves the old one alone."""
+    before = copy.deepcopy(z)
+    there = plain.propose(i, z, w, rng)
+    assert np.array_equal(before, z), f"propose on example {i} has changed the latent value that it was given."
+    try:
+        plain.model.features(plain.X[i], (plain.Y[i], there))
+    except Exception as error:
+        raise AssertionError(
+            f"propose on example {i} led from {z!r} to {there!r}, of which there are no features: {error}"
+        ) from error
+    return there
+
+
+def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, first: Any, rng: Any) -> None:
+    """A compiled search must be worth as much as the plain methods."""
+    fast = model.latent_oracle(plain.X, plain.Y)
+    everybody = np.arange(plain.n_examples)
+    for _ in range(3):
+        w = rng.normal(size=plain.n_weights)
+        best, top = fast.complete(w)
+        mine = plain.complete(w)[1]
+        _check_same("complete", everybody, top, mine)
+        _check_same("scores", everybody, fast.scores(everybody, best, w), plain.scores(everybody, best, w))
+        _check_same(
+            "scores",
+            ids,
+            fast.scores(ids, [first[i] for i in ids.tolist()], w),
+            plain.scores(ids, [first[i] for i in ids.tolist()], w),
+        )
+        listed, ours = fast.listed(w), plain.listed(w)
+        if listed is not None and ours is not None:
+            assert np.array_equal(listed[1], ours[1]), (
+                "latent_oracle(X, Y).listed has other latent values than latent_scores."
+            )
+            owner = np.repeat(everybody, np.diff(ours[1]))
+            _check_same("listed", owner, listed[0], ours[0])
+        slow = PlainOracle(Completed(model), plain.X, plain.truths(everybody, best))
+        bound = fast.bound(best)
+        found, theirs = bound.rivals(ids, w), slow.rivals(ids, w)
+        _check_same("bound(latent).rivals", ids, violations(found, w), violations(theirs, w))
+        _check_same(
+            "bound(latent).planes",
+            ids,
+            violations(bound.planes(ids, found.labels), w),
+            violations(slow.planes(ids, found.labels), w),
+        )
+        own = bound.planes(ids, fast.truths(ids, [best[i] for i in ids.tolist()]))
+        _check_same("bound(latent).planes of the truths", ids, violations(own, w), np.zeros(ids.size))
+
+
+def _check_same(what: str, ids: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> None:
+    wrong = np.flatnonzero(~(np.abs(ours - theirs) <= 1e-4 * (1.0 + np.abs(theirs))))
+    assert not wrong.size, (
+        f"latent_oracle(X, Y).{what} and the plain methods of the model disagree on example {ids[wrong[0]]}: "
+        f"{ours[wrong[0]]:.6g} against {theirs[wrong[0]]:.6g}."
+    )
 
 
 def check_solver(solver: Solver, problem: Problem, *, tol: float = 1e-6, max_passes: int = 5000) -> None:

@@ -11,12 +11,12 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from . import latent, models, regularizers
-from .problem import BoundRecord, Certificate, Planes, Record
+from .problem import Certificate, Planes, Record
 
 FORMAT = "maxmargin"
 VERSION = 1
@@ -47,6 +47,8 @@ _MODELS: dict[str, dict[str, str]] = {
         "n_classes": "n_classes", "n_features": "n_features", "states": "state_kind", "n_states": "n_states",
         "bias": "bias", "cost": "cost",
     },
+    "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
+    "Ramp": {"model": "model"},
 }  # fmt: skip
 
 # The same for choosers of bounds, as far as they hold no functions of the user's.
@@ -58,11 +60,17 @@ _CHOOSERS: dict[str, dict[str, str]] = {
     "MultiFold": {"folds": "folds"},
 }
 
-# What a history may consist of.
-_RECORDS: dict[str, type] = {"Record": Record, "BoundRecord": BoundRecord}
 
-# Estimators that may stand in a file: their class, and what they consist of besides their parameters.
-_KNOWN: dict[str, tuple[type, tuple[str, ...]]] = {}
+class _Kind(NamedTuple):
+    """Estimators that may stand in a file: what they consist of besides their parameters, and what they end with."""
+
+    cls: type
+    fitted: tuple[str, ...]
+    record: type
+    certified: bool
+
+
+_KNOWN: dict[str, _Kind] = {}
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 
@@ -72,11 +80,14 @@ _THEIRS = "a model of the user's"
 T = TypeVar("T", bound=type)
 
 
-def storable(*fitted: str) -> Callable[[T], T]:
-    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets."""
+def storable(*fitted: str, record: type = Record, certified: bool = True) -> Callable[[T], T]:
+    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets.
+
+    Their history consists of ``record`` objects, and they end with a certificate unless they are not ``certified``.
+    """
 
     def register(cls: T) -> T:
-        _KNOWN[cls.__name__] = (cls, fitted)
+        _KNOWN[cls.__name__] = _Kind(cls, (*fitted, *(_ALWAYS if certified else ())), record, certified)
         return cls
 
     return register
@@ -92,16 +103,17 @@ def save(estimator: Any, path: str | Path) -> None:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     arrays: dict[str, np.ndarray] = {}
     params = {k: _storable(estimator, k, v) for k, v in estimator.get_params(deep=False).items()}
-    fitted = {k: getattr(estimator, k) for k in (*_KNOWN[name][1], *_ALWAYS)}
+    kind = _KNOWN[name]
+    fitted = {k: getattr(estimator, k) for k in kind.fitted}
     fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
-    certificate = estimator.certificate_
     header = {
         "params": encode(params, "params", arrays),
         "fitted": encode(fitted, "fitted", arrays),
-        "certificate": [certificate.lower, certificate.upper, certificate.exact],
         "history": [list(vars(record).values()) for record in estimator.history_],
-        "record": type(estimator.history_[0]).__name__ if estimator.history_ else "Record",
     }
+    if kind.certified:
+        certificate = estimator.certificate_
+        header["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
     try:
         save_file(arrays, str(path), metadata=metadata)
@@ -141,29 +153,31 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     name = metadata.get("estimator", "")
     if name not in _KNOWN:
         raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
-    cls, attributes = _KNOWN[name]
+    kind = _KNOWN[name]
     try:
         header = json.loads(metadata["header"])
         params, fitted = dict(decode(header["params"], arrays)), dict(decode(header["fitted"], arrays))
-        certificate = Certificate(*header["certificate"])
-        history = [_RECORDS[header.get("record", "Record")](*values) for values in header["history"]]
+        certificate = Certificate(*header["certificate"]) if kind.certified else None
+        history = [kind.record(*values) for values in header["history"]]
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
-    needed = {*attributes, *_ALWAYS}
+    needed = set(kind.fitted)
     if needed - set(fitted):
         raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
-    known = cls._get_param_names()  # type: ignore[attr-defined]
+    known = kind.cls._get_param_names()  # type: ignore[attr-defined]
     unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - set(_IF_PRESENT)))
     if unknown:
         raise ValueError(f"{path} has entries that this release's {name} does not know: {unknown}.")
-    estimator = cls(**params)
+    estimator = kind.cls(**params)
     for key, value in fitted.items():
         setattr(estimator, key, value)
-    if "model_" in attributes:
+    if "model_" in kind.fitted:
         _hand_over(estimator, model, path)
     elif model is not None:
         raise ValueError(f"{path} holds a {name}, which takes no model.")
-    estimator.certificate_, estimator.history_ = certificate, history
+    estimator.history_ = history
+    if certificate is not None:
+        estimator.certificate_ = certificate
     return estimator
 
 
@@ -232,7 +246,8 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     for entry, module, known in _OBJECTS:
         if kind in known and type(value) is getattr(module, kind):
             parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
-            return {entry: kind, "arguments": parts}
+            # What is built around a model of the user's cannot be stored without it.
+            return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")
@@ -259,7 +274,11 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "pairs" in value:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
-        return _decode_planes(decode(value["planes"], arrays))
+        planes = _decode_planes(decode(value["planes"], arrays))
+        if "pairs_of" not in value:
+            return planes
+        first = decode(value["pairs_of"], arrays).tolist()[: len(planes)]
+        return Planes(planes.example, list(zip(first, planes.labels, strict=True)), planes.alpha)
     for entry, module, known in _OBJECTS:
         if value.get(entry) in known:
             kind = value[entry]
@@ -289,12 +308,21 @@ def _all_whole(label: Any) -> bool:
     return all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in label)
 
 
+def _is_pair(label: Any) -> bool:
+    return isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], int | np.integer)
+
+
 def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
     """Answers that are whole numbers, or arrays, tuples or lists of them, are kept; other objects are the user's own.
 
+    So are pairs (y, z) of a whole number and one of these, the answers of models with latent variables.
     Without its answers an estimator still predicts and still has its certificate, but cannot prove it again.
     """
     kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, planes.labels))), None)
+    if kind is None and all(map(_is_pair, planes.labels)):
+        latent = Planes(planes.example, [z for _, z in planes.labels], planes.alpha)
+        inner = _encode_planes(latent, f"{where}.latent", arrays)
+        return {"pairs_of": encode(np.array([y for y, _ in planes.labels], np.int64), where, arrays), **inner}
     labels = [np.asarray(label) for label in planes.labels] if kind else []
     if len({(label.ndim, label.dtype) for label in labels}) > 1:
         labels = []

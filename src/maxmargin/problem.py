@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -233,6 +234,16 @@ class BoundRecord:
     exact: bool = True
 
 
+class Ending(Enum):
+    """Why a search over bounds has ended."""
+
+    CONVERGED = "the gap between bound and objective is closed, and the last bound solved"
+    UNSOLVED = "the gap is closed, but the last bound could not be solved as well as was asked for"
+    MAX_BOUNDS = "as many bounds as were allowed"
+    TOLD = "a callback said so"
+    INTERRUPTED = "Ctrl-C, or an error"
+
+
 @dataclass(frozen=True)
 class LatentSolution:
     """The best weights of a search over bounds, the latent values that belong to them, and how they were reached.
@@ -247,8 +258,15 @@ class LatentSolution:
     alpha: Any
     certificate: Certificate
     history: list[BoundRecord]
-    converged: bool
-    interrupted: bool = False
+    ended: Ending
+
+    @property
+    def converged(self) -> bool:
+        return self.ended is Ending.CONVERGED
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended is Ending.INTERRUPTED
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class LatentModel(Protocol):
     - ``latent_scores(x, y, w)``: w·φ(x, y, z) for every z there is, where these can be listed. A latent value is then
       its number in that list.
     - ``propose(x, y, z, w, rng)``: one small change of z where they cannot; as likely as the change back.
-    - ``initial(x, y)``: the latent value to start from.
+    - ``initial(x, y)``: the latent value to start from; or ``initial_all(X, Y)``, those of all examples together.
     - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
     - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
     - ``predict_all(X, w)``: many predictions at once.
@@ -202,7 +202,8 @@ class LatentModel(Protocol):
 class LatentOracle(Protocol):
     """A latent model bound to data.
 
-    Latent values of all examples stand in a sequence: an int array where they can be listed, else a list.
+    Latent values of all examples stand in a sequence: an int array where they can be listed, else a list. Optional:
+    ``exact = False`` where ``complete`` is approximate.
     """
 
     n_examples: int
@@ -422,7 +423,12 @@ class BlockedConstraints(Constraints, Protocol):
 
 
 class Regularizer(Protocol):
-    """A strongly convex Ω, seen through v = Σ α (truth − rival)."""
+    """A strongly convex Ω, seen through v = Σ α (truth − rival).
+
+    One that is not strongly convex says ``pure = True`` and has two methods more, for proximal steps: ``around(centre,
+    l2)``, the same Ω with l2/2 ‖w − centre‖² added, and ``dual_radius()``, the largest ‖v‖ for which Ω*(v) is finite.
+    It has neither ``weights`` nor ``shape``: these complain.
+    """
 
     def value(self, w: np.ndarray) -> float:
         """Ω(w); infinite where w is not allowed."""

@@ -202,6 +202,15 @@ class Cache:
         kernels.worst_cached(self.store.arrays, self.slots, ids, w, out)
         return out
 
+    def lengths(self, ids: np.ndarray) -> np.ndarray:
+        """How long the longest row of some examples is, and the one that says how the truth has changed: rounding in
+        what these rows are worth is measured by it."""
+        table = self.store.table()
+        norms = np.sqrt(np.asarray(table.multiply(table).sum(axis=1), dtype=np.float64).ravel())
+        row, shift, first, count = self.slots.row, self.slots.shift, self.slots.first, self.slots.count
+        longest = [norms[row[first[i] : first[i] + count[i]]].max(initial=0.0) for i in ids.tolist()]
+        return np.array(longest) + np.where(shift[ids] >= 0, norms[shift[ids]] if norms.size else 0.0, 0.0)
+
     def add(self, ids: np.ndarray, rivals: Rivals, wanted: np.ndarray, weights: WeightMap) -> None:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)

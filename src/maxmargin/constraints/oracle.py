@@ -32,7 +32,8 @@ def check_methods(model: Any) -> None:
 
 def sized(model: Any, X: Any, Y: Any) -> Model:
     """The model with its sizes, if it has the methods and the weights that a model must have."""
-    check_methods(model)
+    if not hasattr(model, "latent_objective"):  # which says itself what is searched for
+        check_methods(model)
     model = model.sized(X, Y) if hasattr(model, "sized") else model
     n_weights = getattr(model, "n_weights", None)
     if not isinstance(n_weights, int | np.integer) or n_weights < 1:

@@ -70,7 +70,12 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
     array([0, 2, 3])
     """
     X = X.to_list() if hasattr(X, "to_list") else X
-    if not hasattr(X, "__len__") or isinstance(X, str | dict) or sp.issparse(X):
+    if sp.issparse(X):
+        raise ValueError(
+            f"X must be a list of matrices, one for each bag; got one sparse matrix of shape {X.shape}. Wrap the rows "
+            "that belong together: [X[0:3], X[3:5], …]."
+        )
+    if not hasattr(X, "__len__") or isinstance(X, str | dict):
         raise ValueError(f"X must be a list of matrices, one for each bag, got {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError("There are no bags.")

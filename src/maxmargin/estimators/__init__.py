@@ -3,6 +3,7 @@
 from ..persistence import load
 from .bags import LatentSVC
 from .classification import LinearSVC
+from .cluster import GMMKMeans
 from .hot_path import path
 from .latent import LatentStructuralSVM
 from .multilabel import MultilabelSVM
@@ -12,6 +13,7 @@ from .sequence import SequenceSVM
 from .structured import StructuralSVM
 
 __all__ = [
+    "GMMKMeans",
     "LatentSVC",
     "LatentStructuralSVM",
     "LinearSVC",

@@ -17,7 +17,7 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..latent.structural import StructuralObjective
 from ..models import Bags as BagModel
 from ..persistence import storable
-from ..problem import Certificate, LatentSolution, Problem
+from ..problem import BoundRecord, Certificate, LatentSolution, Problem
 from ..protocols import LatentObjective, OracleError, Regularizer, Solver
 from ..regularizers import L2, Blocks
 from ..solvers import choose, choose_open, solve
@@ -29,7 +29,9 @@ from .latent import LatentEstimator
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
 
-@storable("classes_", "coef_", "intercept_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C")
+@storable(
+    "classes_", "coef_", "intercept_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord
+)
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 

@@ -16,10 +16,10 @@ from ..latent.plain import latent_oracle_for
 from ..latent.progress import SearchLine
 from ..latent.structural import StructuralObjective
 from ..persistence import storable
-from ..problem import BoundRecord, Certificate, LatentSolution, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..regularizers import GroupNorm
-from ..solvers import certify, choose_open
+from ..solvers import certify, choose, choose_open
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .fingerprints import of_pairs
@@ -73,6 +73,7 @@ class LatentEstimator(CertifiedEstimator):
         """
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
+        interrupted = False
         for number, seed in enumerate(np.random.default_rng(self.random_state).spawn(int(self.n_init))):
             with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
                 try:
@@ -87,22 +88,23 @@ class LatentEstimator(CertifiedEstimator):
                         inner_callbacks=inner,
                         checkpoint=folder,
                     )
-                except (OracleError, MemoryError) as error:
+                except (OracleError, MemoryError, KeyboardInterrupt) as error:
                     # What was learned before the search failed is worth keeping.
                     partial = getattr(error, "solution", None)
-                    if best is None:
+                    if best is None or (partial is not None and partial.objective < best.objective):
                         best = partial
                     if best is not None:
                         self._keep_search(best, taken)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
-            if found.interrupted:
+            interrupted = found.interrupted
+            if interrupted:
                 break
         if best is None:
             raise ValueError("No start was searched.")
         self._keep_search(best, taken)
-        self._warn(best)
+        self._warn(best, interrupted)
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
@@ -136,27 +138,31 @@ class LatentEstimator(CertifiedEstimator):
         except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
             return certify(objective.problem(objective.standing(weights).best), weights, None)
 
-    def _warn(self, found: LatentSolution) -> None:
-        if found.converged:
+    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+        """``found`` is the best of all starts; the one that was interrupted may be another."""
+        if found.converged and not interrupted:
             return
         last = found.history[-1]
-        reason = (
-            "was interrupted"
-            if found.interrupted
-            else f"stopped after max_bounds={self.max_bounds} bounds"
-            if len(found.history) >= self.max_bounds
-            else "was told to stop"
-        )
+        reason, advice = {
+            Ending.MAX_BOUNDS: (
+                f"stopped after max_bounds={self.max_bounds} bounds",
+                "; raise max_bounds to go on, or eta to go faster.",
+            ),
+            Ending.UNSOLVED: (
+                f"did not solve its last bound within max_passes={self.max_passes} passes",
+                "; raise max_passes, or scale the features to a similar range.",
+            ),
+            Ending.TOLD: ("was told to stop", "."),
+        }.get(Ending.INTERRUPTED if interrupted else found.ended, ("was interrupted", "."))
         warnings.warn(
             f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
-            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found"
-            + ("." if found.interrupted else "; raise max_bounds to go on, or eta to go faster."),
+            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found{advice}",
             ConvergenceWarning,
             stacklevel=4,
         )
 
 
-@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C")
+@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord)
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
 
@@ -293,13 +299,10 @@ class LatentStructuralSVM(LatentEstimator):
 
         def taken(found: LatentSolution) -> None:
             self.model_ = model
-            self.__dict__.pop("selected_states_", None)
-            if hasattr(model, "groups"):
-                self.selected_states_ = selected(model, found.weights)
 
         self._search(
             objective,
-            lambda problem, weights: choose_open(problem, self.solver, **self._means(), centre=weights),
+            self._solver_for,
             lambda number, rng: self._start(objective, X, Y, Z, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
             lambda: of_pairs(X, Y, sample_weight),
@@ -307,12 +310,19 @@ class LatentStructuralSVM(LatentEstimator):
         )
         return self
 
-    def _means(self) -> dict[str, Any]:
-        return {
-            "seed": self.random_state,
-            "n_jobs": inputs.check_threads(self.n_jobs),
-            "memory": inputs.check_memory(self.memory),
-        }
+    @property
+    def selected_states_(self) -> list[Any]:
+        """The states whose weights are not all zero; those of files as well, which hold no more than the weights."""
+        if not hasattr(getattr(self, "model_", None), "groups"):
+            raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
+        return selected(self.model_, self.coef_)
+
+    def _solver_for(self, problem: Problem, weights: np.ndarray | None) -> Solver:
+        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
+        memory = inputs.check_memory(self.memory)
+        if problem.constraints.closed:  # bounds whose constraints are all listed, as those of MaxMin
+            return choose(problem, self.solver, tol=self.tol, seed=seed, threads=n_jobs, memory=memory, warm=True)
+        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
@@ -341,7 +351,8 @@ class LatentStructuralSVM(LatentEstimator):
         if number > 0:
             return {"latent": objective.initial(rng)}
         if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
-            return {"weights": self.coef_, "alpha": self._alpha}
+            problem = objective.problem(objective.standing(self.coef_).best)
+            return {"weights": self.coef_, "alpha": self._alpha_for(problem)}
         if Z is not None:
             if count(Z) != objective.n_examples:
                 raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
@@ -403,6 +414,13 @@ class LatentStructuralSVM(LatentEstimator):
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         return self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+
+    def _alpha_for(self, problem: Problem) -> Any:
+        """The dual variables, made feasible; None on data that has other answers."""
+        try:
+            return problem.constraints.feasible(self._alpha)
+        except (ValueError, OracleError):
+            return None
 
 
 def _check_latent(model: Any) -> None:

@@ -67,8 +67,11 @@ class Biased:
 
     def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
         value = float(self.bias(i, z, w))
-        if np.isnan(value):
-            raise ValueError(f"The bias function gave NaN for latent value {z!r} of example {i}; it must give numbers.")
+        if not np.isfinite(value):
+            raise ValueError(
+                f"The bias function gave {value} for latent value {z!r} of example {i}; it must give finite numbers. "
+                "For values that are to be avoided give a large negative one."
+            )
         return value
 
 
@@ -117,8 +120,10 @@ class BiasedJointly:
 
     def _ask(self, latent: Any, w: np.ndarray) -> float:
         value = float(self.bias(latent, w))
-        if np.isnan(value):
-            raise ValueError("The bias function gave NaN; it must give a number for every choice of latent values.")
+        if not np.isfinite(value):
+            raise ValueError(
+                f"The bias function gave {value}; it must give a finite number for every choice of latent values."
+            )
         return value
 
 
@@ -146,13 +151,19 @@ def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, bud
         if high - low <= 1e-9 * high:
             break
     chosen = at(high)
-    if cost(chosen) > budget:  # gains that are not finite, or equal beyond rounding: what touches is always allowed
+    if cost(chosen) > budget:  # gains that are equal beyond rounding: what touches is always allowed
         chosen = largest(-regrets, first)
-    return _spent(gains, regrets, first, budget, chosen)
+    return _spent(gains, regrets, first, budget, chosen, high)
 
 
-def _spent(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float, chosen: np.ndarray) -> np.ndarray:
-    """What is left of the budget goes to the single changes that gain most for their regret, one for each example."""
+def _spent(
+    gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float, chosen: np.ndarray, price: float
+) -> np.ndarray:
+    """What is left of the budget goes to the single changes that gain most for their regret, one for each example.
+
+    Of those that gain exactly the price, where the choice jumps, the largest come first: a small one would bar the
+    way to a larger one of the same example.
+    """
     chosen = chosen.copy()
     at = first[:-1] + chosen
     sizes = np.diff(first)
@@ -160,7 +171,9 @@ def _spent(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: fl
     left = budget - float(regrets[at].sum())
     useful = np.flatnonzero((gain > 0.0) & (cost <= left))
     moved = np.zeros(chosen.size, bool)
-    for p in useful[np.argsort(-gain[useful] / np.maximum(cost[useful], 1e-300))].tolist():
+    worth = gain[useful] / np.maximum(cost[useful], 1e-300)
+    worth[np.abs(worth - price) <= 1e-7 * price] = price
+    for p in useful[np.lexsort((-gain[useful], -worth))].tolist():
         i = int(np.searchsorted(first, p, side="right")) - 1
         if not moved[i] and cost[p] <= left:
             chosen[i], left, moved[i] = p - first[i], left - cost[p], True

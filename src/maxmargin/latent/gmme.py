@@ -35,6 +35,8 @@ class MaximumEntropy:
                 "use bound='gmm'."
             )
         regrets, first = listed
+        # A list may be off by rounding; the best of each example must have no regret, or no rate is feasible.
+        regrets = regrets - np.repeat(np.minimum.reduceat(regrets, first[:-1]), np.diff(first))
         t = entropic_rate(regrets, first, situation.budget, self.precision)
         # The largest of −t·regret plus Gumbel noise is a draw from P_i.
         noisy = rng.gumbel(size=regrets.size) - t * regrets

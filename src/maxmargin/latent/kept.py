@@ -36,7 +36,10 @@ class Kept:
             self._state, self._first = self.solver.start(problem, warm), self._latent
         else:
             ids = np.flatnonzero(differ(self._latent, self._last))
-            self._state = self.solver.relabel(problem, self._state, ids, self._shift(problem, ids))
+            before = self._state
+            self._state = self.solver.relabel(problem, before, ids, self._shift(problem, ids))
+            if self._state is not before:  # a new cache: it knows the truths of today
+                self._first = self._latent
         self._last = self._latent
         return self._state
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import BoundRecord, Certificate, LatentSolution, Problem, Solution
-from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
+from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver, Standing
 from ..solvers import certify, solve
 from ..solvers.solve import first_interrupt
 from .cccp import CCCP
@@ -79,6 +79,10 @@ class _Best:
     latent: Any = ()
     alpha: Any = None
     certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
+
+
+class _Passed(KeyboardInterrupt):
+    """Ctrl-C while a chooser had a model trained: ``solve`` has met it, and the search must hear of it."""
 
 
 def value(objective: LatentObjective, w: np.ndarray) -> float:
@@ -155,7 +159,8 @@ class _Search:
         self.best = _Best()
         self.tol = max(settings.tol, _LOOSE)
         self.ceiling = np.inf  # what the value of the next bound cannot exceed
-        self.done = self.converged = self.interrupted = self.finishing = self.behind = False
+        self.ended: Ending | None = None
+        self.finishing = self.behind = self.solved = False
         self.weights: np.ndarray | None = None
         self.latent: Any = ()
         self.alpha: Any = None
@@ -179,16 +184,30 @@ class _Search:
         self.ceiling = _evaluated(self.objective, self.latent, w)
 
     def run(self, chooser: BoundChooser) -> None:
-        while not self.done:
+        while self.ended is None:
             current = CCCP() if self.finishing else chooser
             try:
                 self._one_bound(current)
-            except KeyboardInterrupt:
+                self._save()
+            except _Passed:
+                self._interrupt()
+            except KeyboardInterrupt as press:
                 # Between two solutions; inside of one ``solve`` takes care of it.
                 if not self.history or not first_interrupt():
+                    press.solution = self._so_far()  # type: ignore[attr-defined]
                     raise
-                self.interrupted = self.done = True
-            self._save()
+                self._interrupt()
+            except (OracleError, MemoryError) as error:
+                error.solution = self._so_far()  # type: ignore[union-attr]
+                raise
+
+    def _interrupt(self) -> None:
+        self.ended = Ending.INTERRUPTED
+        self._save()
+
+    def _so_far(self) -> LatentSolution | None:
+        """What an error that ends the search takes along."""
+        return self.result() if self.history else None
 
     def _one_bound(self, chooser: BoundChooser) -> None:
         """Minimise the bound at hand, see what is left, and choose the next."""
@@ -200,15 +219,21 @@ class _Search:
         if bound - gap < self.best.objective:
             self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, solution.certificate)
         self.weights, self.alpha = w, solution.alpha
-        if self.interrupted or self._told_to_stop() or len(self.history) >= self.settings.max_bounds:
-            self.done = True
-            return
+        if self._told_to_stop() and self.ended is None:
+            self.ended = Ending.TOLD
         small = gap <= self.settings.bound_tol * abs(bound - gap)
-        if small and self.tol <= self.settings.tol:
+        if small and self.tol <= self.settings.tol and self.ended is None:
             self._come_to_rest(bound - gap)
-            return
+        elif self.ended is None and len(self.history) >= self.settings.max_bounds:
+            self.ended = Ending.MAX_BOUNDS
+        elif self.ended is None:
+            self._go_on(chooser, standing, bound, gap, small)
+
+    def _go_on(self, chooser: BoundChooser, standing: Standing, bound: float, gap: float, small: bool) -> None:
+        """Choose the next bound; where the gap is small already, the last ones are solved with all care."""
         self.tol = self.settings.tol if small else self._next_tolerance(gap, bound)
         budget = 0.0 if small else (1.0 - self.settings.eta) * gap
+        w: Any = self.weights
         situation = Situation(
             self.objective, self.latent, w, standing, gap, budget, len(self.history), self._carriers(), self._train
         )
@@ -219,19 +244,15 @@ class _Search:
         problem = self.objective.problem(self.latent)
         if self.kept is None:
             self.kept = Kept(self.solver(problem, self.weights), self.objective)
-        try:
-            solution = solve(
-                problem,
-                self.kept.turn_to(self.latent),
-                tol=self.tol,
-                max_passes=self.settings.max_passes,
-                warm=self.alpha,
-                callbacks=self.inner_callbacks,
-            )
-        except (OracleError, MemoryError) as error:
-            error.solution = self.result() if self.history else None  # type: ignore[union-attr]
-            raise
-        self.interrupted = solution.interrupted
+        solution = solve(
+            problem,
+            self.kept.turn_to(self.latent),
+            tol=self.tol,
+            max_passes=self.settings.max_passes,
+            warm=self.alpha,
+            callbacks=self.inner_callbacks,
+        )
+        self.ended, self.solved = Ending.INTERRUPTED if solution.interrupted else None, solution.converged
         bound = _reached(solution)
         if self.weights is not None and bound > self.ceiling:
             # The solver has not yet caught up with the weights it began from: these are better still.
@@ -248,7 +269,7 @@ class _Search:
         """Bounds have come down to F. If better weights were met on the way, descend from those."""
         ahead = self.best.objective < last - self.settings.tol * abs(last)
         if not ahead or self.finishing:
-            self.done = self.converged = True
+            self.ended = Ending.CONVERGED if self.solved else Ending.UNSOLVED
             return
         self.finishing = True
         self.alpha = self.best.alpha
@@ -281,7 +302,10 @@ class _Search:
         problem = self.objective.problem(self.latent, weights)
         tol = max(self.tol, 0.01)  # a bias is no more than that
         solver = self.solver(problem, self.weights)
-        return solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha).weights
+        found = solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha)
+        if found.interrupted:
+            raise _Passed
+        return found.weights
 
     def _record(self, solution: Solution, bound: float, gap: float) -> None:
         last = solution.history[-1] if solution.history else None
@@ -315,14 +339,13 @@ class _Search:
             best.alpha,
             best.certificate,
             self.history,
-            self.converged,
-            self.interrupted,
+            Ending.INTERRUPTED if self.ended is None else self.ended,
         )
 
     # What is saved between bounds.
 
     def _save(self) -> None:
-        if self.checkpoint is None or not (self.done or self.checkpoint.due()):
+        if self.checkpoint is None or not (self.ended or self.checkpoint.due()):
             return
         best = self.best
         self.checkpoint.save(
@@ -336,7 +359,7 @@ class _Search:
                 "tol": self.tol,
                 "changed": self.changed,
                 "finishing": self.finishing,
-                "converged": self.converged,
+                "converged": self.ended is Ending.CONVERGED,
                 "seconds": time.perf_counter() - self.clock,
             }
         )
@@ -354,7 +377,10 @@ class _Search:
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
         self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         self.ceiling = _evaluated(self.objective, self.latent, self.weights)
-        self.done = self.converged = bool(saved["converged"])
+        if saved["converged"]:
+            self.ended = Ending.CONVERGED
+        elif len(self.history) >= self.settings.max_bounds:
+            self.ended = Ending.MAX_BOUNDS
 
 
 def _reached(solution: Solution) -> float:

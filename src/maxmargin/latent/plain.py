@@ -52,6 +52,7 @@ class PlainLatentOracle:
         self.X, self.Y = X, Y
         self.n_examples = count(X)
         self.n_weights = int(model.n_weights)
+        self.exact = bool(getattr(model, "exact", True))
         self._can_list = hasattr(model, "latent_scores")
 
     def bound(self, latent: Any) -> PlainOracle:
@@ -100,13 +101,18 @@ class PlainLatentOracle:
         return self._ask("propose", i, self.Y[i], z, _guarded(w), rng)
 
     def initial(self, rng: np.random.Generator | None) -> Any:
-        """The model's ``initial``, or what is best at weights zero; with ``rng`` random values."""
+        """The model's ``initial`` or ``initial_all``, or what is best at weights zero; with ``rng`` random values."""
         zero = np.zeros(self.n_weights)
         if rng is not None and self._can_list:
             sizes = np.diff(self.listed(zero)[1])  # type: ignore[index]
             return rng.integers(0, sizes)
-        ask: Callable[..., Any] = getattr(self.model, "initial", None) or (lambda x, y: self.model.complete(x, y, zero))
-        values = [ask(self.X[i], self.Y[i]) for i in range(self.n_examples)]
+        if hasattr(self.model, "initial_all"):
+            values = list(self.model.initial_all(self.X, self.Y))
+            if len(values) != self.n_examples:
+                raise ValueError(f"initial_all gave {len(values)} latent values for {self.n_examples} examples.")
+        else:
+            ask: Callable[..., Any] = getattr(self.model, "initial", lambda x, y: self.model.complete(x, y, zero))
+            values = [ask(self.X[i], self.Y[i]) for i in range(self.n_examples)]
         if rng is not None:
             for i in range(self.n_examples):
                 for _ in range(_STEPS_TO_RANDOM):

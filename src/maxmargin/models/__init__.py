@@ -8,9 +8,11 @@ from .binary import binary
 from .chain import Chain
 from .classes import Multiclass
 from .graph import Graph, grid
+from .max_min import MaxMin
 from .multiclass import multiclass
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
+from .ramp import Ramp
 from .ranking import ranking
 from .regression import regression
 
@@ -18,8 +20,10 @@ __all__ = [
     "Bags",
     "Chain",
     "Graph",
+    "MaxMin",
     "Multiclass",
     "Multilabel",
+    "Ramp",
     "binary",
     "from_pystruct",
     "grid",

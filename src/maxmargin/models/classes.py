@@ -96,9 +96,10 @@ class Multiclass:
 
     def predict_all(self, X: Any, w: np.ndarray) -> list[int]:
         """The best class of every row."""
-        return np.argmax(self._scores(X, w), axis=1).tolist()
+        return np.argmax(self.class_scores(X, w), axis=1).tolist()
 
-    def _scores(self, X: Any, w: np.ndarray) -> np.ndarray:
+    def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
+        """w·φ(x, y) for every row and class."""
         K, d = self._sizes()
         return np.asarray(as_matrix(X, d) @ np.reshape(w, (K, d)).T)
 
@@ -125,7 +126,7 @@ class MulticlassOracle:
         self.n_weights = model.n_weights
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        scores, cost = self.model._scores(self.X[ids], w), self.model._costs()[self.y[ids]]
+        scores, cost = self.model.class_scores(self.X[ids], w), self.model._costs()[self.y[ids]]
         if self.model.rescaling == "slack":
             behind = scores - scores[np.arange(ids.size), self.y[ids]][:, None]
             return self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))

@@ -6,13 +6,14 @@ import numpy as np
 
 
 def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
-    """A model written for PyStruct, unchanged, as a model for ``StructuralSVM``.
+    """A model written for PyStruct, unchanged, as a model for ``StructuralSVM`` or ``LatentStructuralSVM``.
 
     Parameters
     ----------
     model : object
         With ``joint_feature``, ``loss``, ``inference``, ``loss_augmented_inference`` and ``size_joint_feature``, and
-        optionally ``initialize(X, Y)``.
+        optionally ``initialize(X, Y)``. A latent model also has ``latent``, ``label_from_latent`` and ``base_loss``,
+        and optionally ``init_latent(X, Y)``; latent values are what PyStruct calls h.
     exact : bool or None
         Whether its inference finds the true maximum. By default that is believed unless the model names an
         ``inference_method``, as PyStruct's graph models do: those are taken for approximate, and the certificate
@@ -32,11 +33,15 @@ def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
     >>> svm.predict([5.0, -0.1])
     [1, -1]
     """
-    needed = ("joint_feature", "loss", "inference", "loss_augmented_inference")
+    latent = hasattr(model, "latent")
+    needed = ["joint_feature", "inference", "loss_augmented_inference"]
+    needed += ["latent", "label_from_latent", "base_loss"] if latent else ["loss"]
     missing = [name for name in needed if not hasattr(model, name)]
     if missing:
-        raise ValueError(f"A PyStruct model has {', '.join(needed)}; {model!r} lacks {', '.join(missing)}.")
-    return PystructModel(model, not hasattr(model, "inference_method") if exact is None else exact)
+        kind = "latent PyStruct model" if latent else "PyStruct model"
+        raise ValueError(f"A {kind} has {', '.join(needed)}; {model!r} lacks {', '.join(missing)}.")
+    adapted = PystructLatentModel if latent else PystructModel
+    return adapted(model, not hasattr(model, "inference_method") if exact is None else exact)
 
 
 class PystructModel:
@@ -75,3 +80,33 @@ class PystructModel:
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
         return self.model.loss_augmented_inference(x, y, w)
+
+
+class PystructLatentModel(PystructModel):
+    """See :func:`from_pystruct`. Answers are pairs (label of h, h)."""
+
+    def initial_all(self, X: Any, Y: Any) -> list[Any]:
+        """What ``init_latent`` gives to all examples together, or else the best values at weights zero."""
+        if hasattr(self.model, "init_latent"):
+            return list(self.model.init_latent(X, Y))
+        zero = np.zeros(self.n_weights)
+        return [self.model.latent(x, y, zero) for x, y in zip(X, Y, strict=True)]
+
+    def features(self, x: Any, answer: Any) -> np.ndarray:
+        return self.model.joint_feature(x, answer[1])
+
+    def loss(self, y: Any, answer: Any) -> float:
+        return float(self.model.base_loss(y, answer[0]))
+
+    def predict(self, x: Any, w: np.ndarray) -> tuple[Any, Any]:
+        return self._answer(self.model.inference(x, w))
+
+    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> tuple[Any, Any]:
+        # PyStruct asks for a latent value in place of the label, and looks at no more of it than its label.
+        return self._answer(self.model.loss_augmented_inference(x, self.complete(x, y, w), w))
+
+    def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
+        return self.model.latent(x, y, w)
+
+    def _answer(self, h: Any) -> tuple[Any, Any]:
+        return self.model.label_from_latent(h), h

@@ -32,6 +32,11 @@ class Shape:
             return Clipped
         return Plain
 
+    def same_metric(self, other: Shape) -> bool:
+        """Whether both measure rows alike: then what is known of their inner products can be kept."""
+        pairs = ((self.scale, other.scale), (self.covariance, other.covariance))
+        return all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in pairs)
+
     def bind(self, v: np.ndarray) -> WeightMap:
         """The kernel's view of this map at v. It shares ``v``: kernels move it in place."""
         n = self.n_weights

@@ -52,6 +52,8 @@ class AscentState:
     positions: np.ndarray | None = None
     """Which example of the stream each one is that the cache counts, and ``n_seen`` how many there were."""
     n_seen: int = 0
+    offered: bool = False
+    """Whether the last epoch changed nothing, because all seemed good enough. If it was not, the next one must."""
     relabelled: bool = False
     """Whether the cache was filled for other truths: it knows the neighbourhood, and searches at one w are cheaper."""
     stale: float = 0.0
@@ -174,7 +176,7 @@ class AscentState:
         inner = self.inner
         shape = regularizer.shape(self.cache.n_weights)
         weights = shape.bind(inner.map.v)
-        if shape.kind is not inner.shape.kind or not np.array_equal(shape.scale, inner.shape.scale):
+        if not shape.same_metric(inner.shape):
             self.cache.measure(weights)
         inner.shape, inner.map = shape, weights
         self.cached = replace(self.cached, regularizer=regularizer)

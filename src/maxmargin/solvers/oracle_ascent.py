@@ -143,12 +143,12 @@ class OracleAscent:
         scale = abs(state.lower)
         state.recombine()
         state.stale, state.relabelled = max(scale, abs(state.lower)), True
-        state.evaluated, state.crawls = None, False
+        state.evaluated, state.crawls, state.offered = None, False, False
         return state
 
     def _catch_up(self, problem: Problem, state: AscentState) -> None:
         """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
-        self.optimize(problem, state, state.goal * state.stale, self.max_inner)
+        self.optimize(problem, state, 2.0 * state.goal * state.stale, self.max_inner)
         state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
@@ -180,6 +180,11 @@ class OracleAscent:
     def step(self, problem: Problem, state: AscentState) -> AscentState:
         """One epoch: every example is searched once, then the cache is optimized."""
         gap = self.explore(problem, state)
+        state.lower = state.inner.lower
+        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
+        state.offered = state.evaluated is not None and state.estimate <= state.goal and not state.offered
+        if state.offered:
+            return state  # these weights and shares will do
         self.optimize(problem, state, gap, self.max_inner)
         state.lower = state.inner.lower
         state.estimate = gap / max(abs(state.lower + gap), 1e-300)
@@ -322,7 +327,7 @@ class OracleAscent:
         found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
-            _check_search(ids, rivals, found, known, w)
+            _check_search(cache, ids, rivals, found, known, w)
         self._make_room(state, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
         return found if rivals.excess is None else np.maximum(found, known)
@@ -436,15 +441,19 @@ def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
     return [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
 
 
-def _check_search(ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray) -> None:
+def _check_search(
+    cache: Cache, ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray
+) -> None:
     """An exact search can never find less than what is known already."""
     if (np.maximum(found, 0.0) >= known - 1e-5 * (1.0 + known)).all():
         return
     rows = rivals.rows
     squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
     ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr
-    # Rows may be float32: what they make of a score can be off by that much.
-    scale = np.sqrt((squares[ends[1:]] - squares[ends[:-1]]) * dot(w, w))
+    # Rows may be float32: what they make of a score can be off by that much. A cached plane may be a small difference
+    # of large rows, once the truth has changed.
+    lengths = np.sqrt(squares[ends[1:]] - squares[ends[:-1]]) + cache.lengths(ids)
+    scale = lengths * np.sqrt(dot(w, w))
     wrong = np.flatnonzero(np.maximum(found, 0.0) < known - 1e-5 * (1.0 + np.abs(known) + scale))
     if wrong.size:
         p = int(wrong[0])

@@ -57,8 +57,9 @@ class ProximalAscent:
     >>> X, y = np.array([[2.0, 0.1], [1.0, -0.1], [-1.0, 0.1], [-2.0, -0.1]]), [0, 0, 1, 1]
     >>> groups = [[0, 2], [1, 3]]  # each feature with its weights in both classes
     >>> problem = Problem(Searched(Multiclass(2, 2).oracle(X, y), np.ones(1)), GroupNorm(groups))
-    >>> solve(problem, ProximalAscent(OracleAscent(random_state=0)), tol=1e-6).weights.round(3)
-    array([ 0.5,  0. , -0.5,  0. ])
+    >>> solution = solve(problem, ProximalAscent(OracleAscent(random_state=0)), tol=1e-6)
+    >>> problem.regularizer.norms(solution.weights).round(3)
+    array([0.707, 0.   ])
     """
 
     inner: OracleAscent = field(default_factory=OracleAscent)

@@ -1,0 +1,75 @@
+"""What scripts of this folder share: the command line, where data lies, processes, tables."""
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from sklearn.exceptions import ConvergenceWarning
+
+
+def arguments(description, argv=None):
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(), help="folder for tables and figures (default: here)")
+    parser.add_argument("--quick", action="store_true", help="a small part of the data, in about a minute")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    given = parser.parse_args(argv)
+    if given.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {given.jobs}")
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.error(f"--out: no folder can be made at {given.out} ({error.strerror})")
+    # Searches that end at max_bounds are counted in the tables; a warning for each would drown them.
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    return given
+
+
+def data_file(name, what):
+    """The path of a file in the folder named by MAXMARGIN_DATA."""
+    folder = os.environ.get("MAXMARGIN_DATA")
+    path = Path(folder or "") / name
+    if not folder or not path.is_file():
+        sys.exit(
+            f"This needs {name} ({what}) in the folder named by the environment variable MAXMARGIN_DATA, which is "
+            f"{folder or 'not set'}. Put it there, set the variable and try again."
+        )
+    return path
+
+
+def parallel(work, jobs, processes):
+    """``work`` of every job, in their order, with a line of progress. Ctrl-C ends all of it at once."""
+    results = []
+    try:
+        with ProcessPoolExecutor(processes, initializer=_leave_interrupts_to_the_parent) as pool:
+            for result in _stopping_with_children(pool.map(work, jobs)):
+                results.append(result)
+                print(f"\r{len(results)} of {len(jobs)} done", end="", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        sys.exit(f"\nStopped after {len(results)} of {len(jobs)}. Nothing was written.")
+    print(file=sys.stderr)
+    return results
+
+
+def _leave_interrupts_to_the_parent():
+    # A fit that is interrupted ends with its best so far, which would pass for a result here.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _stopping_with_children(results):
+    try:
+        yield from results
+    except KeyboardInterrupt:
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+
+
+def table(head, rows):
+    """Rows of texts as a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"

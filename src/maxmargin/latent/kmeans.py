@@ -1,0 +1,236 @@
+"""k-means by Generalized Majorization-Minimization: a sequence of bounds that need not touch the objective.
+
+The labels z of all points make a bound b(μ) = Σ_i s_i ‖x_i − μ_{z_i}‖² on the objective F(μ), with the means as its
+minimiser. Lloyd's algorithm takes the bound that touches F where it stands, and is drawn into the nearest minimum.
+G-MM (thesis 004, chapter 5) takes any bound that makes a share η of the progress possible: with d = b(μ) − F(μ) of the
+last bound at its own minimiser, one whose regrets at that μ sum up to at most (1 − η)·d. Then
+
+- bound values never rise, b_t(μ_t) ≤ b_t(μ_{t−1}) ≤ b_{t−1}(μ_{t−1}) − η d_{t−1},
+- F(μ_t) ≤ F(μ_0) for every t, and η Σ_t d_t ≤ F(μ_0) − b_T(μ_T): the gaps go to zero.
+
+A cluster without points has no say in its bound: every place of its centre minimises b. It is put on the point that
+contributes the most to F, after the centres placed before it; that lowers F and leaves all of the above true. (The
+thesis lets such centres fall onto the origin; scikit-learn moves the point out of its cluster.)
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import wait
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..solvers.solve import first_interrupt
+from ..solvers.threads import one_blas_thread, pool
+from .kmeans_bounds import BOUNDS, Chooser
+from .kmeans_points import Measured, Points
+from .kmeans_starts import Spread
+
+Start = Callable[[Points, np.random.Generator], np.ndarray]
+Report = Callable[[int, "ClusterRecord", bool], object]
+
+
+@dataclass(frozen=True)
+class ClusterRecord:
+    """One bound, at its own minimiser: what ``history_`` keeps.
+
+    ``objective`` is F there, ``bound`` the value of the bound, ``gap`` their difference d; ``changed`` is the share
+    of points whose label is not their nearest centre.
+    """
+
+    number: int
+    seconds: float
+    objective: float
+    bound: float
+    gap: float
+    changed: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a sequence of bounds is run.
+
+    Parameters
+    ----------
+    bound : {"random", "balanced", "gmme", "kmeans"}
+        How the next bound is chosen.
+    eta : float
+        The share of the gap that every bound must close, in (0, 1].
+    sweeps : float or None
+        Steps per point of the random walk; None: as many as there are clusters, so that on average every label of
+        every point is tried once. That costs about as much as the distances do.
+    tol : float
+        The search ends when the gap is at most ``tol`` times the objective; Lloyd's bounds lead on to a fixed point.
+    max_iter : int
+        The most bounds.
+    """
+
+    bound: str = "random"
+    eta: float = 0.02
+    sweeps: float | None = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    @property
+    def touching(self) -> bool:
+        """Whether all bounds touch the objective: then there is no choice, and no chance."""
+        return self.bound == "kmeans" or self.eta == 1.0
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether two runs from the same centres may end differently."""
+        return not self.touching and self.bound != "balanced"
+
+
+@dataclass
+class Run:
+    """How far one start has come; ``centres`` are the best seen. Whole at every moment, for whoever interrupts."""
+
+    start: float = np.inf
+    best: tuple[float, np.ndarray | None] = (np.inf, None)
+    history: list[ClusterRecord] = field(default_factory=list)
+    converged: bool = False
+
+    def offer(self, objective: float, centres: np.ndarray) -> None:
+        if objective < self.best[0] or self.best[1] is None:
+            self.best = (objective, centres)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The best of all starts: its centres, their objective, that of the centres it started from, and its bounds."""
+
+    centres: np.ndarray
+    objective: float
+    start: float
+    history: list[ClusterRecord]
+    converged: bool
+    interrupted: bool = False
+
+
+def cluster(
+    points: Points,
+    start: Start,
+    settings: Settings,
+    rng: np.random.Generator,
+    *,
+    n_init: int = 1,
+    threads: int = 1,
+    report: Report | None = None,
+) -> Clustering:
+    """The best clustering from ``n_init`` starts, on several threads where there are several starts.
+
+    Every start has a generator of its own, and draws its centres first: two calls that differ in ``settings`` alone
+    start from the same places. Ctrl-C ends all of them and gives the best so far; once more within two
+    seconds, it is passed on.
+
+    Examples
+    --------
+    >>> from maxmargin.latent.kmeans_starts import forgy
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> points = Points(X, np.ones(4), n_clusters=2)
+    >>> found = cluster(points, forgy, Settings(), np.random.default_rng(0))
+    >>> np.sort(found.centres, axis=None), found.objective
+    (array([0.5, 5.5]), 1.0)
+    """
+    seeds = rng.integers(1, 2**63, size=n_init).tolist()
+    runs = [Run() for _ in seeds]
+    stop = threading.Event()
+    interrupted = False
+
+    def work(number: int) -> None:
+        tell = None if report is None else lambda *told: report(number, *told)
+        _follow(runs[number], points, start, settings, np.random.default_rng(seeds[number]), stop, tell)
+
+    with one_blas_thread():
+        try:
+            if min(threads, n_init) == 1:
+                for number in range(n_init):
+                    work(number)
+            else:
+                _side_by_side(work, n_init, min(threads, n_init), stop)
+        except KeyboardInterrupt:
+            interrupted = first_interrupt() and any(run.best[1] is not None for run in runs)
+            if not interrupted:
+                raise
+    best = min(runs, key=lambda run: run.best[0])
+    objective, centres = best.best
+    assert centres is not None
+    return Clustering(centres, objective, best.start, best.history, best.converged and not interrupted, interrupted)
+
+
+def _side_by_side(work: Callable[[int], None], n: int, threads: int, stop: threading.Event) -> None:
+    """All starts on a pool. Nobody is still at work when this returns or raises."""
+    futures = [pool(threads).submit(work, number) for number in range(n)]
+    try:
+        for future in futures:
+            future.result()
+    except BaseException:
+        stop.set()
+        wait(futures)
+        raise
+
+
+def _follow(
+    run: Run,
+    points: Points,
+    start: Start,
+    settings: Settings,
+    rng: np.random.Generator,
+    stop: threading.Event,
+    tell: Callable[[ClusterRecord, bool], object] | None,
+) -> None:
+    """The bounds from one start."""
+    if stop.is_set():
+        return
+    clock = time.perf_counter()
+    centres = start(points, rng)
+    at = points.measure(centres, np.zeros(points.n, np.int32))
+    run.start = at.objective
+    run.offer(at.objective, centres)
+    chooser: Chooser | None = (
+        None if settings.touching else BOUNDS[settings.bound](settings.sweeps or points.n_clusters)
+    )
+    label = at.near  # the first bound touches
+    before = np.inf
+    for number in range(1, settings.max_iter + 1):
+        if stop.is_set():
+            return
+        centres, at = _minimised(points, label, centres)
+        run.offer(at.objective, centres)
+        seconds = time.perf_counter() - clock
+        record = ClusterRecord(number, seconds, at.objective, at.objective + at.gap, at.gap, at.changed)
+        run.history.append(record)
+        run.converged = chooser is None and (at.changed == 0.0 or at.objective >= before)
+        if tell is not None:
+            tell(record, run.converged or number == settings.max_iter)
+        if run.converged:
+            return
+        if chooser is None:
+            before = at.objective
+        elif at.gap <= settings.tol * at.objective + points.nothing:
+            chooser = None
+            if run.best[0] < at.objective:
+                # The search has passed better centres: the bound that touches there is below all others.
+                assert run.best[1] is not None
+                centres = run.best[1]
+                at = points.measure(centres, at.near)
+        budget = (1.0 - settings.eta) * at.gap
+        label = at.near if chooser is None else chooser.choose(points, centres, at, budget, rng)
+
+
+def _minimised(points: Points, label: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, Measured]:
+    """The minimiser of the bound of these labels, and what it is worth."""
+    centres, empty = points.means(label, before)
+    if empty.size:
+        spread = Spread(points, np.delete(centres, empty, axis=0))
+        for z in empty:
+            farthest = int(np.argmax(spread.share))
+            if spread.share[farthest] == 0.0:
+                break  # every point has a centre on it
+            centres[z] = points.X[farthest]
+            spread.include(farthest)
+    return centres, points.measure(centres, label)

@@ -1,0 +1,238 @@
+"""check_model lets right latent models pass, and says of wrong ones what is wrong."""
+
+import numpy as np
+import pytest
+from generators import chains, many_classes
+from user_models import Instances, Parts, Tags, tagged
+
+from maxmargin.checks import check_model
+from maxmargin.latent.plain import PlainLatentOracle
+from maxmargin.models import Bags, Chain, MaxMin, Multiclass, Ramp
+from maxmargin.problem import Rivals
+
+
+@pytest.fixture
+def vectors(rng):
+    return list(rng.normal(size=(10, 3))), [i % 2 for i in range(10)]
+
+
+@pytest.fixture
+def bags(rng):
+    return [rng.normal(size=(2 + i % 3, 2)) for i in range(12)], [i % 2 for i in range(12)]
+
+
+def test_user_models_pass(vectors, bags):
+    check_model(Parts(), *vectors)
+    check_model(Parts(exact=False), *vectors)
+    check_model(Instances(), *bags)
+
+
+@pytest.mark.parametrize("states", ["shared", "separate"])
+def test_bags_pass(states, bags):
+    check_model(Bags(states=states), *bags)
+
+
+def test_ramps_pass(rng):
+    check_model(Ramp(Multiclass()), *many_classes(rng, n=12, d=3, k=3))
+    check_model(
+        Ramp(Multiclass(cost=np.array([[0, 1, 2.0], [5, 0, 1], [1, 1, 0]]))), *many_classes(rng, n=12, d=3, k=3)
+    )
+    check_model(Ramp(Chain(loss="normalized_hamming", bias=True)), *chains(rng, n=8))
+    check_model(Ramp(Tags()), *tagged(rng))
+
+
+class _LossOfLatent(Parts):
+    def loss(self, y, answer):
+        return super().loss(y, answer) + 0.1 * (answer[1] != (1, 1, 1))
+
+
+class _WorstCompletion(Parts):
+    def complete(self, x, y, w):
+        return min(self.values(), key=lambda z: self.score(x, (y, z), w))
+
+
+class _LazyCompletion(Parts):
+    def complete(self, x, y, w):
+        return self.initial(x, y)
+
+
+class _CompletionOfAnotherLabel(Parts):
+    def complete(self, x, y, w):
+        return super().complete(x, 1 - y, w)
+
+
+class _LossLeftOut(Parts):
+    def most_violated(self, x, y, w):
+        return self.predict(x, w)
+
+
+class _OwnLatentOnly(Parts):
+    """Searches other labels but not other latent values."""
+
+    def most_violated(self, x, y, w):
+        return max(((k, (1, 1, 1)) for k in (0, 1)), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+
+
+class _WorstPrediction(Parts):
+    def predict(self, x, w):
+        return min(((y, z) for y in (0, 1) for z in self.values()), key=lambda a: self.score(x, a, w))
+
+
+class _LongProposal(Parts):
+    def propose(self, x, y, z, w, rng):
+        return (*z, 1)
+
+
+class _MeddlingProposal(Parts):
+    """Latent values are lists here, and the one that was given is changed."""
+
+    def values(self):
+        return [list(z) for z in super().values()]
+
+    def propose(self, x, y, z, w, rng):
+        z[0] = 1 - z[0]
+        return z
+
+    def initial(self, x, y):
+        return [1] * self.n_parts
+
+
+class _ChangedWeights(Parts):
+    def complete(self, x, y, w):
+        w *= 0.5
+        return super().complete(x, y, w)
+
+
+class _Nothing(Parts):
+    def complete(self, x, y, w):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (_LossOfLatent(), r"loss\(y, \(y, z\)\) must be 0 whatever the latent value: on example \d+, with z = \("),
+        (_WorstCompletion(), r"(complete on example \d+ is not the best latent value.*maximise|is beaten by)"),
+        (_LazyCompletion(), r"complete on example \d+ is not the best latent value: z = \(1, 1, 1\)"),
+        (_CompletionOfAnotherLabel(), r"complete on example \d+ is not the best latent value"),
+        (_LossLeftOut(), r"most_violated on example \d+ is not the worst offender.*Check the loss"),
+        (
+            _OwnLatentOnly(),
+            r"most_violated on example \d+ is (not the worst offender|beaten by the true label with its best)",
+        ),
+        (_WorstPrediction(), r"predict on example \d+ is not the best answer"),
+        (_LongProposal(), r"propose on example \d+ led from .* of which there are no features"),
+        (_MeddlingProposal(), r"propose on example \d+ has changed the latent value that it was given"),
+        (_ChangedWeights(), r"complete failed on example \d+: .*read-only"),
+        (_Nothing(), r"no latent value: complete or initial gave None"),
+    ],
+    ids=lambda value: type(value).__name__.strip("_"),
+)
+def test_wrong_models_fail_with_the_reason(model, message, vectors):
+    with pytest.raises(AssertionError, match=message):
+        check_model(model, *vectors)
+
+
+def test_a_negative_loss_is_noticed_even_of_an_approximate_model(vectors):
+    with pytest.raises(AssertionError, match="is beaten by the true label with its best latent value"):
+        model = _OwnLatentOnly(exact=False)
+        check_model(model, *vectors)
+
+
+class _WrongScores(Instances):
+    def latent_scores(self, x, y, w):
+        return super().latent_scores(x, y, w)[::-1]
+
+    def complete(self, x, y, w):
+        return int(np.argmax(Instances.latent_scores(self, x, y, w)))
+
+
+class _ScoresOfSome(Instances):
+    def latent_scores(self, x, y, w):
+        return super().latent_scores(x, y, w)[:1]
+
+    def complete(self, x, y, w):
+        return int(np.argmax(Instances.latent_scores(self, x, y, w)))
+
+
+class _FirstInstance(Instances):
+    def complete(self, x, y, w):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (_WrongScores(), r"latent_scores on example \d+ says .* but w·features\(x, \(y, z\)\) is"),
+        (_ScoresOfSome(), r"complete on example \d+ gives \d, but latent_scores has 1 entries"),
+        (_FirstInstance(), r"complete on example \d+ is not the best latent value: z = .* highest of latent_scores"),
+    ],
+    ids=lambda value: type(value).__name__.strip("_"),
+)
+def test_wrong_lists_fail_with_the_reason(model, message, bags):
+    with pytest.raises(AssertionError, match=message):
+        check_model(model, *bags)
+
+
+class _Fast(PlainLatentOracle):
+    """A fast path with one fault."""
+
+    def __init__(self, model, X, Y, fault):
+        super().__init__(model, X, Y)
+        self.fault = fault
+
+    def complete(self, w):
+        best, top = super().complete(w)
+        if self.fault == "complete":
+            best = np.zeros_like(best)
+            top = self.scores(np.arange(self.n_examples), best, w)
+        return best, top
+
+    def scores(self, ids, latent, w):
+        return super().scores(ids, latent, w) + (self.fault == "scores")
+
+    def listed(self, w):
+        scores, first = super().listed(w)
+        return (-scores, first) if self.fault == "listed" else (scores, first)
+
+    def bound(self, latent):
+        oracle = super().bound(latent)
+        if self.fault == "answers":
+            oracle.rivals = lambda ids, w: oracle.planes(ids, [self.model.predict(self.X[i], w) for i in ids])
+        if self.fault == "rows":
+            planes = oracle.planes
+
+            def turned(ids, labels):
+                found = planes(ids, labels)
+                rows = type(found.rows)(**{**vars(found.rows), "data": -found.rows.data})
+                return Rivals(found.labels, rows, found.losses)
+
+            oracle.planes = turned
+        return oracle
+
+    def truths(self, ids, latent):
+        found = super().truths(ids, latent)
+        return [(1 - y, z) for y, z in found] if self.fault == "truths" else found
+
+
+def _with_fast_path(fault):
+    class Fast(Instances):
+        def latent_oracle(self, X, Y):
+            return _Fast(self, X, Y, fault)
+
+    return Fast()
+
+
+@pytest.mark.parametrize("fault", ["complete", "scores", "listed", "answers", "rows", "truths"])
+def test_fast_path_that_disagrees_is_caught(fault, bags):
+    with pytest.raises(AssertionError, match=r"latent_oracle\(X, Y\)\..* disagree on example \d+"):
+        check_model(_with_fast_path(fault), *bags)
+
+
+def test_fast_path_that_agrees_passes(bags):
+    check_model(_with_fast_path(None), *bags)
+
+
+def test_a_model_with_an_objective_of_its_own_is_not_asked(rng):
+    with pytest.raises(AssertionError, match="lacks most_violated"):
+        check_model(MaxMin(), rng.normal(size=(4, 2, 2, 1)), [0, 1, 0, 1])
