@@ -74,9 +74,9 @@ def main():
 
     svm = models["LatentSVC"]
     print(
-        "\nWith random instances to start from, the positive bags look like the negative ones: it matters where a search"
+        "\nRandom instances of positive bags look like those of negative ones: it matters where a search begins that\n"
+        "sees only what is near. By default it begins with weights that tell the means of the bags apart."
     )
-    print("begins that sees only what is near. LatentSVC begins with weights that tell the means of the bags apart.")
     print(f"\nThe last bound of the first search: {svm.certificate_}")
     draw(svm, X_test, y_test)
     print("Picture: bags.png")
