@@ -233,7 +233,7 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_looking_at_bags_equals_its_source(sparse, rng):
-    stored, first, ids = as_rows(_stored(rng, 12, sparse), bias=0.5), np.array([0, 3, 4, 9, 12]), np.array([0, 2, 3])
+    stored, first, ids = _stored(rng, 12, sparse), np.array([0, 3, 4, 9, 12]), np.array([0, 2, 3])
     place = np.array([0, 3, 8])
     arguments = both(
         bags.look, stored.arrays, first, ids, rng.normal(size=stored.n_weights), place, np.zeros(11), np.zeros(3, int)
