@@ -26,11 +26,12 @@ second bag; *dense* has 100 features, *text* 20000, about 30 of them in an insta
 - **maxmargin**: `LatentSVC(C, negatives=...)`, CCCP from the means of the bags.
 - **scikit-learn**: the same start and the same steps around `LinearSVC(loss="hinge")` (benchmarks/peer_bags.py): the
   best instances of positive bags are fixed, negatives are mined until none is new, and so on until F stands still.
-  Of its tolerances 1e-1, 1e-2 and 1e-3 the fastest counts that comes within 0.2 % of its own best objective.
+  Of its tolerances 1e-1 and 1e-2 the faster counts if it comes within 0.2 % of its own best objective (finer ones take
+  longer still).
 
-F is computed from the definition for both. With `negatives="bag"` the highest instance of a negative bag pays. LIBLINEAR
-has no slack that several rows share, so the peer lets mined instances pay one by one, as is usual, and its F is that of
-the weights it finds so. With `negatives="instances"` both sides minimise the very same F.
+F is computed from the definition for both. With `negatives="bag"` the highest instance of a negative bag pays.
+LIBLINEAR has no slack that several rows share, so the peer lets mined instances pay one by one, as is usual, and its F
+is that of the weights it finds so. With `negatives="instances"` both sides minimise the very same F.
 """
 
 
