@@ -169,7 +169,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
         Parameters
         ----------
-        X : list of matrices, array (n_bags, n_instances, n_features) or ``maxmargin.data.bags.Bags``
+        X : list of matrices, array (n_bags, n_instances, n_features) or ``maxmargin.data.Bags``
             Bags may have any number of instances, dense or sparse, float32 or float64. Only a list is copied.
         y : labels, one for each bag
         Z : int array (n_bags,) or None
