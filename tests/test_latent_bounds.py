@@ -261,11 +261,13 @@ class Regrets:
 
     def situation(self, budget, *, latent=None, carries=None, train=None):
         n = len(self.table)
+        latent = np.array([r.size - 1 for r in self.table]) if latent is None else latent
         return Situation(
             objective=SimpleNamespace(n_examples=n, standing=lambda w: w),
-            latent=np.array([r.size - 1 for r in self.table]) if latent is None else latent,
+            latent=latent,
             weights=np.zeros(1),
             standing=self,
+            regret=self.regrets(np.arange(n), latent),
             gap=2.0 * budget,
             budget=budget,
             number=1,
@@ -505,7 +507,7 @@ def test_lists_off_by_rounding_do_not_confuse_the_rate():
 
 
 def test_draws_need_a_list():
-    with pytest.raises(ValueError, match="bound='gmm'"):
+    with pytest.raises(ValueError, match="list of all latent values"):
         MaximumEntropy().choose(Regrets(UNEVEN, listed=False).situation(1.0), np.random.default_rng(0))
 
 
@@ -551,7 +553,8 @@ def test_leaving_one_out_is_training_without_it(listed):
         return solve(objective.problem(latent, mask), OracleAscent(random_state=0), tol=1e-9).weights
 
     def choose(who):
-        situation = Situation(objective, latent, solution.weights, standing, gap, 0.9 * gap, 1, who, train)
+        regret = standing.regrets(np.arange(12), latent)
+        situation = Situation(objective, latent, solution.weights, standing, regret, gap, 0.9 * gap, 1, who, train)
         return list(MultiFold(None).choose(situation, np.random.default_rng(0)))
 
     assert choose(carries) == choose(np.ones(12, bool))

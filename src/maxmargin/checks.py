@@ -103,7 +103,8 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
 
     Of a latent model, one that has ``complete``, the same is asked with pairs (y, z) for answers; and that ``complete``
     finds the best z, that ``latent_scores`` are the scores of all z, that ``propose`` gives values that can be used,
-    and that a compiled ``latent_oracle`` is worth as much as the plain methods.
+    and that a compiled ``latent_oracle`` is worth as much as the plain methods. A model that brings its own
+    ``latent_objective`` is asked whether its bounds lie above the objective and touch it where they must.
 
     >>> from maxmargin.models import Chain
     >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
@@ -114,10 +115,13 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
         f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."
     )
     try:
-        check_methods(model)
+        if not hasattr(model, "latent_objective"):
+            check_methods(model)
         whole: Any = sized(model, X, Y)
         rng = np.random.default_rng(random_state)
-        if hasattr(whole, "complete"):
+        if hasattr(whole, "latent_objective"):
+            _check_bounds(whole, X, Y, rng)
+        elif hasattr(whole, "complete"):
             _check_latent_model(whole, X, Y, rng)
         else:
             _check_model(whole, X, Y, rng)
@@ -220,10 +224,31 @@ def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.n
         )
 
 
+def _check_bounds(model: Any, X: Any, Y: Any, rng: Any) -> None:
+    objective = model.latent_objective(X, Y, np.ones(1), L2())
+
+    def value(problem: Problem, w: np.ndarray) -> float:
+        return objective.regularizer.value(w) + problem.constraints.evaluate(w).total
+
+    for _ in range(10):
+        w, other = rng.normal(size=(2, objective.n_weights))
+        here, there = (objective.problem(objective.standing(u).best) for u in (w, other))
+        least = value(here, w)
+        gap = float(
+            objective.standing(w).regrets(np.arange(objective.n_examples), objective.standing(other).best).sum()
+        )
+        assert value(there, w) >= least - _slip(least), (
+            f"A bound lies below the one that touches: {value(there, w):.6g} and {least:.6g} at the same weights."
+        )
+        assert abs(value(there, w) - least - gap) <= 10.0 * _slip(least), (
+            f"A bound exceeds the objective by {value(there, w) - least:.6g}, its regrets sum up to {gap:.6g}."
+        )
+
+
 def _check_latent_model(model: Any, X: Any, Y: Any, rng: Any) -> None:
     plain = PlainLatentOracle(model, X, Y)
     exact = bool(getattr(model, "exact", True))
-    first = plain.initial(None)
+    first = plain.complete(np.zeros(plain.n_weights))[0]
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
     known: dict[int, list[Any]] = {i: [first[i]] for i in ids.tolist()}
     _check_free_of_loss(model, Y, known)

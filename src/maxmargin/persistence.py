@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -131,7 +132,14 @@ def _storable(estimator: Any, name: str, value: Any) -> Any:
     try:
         encode(value, "", {})
     except ValueError:
-        return inspect.signature(type(estimator)).parameters[name].default
+        default = inspect.signature(type(estimator)).parameters[name].default
+        if name != "solver":  # which decides how long a fit takes, not where it ends
+            warnings.warn(
+                f"{name}={value!r} cannot be kept in a file; the saved model predicts as this one does, but another fit "
+                f"of it would use {name}={default!r}.",
+                stacklevel=4,
+            )
+        return default
     return value
 
 
@@ -274,11 +282,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "pairs" in value:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
-        planes = _decode_planes(decode(value["planes"], arrays))
-        if "pairs_of" not in value:
-            return planes
-        first = decode(value["pairs_of"], arrays).tolist()[: len(planes)]
-        return Planes(planes.example, list(zip(first, planes.labels, strict=True)), planes.alpha)
+        return _decode_planes(decode(value["planes"], arrays))
     for entry, module, known in _OBJECTS:
         if value.get(entry) in known:
             kind = value[entry]
@@ -308,40 +312,60 @@ def _all_whole(label: Any) -> bool:
     return all(isinstance(part, int | np.integer) and not isinstance(part, bool) for part in label)
 
 
-def _is_pair(label: Any) -> bool:
-    return isinstance(label, tuple) and len(label) == 2 and isinstance(label[0], int | np.integer)
-
-
 def _encode_planes(planes: Planes, where: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Answers that are whole numbers, or arrays, tuples or lists of them, are kept; other objects are the user's own.
+    """Answers that are whole numbers, or arrays, tuples or lists of them, are kept in one array; pairs of such, the
+    answers of models with latent variables, in two; others one by one, if they are made of numbers, text and arrays.
 
-    So are pairs (y, z) of a whole number and one of these, the answers of models with latent variables.
     Without its answers an estimator still predicts and still has its certificate, but cannot prove it again.
     """
-    kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, planes.labels))), None)
-    if kind is None and all(map(_is_pair, planes.labels)):
-        latent = Planes(planes.example, [z for _, z in planes.labels], planes.alpha)
-        inner = _encode_planes(latent, f"{where}.latent", arrays)
-        return {"pairs_of": encode(np.array([y for y, _ in planes.labels], np.int64), where, arrays), **inner}
-    labels = [np.asarray(label) for label in planes.labels] if kind else []
-    if len({(label.ndim, label.dtype) for label in labels}) > 1:
-        labels = []
-    kept = slice(None) if labels else slice(0)
-    parts = {
-        "kind": kind,
-        "example": planes.example[kept],
-        "alpha": planes.alpha[kept],
-        "labels": np.concatenate([label.ravel() for label in labels]) if labels else np.empty(0, np.int32),
-        "shape": np.array([label.shape for label in labels], np.int64),
-    }
+    parts: dict[str, Any] = {"example": planes.example, "alpha": planes.alpha}
+    if len(planes):
+        labels = _packed(list(planes.labels))
+        if labels is None:
+            try:
+                encode(list(planes.labels), "", {})
+            except ValueError:
+                warnings.warn(
+                    f"The answers behind {where} are objects of your own, a {type(planes.labels[0]).__name__} for one, "
+                    "and are left out: what is written predicts, but its certificate cannot be proved again, nor "
+                    "training go on from it.",
+                    stacklevel=2,
+                )
+                parts = {"example": planes.example[:0], "alpha": planes.alpha[:0]}
+            labels = {"each": list(planes.labels)[: parts["alpha"].size]}
+        parts |= {"labels": labels}
     return {"planes": encode(parts, where, arrays)}
 
 
+def _packed(labels: list[Any]) -> dict[str, Any] | None:
+    """Answers of one kind as few arrays; None if they are of no such kind."""
+    kind = next((k for k, (is_one, _) in _ANSWERS.items() if all(map(is_one, labels))), None)
+    if kind is None:
+        if not all(isinstance(label, tuple) and len(label) == 2 for label in labels):
+            return None
+        halves = [_packed([label[k] for label in labels]) for k in (0, 1)]
+        return None if None in halves else {"pairs": halves}
+    found = [np.asarray(label) for label in labels]
+    if len({(label.ndim, label.dtype) for label in found}) > 1:
+        return None
+    flat, shapes = (
+        np.concatenate([label.ravel() for label in found]),
+        np.array([label.shape for label in found], np.int64),
+    )
+    return {"kind": kind, "values": flat, "shapes": shapes}
+
+
 def _decode_planes(parts: dict[str, Any]) -> Planes:
-    shapes = parts["shape"]
-    if not shapes.shape[0]:
-        return Planes(parts["example"], [], parts["alpha"])
-    _, make = _ANSWERS[parts["kind"]]
-    flat = np.split(parts["labels"], np.cumsum(shapes.prod(axis=1, dtype=np.int64))[:-1])
-    labels = [make(part.reshape(shape)) for part, shape in zip(flat, shapes, strict=True)]
+    labels = _unpacked(parts["labels"]) if "labels" in parts else []
     return Planes(parts["example"], labels, parts["alpha"])
+
+
+def _unpacked(packed: dict[str, Any]) -> list[Any]:
+    if "each" in packed:
+        return packed["each"]
+    if "pairs" in packed:
+        return list(zip(*map(_unpacked, packed["pairs"]), strict=True))
+    _, make = _ANSWERS[packed["kind"]]
+    shapes = packed["shapes"]
+    flat = np.split(packed["values"], np.cumsum(shapes.prod(axis=1, dtype=np.int64))[:-1])
+    return [make(part.reshape(shape)) for part, shape in zip(flat, shapes, strict=True)]

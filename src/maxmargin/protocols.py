@@ -233,8 +233,8 @@ class LatentOracle(Protocol):
         """Another latent value of example i."""
         ...
 
-    def initial(self, rng: np.random.Generator | None) -> Any:
-        """Latent values to start from: the model's own choice, or random ones."""
+    def initial(self) -> Any:
+        """Latent values to start from, or None if the model has no opinion."""
         ...
 
 

@@ -252,7 +252,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
         if classes.size > 2 and self.negatives != "bag":
             raise ValueError(
-                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, each of which has its own weights."
+                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, and each has its own weights."
             )
         budget = self._budget(classes, label, sample_weight)
         width = bags.matrix.shape[1]

@@ -21,9 +21,9 @@ def path(
 ) -> list[E]:
     """Fit the estimator for every C, or for every strength of the group norm, each fit hot-started from the one before.
 
-    Ascending values are the fast direction; with a group norm they are also the one to take: latent states are dropped
-    one after another, while weights that are all zero would have nothing to choose latent values by. Every step carries
-    its own certificate.
+    Ascending values are the fast direction; with a group norm they are the only one: weights that are all zero would
+    have nothing to choose latent values by. Every step carries its own certificate. Where latent variables are involved, a
+    path is one way among many: a fit of its own may end lower, or higher.
 
     >>> from sklearn.datasets import load_iris
     >>> from maxmargin import LinearSVC, path
@@ -36,6 +36,8 @@ def path(
     if len(given) != 1:
         raise ValueError("path needs the values of one parameter: C=[...] or group_norm=[...].")
     ((name, values),) = given.items()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a list of values, got {values!r}.")
     if name not in estimator.get_params(deep=False):
         raise ValueError(f"{type(estimator).__name__} has no parameter {name}; LatentStructuralSVM has.")
     steps: list[E] = []

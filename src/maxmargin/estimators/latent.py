@@ -193,9 +193,20 @@ class LatentEstimator(CertifiedEstimator):
 
     def _warn(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
+        if not np.abs(found.weights).max(initial=0.0) > 1e-6:
+            warnings.warn(
+                f"{type(self).__name__} has ended at weights of zero, where all latent values are alike. Try a larger C, "
+                "less group_norm, other starts (init, n_init), or another bound.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if found.converged and not interrupted:
             return
         last = found.history[-1]
+        goal = self.bound_tol * abs(last.objective)
+        left = (
+            f", with a gap of {last.gap:.1e} between bound and objective (goal {goal:.1e})" if last.gap > goal else ""
+        )
         reason, advice = {
             Ending.MAX_BOUNDS: (
                 f"stopped after max_bounds={self.max_bounds} bounds",
@@ -208,8 +219,7 @@ class LatentEstimator(CertifiedEstimator):
             Ending.TOLD: ("was told to stop", "."),
         }.get(Ending.INTERRUPTED if interrupted else found.ended, ("was interrupted", "."))
         warnings.warn(
-            f"{type(self).__name__} {reason}, with a gap of {last.gap:.1e} between bound and objective (goal "
-            f"{self.bound_tol * abs(last.objective):.1e}). The weights are the best found{advice}",
+            f"{type(self).__name__} {reason}{left}. The weights are the best found{advice}",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -236,8 +246,8 @@ class LatentStructuralSVM(LatentEstimator):
         Share of the gap between bound and objective that each new bound must close, above 0. Small values explore,
         1 is CCCP whatever ``bound`` is.
     init : {"model", "random"}, array (n_weights,) or function (x, y) -> z
-        Where to start: the model's own latent values (or those that are best at weights zero), random ones, weights, or
-        values that a function gives. ``fit(..., Z=...)`` comes before it.
+        Where to start: the model's own latent values (where it has none, those that some weights like best), values
+        that random weights like best, weights, or values that a function gives. ``fit(..., Z=...)`` comes before it.
     n_init : int
         Starts; the one that reaches the lowest objective counts. Those after the first are random.
     group_norm : float, array (n_groups,) or None
@@ -268,7 +278,8 @@ class LatentStructuralSVM(LatentEstimator):
     history_ : list of BoundRecord
         One per bound: objective, bound, gap, share of latent values changed, …
     selected_states_ : list
-        Where the model declares groups: the states whose weights are not all zero.
+        Where the model declares groups: the states whose weights are not all zero; for ``models.Bags`` pairs
+        (class, instance).
     n_bounds_, n_passes_ : int
 
     Examples
@@ -279,7 +290,7 @@ class LatentStructuralSVM(LatentEstimator):
     >>> X = rng.normal(size=(40, 3, 2))  # bags of three instances
     >>> X[np.arange(40), rng.integers(0, 3, 40), y] += 5.0  # one of them tells
     >>> svm = LatentStructuralSVM(Bags(), bound="gmm", random_state=0).fit(X, y)
-    >>> svm.score(X, y)
+    >>> svm.score(X, y)  # minus the mean loss: no bag is wrong
     0.0
     """
 
@@ -388,6 +399,12 @@ class LatentStructuralSVM(LatentEstimator):
             raise ValueError(
                 f"group_norm needs a model that declares groups of weights; {type(model).__name__} has none."
             )
+        strength = np.asarray(self.group_norm)
+        if strength.dtype.kind not in "fiu" or not np.isfinite(strength).all() or not (strength > 0).all():
+            raise ValueError(
+                f"group_norm must be a number above 0, or one for each group, got {self.group_norm!r}. Leave it out for "
+                "the plain l2 penalty."
+            )
         return GroupNorm(model.groups, self.group_norm)
 
     def _start(
@@ -431,7 +448,7 @@ class LatentStructuralSVM(LatentEstimator):
         return [self.model_.predict(x, self.coef_) for x in X]
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
-        """Minus the mean loss of the answers: higher is better, 0 is perfect."""
+        """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
         return 0.0 - float(
             np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])

@@ -285,6 +285,8 @@ class StructuralSVM(StructuredEstimator):
         lists of them.
         """
         self._check_settings()
+        if hasattr(self.model, "complete") or hasattr(self.model, "latent_objective"):
+            raise ValueError(f"{self.model!r} has latent variables: it belongs to LatentStructuralSVM.")
         run = Run(checkpoint, checkpoint_every, callbacks)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)

@@ -135,19 +135,18 @@ class BagObjective:
         return BagStanding(self, everybody, place, scores)
 
     def initial(self, rng: np.random.Generator | None) -> np.ndarray:
-        """Of each positive bag the instance most unlike negative bags, or any.
+        """Of each positive bag the instance most unlike negative bags, or the one that random weights like best.
 
         What means of positive bags have on average beyond those of negative ones is a first, rough weight vector.
         """
-        if rng is None:
-            means, w = self.bags.means().matrix, np.zeros(self.n_weights)
-            for side in (True, False):
-                if (self.positive == side).any():
-                    w[: self.rows.width] += (1 if side else -1) * np.ravel(means[self.positive == side].mean(axis=0))
-            return self.standing(w).best
-        latent = np.zeros(self.n_examples, np.int64)
-        latent[self.ids] = rng.integers(self.bags.sizes[self.ids])
-        return latent
+        w = np.zeros(self.n_weights)
+        if rng is not None:
+            return self.standing(rng.normal(size=w.size)).best
+        means = self.bags.means().matrix
+        for side in (True, False):
+            if (self.positive == side).any():
+                w[: self.rows.width] += (1 if side else -1) * np.ravel(means[self.positive == side].mean(axis=0))
+        return self.standing(w).best
 
     def carriers(self, alpha: np.ndarray) -> np.ndarray:
         return np.add.reduceat(np.abs(alpha), self._first[:-1]) > 0.0

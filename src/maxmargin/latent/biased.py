@@ -17,7 +17,7 @@ import numpy as np
 
 from ..protocols import LatentObjective
 from .gmme import largest
-from .situation import Situation, check_choice_of
+from .situation import Situation, check_choice_of, check_sweeps
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Biased:
 
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
+
+    def __post_init__(self) -> None:
+        check_sweeps(self)
+        if not callable(self.bias):
+            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
 
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
@@ -94,6 +99,11 @@ class BiasedJointly:
     bias: Callable[[Sequence[Any], np.ndarray], float]
     sweeps: int = 5
 
+    def __post_init__(self) -> None:
+        check_sweeps(self)
+        if not callable(self.bias):
+            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
+
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
 
@@ -136,6 +146,8 @@ class BiasedJointly:
 
 def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float) -> np.ndarray:
     """The values that maximise the sum of gains with a sum of regrets within the budget, nearly; see the module."""
+
+    gains = gains / max(float(np.abs(gains).max(initial=0.0)), 1e-300)  # differences of huge ones would overflow
 
     def at(price: float) -> np.ndarray:
         return largest(gains - price * regrets, first)

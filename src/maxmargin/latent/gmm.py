@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import walks
 from ..protocols import LatentObjective
-from .situation import Situation, check_choice_of, merged
+from .situation import Situation, check_choice_of, check_sweeps, merged
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,9 @@ class RandomWalk:
     """
 
     sweeps: int = 20
+
+    def __post_init__(self) -> None:
+        check_sweeps(self)
 
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
@@ -75,7 +78,7 @@ class RandomSubset:
     growth: float = 0.2
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.growth <= 1.0:
+        if not (isinstance(self.growth, int | float | np.number) and 0.0 < self.growth <= 1.0):
             raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> Any:

@@ -26,6 +26,10 @@ class MaximumEntropy:
     precision: float = 0.999
     in_expectation = True
 
+    def __post_init__(self) -> None:
+        if not (isinstance(self.precision, int | float | np.number) and 0.0 < self.precision < 1.0):
+            raise ValueError(f"MaximumEntropy: precision must be between 0 and 1, got {self.precision!r}.")
+
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self, listed=True)
 

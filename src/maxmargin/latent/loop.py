@@ -296,7 +296,7 @@ class _Search:
         self.changed = float(differ(self.latent, latent).mean())
 
     def _turn_to(self, latent: Any, situation: Situation, chooser: BoundChooser) -> None:
-        regret = float(situation.standing.regrets(situation.everybody(), latent).sum())
+        regret = _total_regret(latent, situation, chooser)
         if regret > situation.budget * (1 + 1e-9) + 1e-9 * abs(situation.gap) and not getattr(
             chooser, "in_expectation", False
         ):
@@ -341,6 +341,10 @@ class _Search:
         return any([callback(self.history[-1]) is True for callback in self.callbacks])
 
     def result(self) -> LatentSolution:
+        if self.ended is not Ending.CONVERGED and self.best.weights.size:
+            # The bound at hand may lie well above F. What is said of the weights is said of the one that touches there.
+            with contextlib.suppress(Exception):  # of a model that has failed before
+                self.best = self._touching(self.best)
         best = self.best
         return LatentSolution(
             best.weights,
@@ -352,6 +356,12 @@ class _Search:
             Ending.INTERRUPTED if self.ended is None else self.ended,
         )
 
+    def _touching(self, best: _Best) -> _Best:
+        latent = self.objective.standing(best.weights).best
+        problem = self.objective.problem(latent)
+        certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
+        return replace(best, latent=latent, certificate=certificate)
+
     # What is saved between bounds.
 
     def _save_start(self) -> None:
@@ -362,8 +372,8 @@ class _Search:
             self.checkpoint.save(self._content())
         except ValueError as error:
             raise ValueError(
-                f"checkpoint= can keep latent values that are numbers, text, arrays, or tuples and lists of them; {error} "
-                "Give the model such values, or fit without a checkpoint."
+                "checkpoint= can keep latent values that are numbers, text, arrays, or tuples and lists of them; "
+                f"{error} Give the model such values, or fit without a checkpoint."
             ) from None
 
     def _save(self) -> None:
@@ -409,6 +419,22 @@ class _Search:
             self.ended = Ending.CONVERGED  # what is asked for is proved already
         elif len(self.history) >= self.settings.max_bounds:
             self.ended = Ending.MAX_BOUNDS
+
+
+def _total_regret(latent: Any, situation: Situation, chooser: BoundChooser) -> float:
+    """What a chooser has chosen, if these are latent values at all."""
+    name, n = type(chooser).__name__, situation.objective.n_examples
+    if not hasattr(latent, "__len__") or len(latent) != n:
+        size = f"{len(latent)} of them" if hasattr(latent, "__len__") else f"a {type(latent).__name__}"
+        raise ValueError(f"{name} must give one latent value for each of {n} examples, it gave {size}.")
+    if isinstance(situation.standing.best, np.ndarray) and situation.standing.best.ndim == 1:
+        values = np.asarray(latent)
+        if values.dtype.kind not in "iu" or values.ndim != 1 or values.min(initial=0) < 0:
+            raise ValueError(f"{name} must give whole numbers from 0 on as latent values, it gave {values!r}.")
+    try:
+        return float(situation.standing.regrets(situation.everybody(), latent).sum())
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"{name} gave latent values that some examples do not have ({error}).") from error
 
 
 def _rounding(value: float) -> float:

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..constraints.oracle import PlainOracle, as_vector, count, said
 from ..protocols import LatentModel, LatentOracle, OracleError
-
-_STEPS_TO_RANDOM = 100  # small changes that make a random value where values cannot be listed
 
 
 def latent_oracle_for(model: Any, X: Any, Y: Any) -> LatentOracle:
@@ -100,29 +98,27 @@ class PlainLatentOracle:
             )
         return self._ask("propose", i, self.Y[i], z, _guarded(w), rng)
 
-    def initial(self, rng: np.random.Generator | None) -> Any:
-        """The model's ``initial`` or ``initial_all``, or what is best at weights zero; with ``rng`` random values."""
-        zero = np.zeros(self.n_weights)
-        if rng is not None and self._can_list:
-            sizes = np.diff(self.listed(zero)[1])  # type: ignore[index]
-            return rng.integers(0, sizes)
+    def initial(self) -> Any:
+        """What the model's ``initial_all`` or ``initial`` says, if it has one."""
         if hasattr(self.model, "initial_all"):
             values = list(self.model.initial_all(self.X, self.Y))
             if len(values) != self.n_examples:
                 raise ValueError(f"initial_all gave {len(values)} latent values for {self.n_examples} examples.")
-        else:
-            ask: Callable[..., Any] = getattr(self.model, "initial", lambda x, y: self.model.complete(x, y, zero))
-            values = [ask(self.X[i], self.Y[i]) for i in range(self.n_examples)]
-        if rng is not None:
-            for i in range(self.n_examples):
-                for _ in range(_STEPS_TO_RANDOM):
-                    values[i] = self.propose(i, values[i], zero, rng)
-        return self._sequence(values)
+            return self._sequence(values)
+        if hasattr(self.model, "initial"):
+            return self._sequence([self._ask("initial", i, self.Y[i]) for i in range(self.n_examples)])
+        return None
 
     def _sequence(self, values: list[Any]) -> Any:
         for i, z in enumerate(values):
             if z is None:
                 raise OracleError(f"Example {i} has no latent value: complete or initial gave None.", i)
+            if self._can_list and not isinstance(z, int | np.integer):
+                raise OracleError(
+                    f"The latent value of example {i} is {z!r}. A model with latent_scores lists all values, and each is "
+                    "known by its number in that list: complete and initial must give whole numbers.",
+                    i,
+                )
         return np.array(values, np.int64) if self._can_list else values
 
     def _ask(self, method: str, i: int, *args: Any) -> Any:

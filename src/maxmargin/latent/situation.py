@@ -13,8 +13,9 @@ from ..protocols import LatentObjective, Standing
 class Situation:
     """Where a search stands after a bound was minimised: all that a chooser may want to know.
 
-    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there, ``regret``
-    what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret that the next bound may have: (1 − η)·d. ``number`` counts bounds.
+    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there and
+    ``regret`` what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret that the next
+    bound may have: (1 − η)·d. ``number`` counts bounds.
     ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
     says which examples have a share in the last solution: the others can be left out without changing it.
     """
@@ -54,6 +55,13 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
     standing.propose(0, standing.best[0], np.random.default_rng(0))
 
 
+def check_sweeps(chooser: Any) -> None:
+    if not isinstance(chooser.sweeps, int | np.integer) or isinstance(chooser.sweeps, bool) or chooser.sweeps < 1:
+        raise ValueError(
+            f"{type(chooser).__name__}: sweeps must be a whole number of at least 1, got {chooser.sweeps!r}."
+        )
+
+
 def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:
     """``others`` where ``chosen``, else ``values``; a new sequence of the same kind."""
     if isinstance(values, np.ndarray):
@@ -65,4 +73,17 @@ def differ(values: Any, others: Any) -> np.ndarray:
     """Which examples have another value."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values != np.asarray(others)
-    return np.array([not np.array_equal(a, b) for a, b in zip(values, others, strict=True)], bool)
+    return np.array([not _same(a, b) for a, b in zip(values, others, strict=True)], bool)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two latent values are equal, whatever they are made of."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    if type(a) is not type(b):
+        return bool(a == b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return bool(a == b)

@@ -39,7 +39,16 @@ class StructuralObjective:
         return StructuralStanding(self, w)
 
     def initial(self, rng: np.random.Generator | None) -> Any:
-        return self.oracle.initial(rng)
+        """The model's own values; else those that are best at random weights.
+
+        Values drawn one by one would contradict each other: the minimum of such a bound is near w = 0, where all values
+        are alike and there is nothing to go on from.
+        """
+        own = self.oracle.initial() if rng is None else None
+        if own is not None:
+            return own
+        rng = np.random.default_rng(0) if rng is None else rng
+        return self.oracle.complete(rng.normal(size=self.n_weights))[0]
 
     def carriers(self, alpha: Planes) -> np.ndarray:
         carries = np.zeros(self.n_examples, bool)

@@ -211,14 +211,12 @@ class BagsLatent:
         size = int(self.bags.sizes[i])
         return z if size == 1 else int((z + 1 + rng.integers(0, size - 1)) % size)
 
-    def initial(self, rng: np.random.Generator | None) -> np.ndarray:
-        """Random instances, or those that are most unlike the other classes.
+    def initial(self) -> np.ndarray:
+        """The instances that are most unlike the other classes.
 
         All instances of a class count as examples of it, which on average they are: the difference of its mean to the
         mean of all is a first, rough weight vector, and each bag begins with the instance that it likes best.
         """
-        if rng is not None:
-            return rng.integers(0, self.bags.sizes)
         table, (K, S) = self.bags.matrix, (self.K, self.S)
         state = np.arange(self.bags.first[-1]) - np.repeat(self.bags.first[:-1], self.bags.sizes) if S > 1 else 0
         block = np.repeat(self.y, self.bags.sizes) * S + state

@@ -71,10 +71,11 @@ def check_labels(y: Any, n_labels: float, what: str = "y") -> np.ndarray:
     if labels.ndim != 1 or labels.dtype.kind not in "iub":
         raise ValueError(
             f"{what} must be a list of whole numbers, got {labels.dtype} of shape {labels.shape}. Turn other labels "
-            "into numbers first (SequenceSVM does that for you), and tables into lists with .ravel()."
+            "into numbers first (SequenceSVM and LatentSVC do that for you), and tables into lists with .ravel()."
         )
     if labels.size and not (labels.min() >= 0 and labels.max() < n_labels):
-        raise ValueError(f"{what} has labels from {labels.min()} to {labels.max()}, allowed are 0 to {n_labels - 1}.")
+        allowed = f"allowed are 0 to {n_labels - 1}" if np.isfinite(n_labels) else "they are counted from 0"
+        raise ValueError(f"{what} has labels from {labels.min()} to {labels.max()}, {allowed}.")
     return labels.astype(np.int64)
 
 

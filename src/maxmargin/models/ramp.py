@@ -139,16 +139,15 @@ class RampLatent:
         n_classes = self._n_classes()
         return int((z + rng.integers(1, n_classes)) % n_classes) if n_classes > 1 else z
 
-    def initial(self, rng: np.random.Generator | None) -> Any:
-        if rng is not None:
-            return rng.integers(0, self._n_classes(), self.n_examples)
+    def initial(self) -> Any:
+        """The labels: the bound is then the hinge loss."""
         return np.array(self.Y, dtype=np.int64) if self._class_scores else [self.Y[i] for i in range(self.n_examples)]
 
     def _n_classes(self) -> int:
         if not self._class_scores:
             raise ValueError(
-                f"Ramp cannot draw random answers of {type(self.ramp.model).__name__}, which has no class_scores. "
-                "Start from the labels with init='model', and use bound='cccp' or maxmargin.latent.RandomSubset()."
+                f"Ramp cannot draw random answers of {type(self.ramp.model).__name__}, which has no class_scores. Use "
+                "bound='cccp' or maxmargin.latent.RandomSubset()."
             )
         return int(self._class_scores(self.X[:1], np.zeros(self.n_weights)).shape[1])
 

@@ -80,6 +80,8 @@ def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
     """The history of each problem: they stand one after another, each beginning with pass 1."""
     if not isinstance(history, Sequence) or not history:
         raise ValueError(f"convergence draws a fitted estimator or a list of records, got {history!r}. Call fit first.")
+    if not hasattr(history[0], "upper"):
+        raise ValueError("convergence draws the passes of one convex problem; plots.bounds draws a search over bounds.")
     starts = [i for i, record in enumerate(history) if record.number == 1]
     return [history[a:b] for a, b in pairwise([*starts, len(history)])]
 
