@@ -246,16 +246,8 @@ def report(found, n):
              f"{np.mean([r['bounds'] for r in runs]):.1f}", f"{np.mean([r['seconds'] for r in runs]):.1f}",
              PRINTED.get(method, {}).get(start, "–")]
         )  # fmt: skip
-    head = [
-        "start",
-        "method",
-        "objective",
-        "test error %",
-        "changed %",
-        "bounds",
-        "seconds",
-        "printed objective, error %",
-    ]
+    measured = ["objective", "beside CCCP", "test error %", "changed %", "bounds", "seconds"]
+    head = ["start", "method", *measured, "printed"]
     printed = ", ".join(f"{method} {share} %" for method, share in PRINTED_CHANGES.items())
     return (
         "# Latent windows in photographs of mammals\n\n"
