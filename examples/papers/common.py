@@ -71,5 +71,7 @@ def _stopping_with_children(results):
 
 def table(head, rows):
     """Rows of texts as a table in Markdown."""
+    if any(len(row) != len(head) for row in rows):
+        raise ValueError(f"A row does not have one cell for each of {head}.")
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
