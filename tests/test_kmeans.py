@@ -219,6 +219,41 @@ def test_random_bounds_leave_minima_in_which_lloyd_stays():
     assert totals["random"] < 0.95 * totals["kmeans"] and totals["balanced"] < 0.95 * totals["kmeans"]
 
 
+@pytest.mark.parametrize("bound", sorted(BOUNDS))
+def test_never_worse_than_lloyd_from_the_same_start(bound):
+    """Explored ends alone are worse from some of these starts, or this would show nothing."""
+    worse = 0
+    for seed, init in enumerate(4 * sorted(STARTS)):
+        rng = np.random.default_rng(seed)
+        X = blobs(rng, 150, 8, width=1 + seed % 4, spread=0.3 + 0.1 * seed)
+        weight = rng.uniform(0.1, 5.0, size=150) if seed % 2 else None
+        for n_init in (1, 2):
+            ours, lloyd = (
+                GMMKMeans(6, bound=b, eta=0.3, init=init, n_init=n_init, random_state=seed).fit(X, sample_weight=weight)
+                for b in (bound, "kmeans")
+            )
+            assert ours.inertia_ <= lloyd.inertia_ * (1 + 1e-12)
+            assert ours.history_[-1].objective == pytest.approx(ours.inertia_)
+        points = Points(X, np.ones(150) if weight is None else weight, 6)
+        pure, touching = (
+            cluster(points, STARTS[init], Settings(bound=b, eta=0.3), np.random.default_rng(seed))
+            for b in (bound, "kmeans")
+        )
+        worse += pure.objective > touching.objective * (1 + 1e-9)
+    assert worse > 0
+
+
+def test_touching_bounds_are_followed_once(rng, monkeypatch):
+    points = Points(blobs(rng, 100, 6), np.ones(100), 5)
+    measured = []
+    measure = Points.measure
+    monkeypatch.setattr(Points, "measure", lambda *a: measured.append(1) or measure(*a))
+    for options in ({"bound": "kmeans"}, {"eta": 1.0}):
+        measured.clear()
+        found = cluster(points, STARTS["forgy"], Settings(**options, never_worse=True), np.random.default_rng(0))
+        assert len(measured) == len(found.history) + 1
+
+
 # The result
 
 
@@ -441,8 +476,10 @@ def test_it_works_in_a_pipeline(rng):
 def test_verbose_tells_about_starts_and_bounds(rng, capsys):
     km = GMMKMeans(3, n_init=2, random_state=0, verbose=1).fit(blobs(rng))
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2 and lines[1].startswith("GMMKMeans: start 2 of 2, bound ")
-    km.set_params(n_init=1, verbose=2).fit(blobs(rng))
+    assert [line.split(" bound ")[0] for line in lines] == [
+        f"GMMKMeans: start {start} of 2, {bound}" for start in (1, 2) for bound in ("kmeans", "random")
+    ]
+    km.set_params(bound="kmeans", n_init=1, verbose=2).fit(blobs(rng))
     assert len(capsys.readouterr().err.splitlines()) == km.n_iter_
 
 

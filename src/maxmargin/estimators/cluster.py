@@ -42,7 +42,8 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     centres. Here any labels will do that keep a share ``eta`` of the progress: they are chosen at random, or such
     that clusters are balanced, and lead out of poor minima. Values of bounds never rise, and no centres on the way
     are worse than those at the start (for "gmme" in expectation). Every run ends with Lloyd's steps, so that labels
-    are nearest centres.
+    are nearest centres. From each start Lloyd's algorithm is run, too, and the better end is kept: a fit is never worse
+    than one with ``bound="kmeans"`` and the same ``random_state``.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     warm_start : bool
         Start from the centres of the last fit.
     verbose : int
-        1 tells about each start when it ends, 2 about each bound, on standard error.
+        1 tells about each start when it ends, by Lloyd's bounds and by the others, 2 about each bound, on standard
+        error.
 
     Attributes
     ----------
@@ -82,7 +84,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     inertia_ : float
         The objective, a sum over all points.
     history_ : list of ClusterRecord
-        One record per bound of the best start.
+        One record per bound of the run that is kept: the best of all starts, by Lloyd's bounds or by those asked for.
     n_iter_ : int
         The number of its bounds.
 
@@ -281,6 +283,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             sweeps=None if self.sweeps is None else inputs.check_positive("sweeps", self.sweeps),
             tol=inputs.check_positive("tol", self.tol, zero=True),
             max_iter=self._whole("max_iter"),
+            never_worse=True,
         )
 
     def _start(self, X: np.ndarray, warm: np.ndarray | None) -> tuple[Any, bool]:
@@ -317,15 +320,15 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
 
 class _Teller:
-    """Lines on standard error: one per start, or one per bound besides."""
+    """Lines on standard error: one per end of a start, or one per bound besides."""
 
     def __init__(self, verbose: int, n_init: int) -> None:
         self.verbose, self.n_init = verbose, n_init
 
-    def __call__(self, number: int, record: ClusterRecord, last: bool) -> None:
+    def __call__(self, number: int, way: Settings, record: ClusterRecord, last: bool) -> None:
         if last or self.verbose > 1:
             print(
-                f"GMMKMeans: start {number + 1} of {self.n_init}, bound {record.number}, objective "
+                f"GMMKMeans: start {number + 1} of {self.n_init}, {way.bound} bound {record.number}, objective "
                 f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels off, "
                 f"{record.seconds:.1f} s",
                 file=sys.stderr,
