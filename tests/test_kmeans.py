@@ -55,7 +55,7 @@ def problems(draw):
 
 
 @settings(deadline=None, max_examples=60)
-@given(problems(), st.sampled_from(["random", "balanced", "kmeans"]), st.sampled_from([0.02, 0.3, 1.0]),
+@given(problems(), st.sampled_from(["merge", "random", "balanced", "kmeans"]), st.sampled_from([0.02, 0.3, 1.0]),
        st.sampled_from(sorted(STARTS)))  # fmt: skip
 def test_bounds_never_rise_and_gaps_sum_up_to_no_more_than_was_gained(problem, bound, eta, start):
     points, rng = problem
@@ -72,7 +72,7 @@ def test_bounds_never_rise_and_gaps_sum_up_to_no_more_than_was_gained(problem, b
 
 
 @settings(deadline=None, max_examples=60)
-@given(problems(), st.sampled_from(["random", "balanced"]), st.floats(0.01, 2.0))
+@given(problems(), st.sampled_from(["merge", "random", "balanced"]), st.floats(0.01, 2.0))
 def test_chosen_labels_stay_within_the_budget(problem, bound, share):
     points, rng = problem
     centres = STARTS["forgy"](points, rng)
@@ -172,7 +172,7 @@ def test_a_walk_with_uneven_proposals_is_seen_not_to_be_uniform():
 # Lloyd's algorithm
 
 
-@pytest.mark.parametrize("bound", ["random", "gmme", "balanced"])
+@pytest.mark.parametrize("bound", sorted(BOUNDS))
 @pytest.mark.parametrize("init", sorted(STARTS))
 def test_eta_one_is_lloyd_bit_for_bit(bound, init, rng):
     X = blobs(rng, 200, 8)
@@ -213,10 +213,23 @@ def test_random_bounds_leave_minima_in_which_lloyd_stays():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 0.1, size=(50, 2)) for c in ((0, 0), (0, 1), (1, 0), (1, 1))])
     totals = {}
-    for bound in ("kmeans", "random", "balanced"):
+    for bound in ("kmeans", "random", "balanced", "merge"):
         fits = [GMMKMeans(4, bound=bound, init="forgy", random_state=s).fit(X) for s in range(20)]
         totals[bound] = np.mean([km.inertia_ for km in fits])
     assert totals["random"] < 0.95 * totals["kmeans"] and totals["balanced"] < 0.95 * totals["kmeans"]
+    assert totals["merge"] < 0.6 * totals["kmeans"]
+
+
+def test_merging_gives_up_the_cheapest_clusters_first():
+    """Two pairs of centres share one group each, two groups share one: the cheaper of the pairs is merged."""
+    X = np.array([[0.0], [0.3], [10.0], [10.1], [20.0], [30.0]])
+    centres = np.array([[0.0], [0.3], [10.0], [10.1], [25.0]])
+    points = Points(X, np.ones(6), 5)
+    at = points.measure(centres, np.zeros(6, np.int32))
+    for budget, merged in ((0.005, []), (0.05, [[2, 3]]), (1.0, [[0, 1], [2, 3]])):
+        label = BOUNDS["merge"](1.0).choose(points, centres, at, budget, np.random.default_rng(0))
+        pairs = [[i, i + 1] for i in (0, 2) if label[i] == label[i + 1]]
+        assert pairs == merged and label[4] == label[5] == 4
 
 
 @pytest.mark.parametrize("bound", sorted(BOUNDS))
@@ -257,7 +270,7 @@ def test_touching_bounds_are_followed_once(rng, monkeypatch):
 # The result
 
 
-@pytest.mark.parametrize("bound", ["random", "balanced", "kmeans", "gmme"])
+@pytest.mark.parametrize("bound", ["kmeans", *BOUNDS])
 @pytest.mark.parametrize("width", [2, WIDE])
 def test_labels_are_nearest_centres_and_centres_are_means(bound, width, rng):
     X = blobs(rng, 150, 6, width)
@@ -272,7 +285,7 @@ def test_labels_are_nearest_centres_and_centres_are_means(bound, width, rng):
     assert km.get_feature_names_out()[0] == "gmmkmeans0"
 
 
-@pytest.mark.parametrize("bound", ["random", "balanced", "gmme"])
+@pytest.mark.parametrize("bound", sorted(BOUNDS))
 def test_results_do_not_depend_on_threads(bound, rng, monkeypatch):
     monkeypatch.setattr(kmeans_points, "_WORTH_A_PART", 500)
     X = blobs(rng, 400, 8, 3)
@@ -298,7 +311,7 @@ def test_a_cluster_that_lost_its_points_finds_others(rng):
     assert np.bincount(km.labels_, minlength=5).min() > 0
 
 
-@pytest.mark.parametrize("bound", ["random", "balanced", "kmeans", "gmme"])
+@pytest.mark.parametrize("bound", ["kmeans", *BOUNDS])
 def test_too_few_distinct_rows_are_told_once(bound):
     X = np.repeat([[1.0, 2.0], [3.0, 4.0]], 10, axis=0)
     with pytest.warns(ConvergenceWarning, match="Only 2 of n_clusters=3 clusters have points") as told:
@@ -379,11 +392,11 @@ def test_interrupt_gives_the_best_so_far(n_jobs, rng, monkeypatch):
     X = blobs(rng, 200, 8)
     _interrupt_at(monkeypatch, 5)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        km = GMMKMeans(6, init="random_partition", n_init=2, n_jobs=n_jobs, random_state=0).fit(X)
+        km = GMMKMeans(6, bound="random", init="random_partition", n_init=2, n_jobs=n_jobs, random_state=0).fit(X)
     assert np.array_equal(km.labels_, km.predict(X))
     _interrupt_at(monkeypatch, 5)
     with pytest.raises(KeyboardInterrupt):  # the second within two seconds
-        GMMKMeans(6, init="random_partition", n_init=2, n_jobs=n_jobs, random_state=0).fit(X)
+        GMMKMeans(6, bound="random", init="random_partition", n_init=2, n_jobs=n_jobs, random_state=0).fit(X)
 
 
 def test_interrupt_before_there_is_anything_is_passed_on(rng):
@@ -477,7 +490,7 @@ def test_verbose_tells_about_starts_and_bounds(rng, capsys):
     km = GMMKMeans(3, n_init=2, random_state=0, verbose=1).fit(blobs(rng))
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(" bound ")[0] for line in lines] == [
-        f"GMMKMeans: start {start} of 2, {bound}" for start in (1, 2) for bound in ("kmeans", "random")
+        f"GMMKMeans: start {start} of 2, {bound}" for start in (1, 2) for bound in ("kmeans", "merge")
     ]
     km.set_params(bound="kmeans", n_init=1, verbose=2).fit(blobs(rng))
     assert len(capsys.readouterr().err.splitlines()) == km.n_iter_
@@ -523,6 +536,8 @@ def test_kernels_equal_their_source(width, rng):
     mass, wish, price, worth = np.bincount(near, s, k), np.zeros(n, np.int32), np.zeros(n), np.zeros(n)
     both(clusters.wishes, X, s, shift, centres, near, mass, wish, price, worth, 0, n)
     clusters.wishes(X, s, shift, centres, near, mass, wish, price, worth, 0, n)
+    both(clusters.runners_up, X, s, shift, centres, near, least, label, np.zeros(k), 0, n)
+    both(clusters.runners_up, X, s, shift, centres[:1], np.zeros(n, np.int32), least, label, np.zeros(1), 0, n)
     ranked = np.argsort(-worth)[: np.count_nonzero(worth)]
     moved, room = both(clusters.grant, s, ranked, wish, price, mass, near.copy(), 8.0)
     assert moved > 0 and room >= 0.0

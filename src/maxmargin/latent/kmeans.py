@@ -8,9 +8,10 @@ last bound at its own minimiser, one whose regrets at that μ sum up to at most 
 - bound values never rise, b_t(μ_t) ≤ b_t(μ_{t−1}) ≤ b_{t−1}(μ_{t−1}) − η d_{t−1},
 - F(μ_t) ≤ F(μ_0) for every t, and η Σ_t d_t ≤ F(μ_0) − b_T(μ_T): the gaps go to zero.
 
-A cluster without points has no say in its bound: every place of its centre minimises b. It is put on the point that
-contributes the most to F, after the centres placed before it; that lowers F and leaves all of the above true. (The
-thesis lets such centres fall onto the origin; scikit-learn moves the point out of its cluster.)
+A cluster without points has no say in its bound: every place of its centre minimises b. It is put on a point, drawn as
+k-means++ draws it, after the centres placed before it; that lowers F and leaves all of the above true. (The thesis lets
+such centres fall onto the origin; scikit-learn takes the point that is the farthest from its centre.) It also widens
+the gap d, and with it the choice of the next bound: bounds that empty clusters on purpose lead the farthest.
 
 None of this compares two ends: bounds that explore may end above the minimum that Lloyd's algorithm finds from the same
 centres. With ``Settings.never_worse`` each start is followed twice, by touching bounds and by the others, and the
@@ -61,7 +62,7 @@ class Settings:
 
     Parameters
     ----------
-    bound : {"random", "balanced", "gmme", "kmeans"}
+    bound : {"merge", "random", "balanced", "gmme", "kmeans"}
         How the next bound is chosen.
     eta : float
         The share of the gap that every bound must close, in (0, 1].
@@ -77,7 +78,7 @@ class Settings:
         algorithm.
     """
 
-    bound: str = "random"
+    bound: str = "merge"
     eta: float = 0.02
     sweeps: float | None = None
     tol: float = 1e-3
@@ -215,7 +216,7 @@ def _follow(
     for number in range(1, settings.max_iter + 1):
         if stop.is_set():
             return
-        centres, at = _minimised(points, label, centres)
+        centres, at = _minimised(points, label, centres, rng)
         run.offer(at.objective, centres)
         seconds = time.perf_counter() - clock
         record = ClusterRecord(number, seconds, at.objective, at.objective + at.gap, at.gap, at.changed)
@@ -238,15 +239,15 @@ def _follow(
         label = at.near if chooser is None else chooser.choose(points, centres, at, budget, rng)
 
 
-def _minimised(points: Points, label: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, Measured]:
+def _minimised(
+    points: Points, label: np.ndarray, before: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, Measured]:
     """The minimiser of the bound of these labels, and what it is worth."""
     centres, empty = points.means(label, before)
     if empty.size:
-        spread = Spread(points, np.delete(centres, empty, axis=0))
+        spread = Spread.from_centres(points, np.delete(centres, empty, axis=0))
         for z in empty:
-            farthest = int(np.argmax(spread.share))
-            if spread.share[farthest] == 0.0:
+            if not spread.share.any():
                 break  # every point has a centre on it
-            centres[z] = points.X[farthest]
-            spread.include(farthest)
+            centres[z] = points.X[spread.draw(rng)]
     return centres, points.measure(centres, label)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..kernels import clusters
 from .kmeans_points import Measured, Points
+from .kmeans_starts import Spread
 
 
 class Chooser(Protocol):
@@ -62,6 +63,49 @@ class Balanced:
             moved, budget = clusters.grant(points.weight, order, wish, price, mass, label, budget)
             if not moved:
                 break
+        return label
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Clusters that cost little are given up to their neighbours: their centres are free to go where they are needed.
+
+    The cheapest first, as long as the budget lasts and one more centre, drawn as k-means++ draws it, would gain
+    ``worth`` times the price. Means of the points around the new centre gain several times of what the centre on a
+    point does, hence a number below 1. A cluster that takes in points is not given up in the same bound.
+    """
+
+    worth: float = 0.25
+
+    def choose(
+        self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
+    ) -> np.ndarray:
+        k, label, second = points.n_clusters, at.near.copy(), np.empty(points.n, np.int32)
+
+        def work(start: int, stop: int) -> np.ndarray:
+            price = np.zeros(k)
+            clusters.runners_up(
+                points.X, points.weight, points.shift, centres, at.near, at.least, second, price, start, stop
+            )
+            return price
+
+        price = np.sum(points.over_parts(work), axis=0)
+        gone, needed = np.zeros(k, bool), np.zeros(k, bool)
+        spread = Spread(points, at.least)
+        for z in np.argsort(price, kind="stable"):
+            if price[z] > budget:
+                break
+            members = np.flatnonzero(at.near == z)
+            heirs = second[members]
+            if needed[z] or gone[heirs].any():
+                continue
+            before = spread.share.sum()
+            spread.draw(rng)
+            if before - spread.share.sum() <= self.worth * price[z]:
+                break
+            budget -= price[z]
+            gone[z], needed[heirs] = True, True
+            label[members] = heirs
         return label
 
 
@@ -123,6 +167,7 @@ class MaximumEntropy:
 
 # How a bound is chosen, by name: from the number of sweeps, which only the walk has a use for.
 BOUNDS: dict[str, Callable[[float], Chooser]] = {
+    "merge": lambda sweeps: Merge(),
     "random": RandomWalk,
     "balanced": lambda sweeps: Balanced(),
     "gmme": lambda sweeps: MaximumEntropy(),
