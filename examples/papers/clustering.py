@@ -5,10 +5,10 @@ MAXMARGIN_DATA=folder python examples/papers/clustering.py [--out FOLDER] [--tri
 Needs clustering.npz in the folder named by MAXMARGIN_DATA, with the arrays Aggregation_X, D31_X, D31_y, Cloud_X and
 Norm25new_X. GMM-200 is generated. Writes clustering.md, clustering_eta.png and clustering_d31.png.
 
-Where this differs from the thesis: clusters that lose all their points are moved to a point drawn as k-means++ draws it,
-by all methods (there they fall onto the origin), so k-means from a random partition does far better here; Norm-25 is a
-new draw of the same recipe. "G-MM" are the thesis' random bounds alone; the estimator also runs k-means from each start
-and keeps the better end, and its default are bounds that merge clusters.
+Where this differs from the thesis: clusters that lose all their points are moved to a point drawn as k-means++ draws
+it, by all methods (there they fall onto the origin), so k-means from a random partition does far better here; Norm-25
+is a new draw of the same recipe. "G-MM" are the thesis' random bounds alone; the estimator also runs k-means from each
+start and keeps the better end, and its default are bounds that merge clusters.
 """
 
 import argparse
@@ -165,7 +165,9 @@ def fit_in(seconds, X, k, seed, **options):
         km = GMMKMeans(k, n_init=n_init, random_state=seed, **options).fit(X)
         return km.inertia_ / len(X), time.process_time() - clock
 
-    one, five = (fit(n, seed + 1000)[1] for n in (1, 5)) if seconds else (0.0, 0.0)  # other seeds: only for the time
+    if seconds == 0.0:
+        return fit(1, seed)
+    one, five = (fit(n, seed + 1000)[1] for n in (1, 5))  # on other seeds: only to learn what a start takes
     return fit(max(1, int(1 + (seconds - one) / max((five - one) / 4, 1e-9))), seed)
 
 
@@ -193,8 +195,8 @@ def against_scikit_learn(sets, n):
                 found.append(KMeans(k, init=theirs, n_init=10, random_state=seed).fit(X).inertia_ / len(X))
                 spent.append(time.process_time() - clock)
             cells = [f"{np.mean(found):.5g}, {np.mean(spent):.3f} s"]
-            for seconds, options in [(0.0, {}), *((np.mean(spent), options) for options in variants.values())]:
-                reached = [fit_in(seconds, X, k, seed, init=ours, **options) for seed in range(n)]
+            for limit, options in [(0.0, {}), *((np.mean(spent), options) for options in variants.values())]:
+                reached = [fit_in(limit, X, k, seed, init=ours, **options) for seed in range(n)]
                 mean, seconds = np.mean(reached, axis=0)
                 cells.append(f"{mean:.5g}, {seconds:.3f} s")
             lines.append(f"| {name} | {ours} | {' | '.join(cells)} |")
