@@ -56,7 +56,7 @@ def main():
     panels[2].plot(number, [record.objective for record in history], label="objective, merging")
     lloyd = fits["kmeans"][0].history_
     panels[2].plot([record.number for record in lloyd], [record.objective for record in lloyd], ".-", label="Lloyd")
-    panels[2].set(xlabel="bound number", ylabel="value", yscale="log", title="Bounds never rise, the objective may")
+    panels[2].set(xlabel="bound number", ylabel="value", yscale="log", title="Bounds, and the objective below them")
     panels[2].legend(frameon=False)
     figure.savefig("clustering.png", dpi=110)
     print("\nPicture: clustering.png")

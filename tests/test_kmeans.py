@@ -21,7 +21,7 @@ from maxmargin import GMMKMeans
 from maxmargin.kernels import clusters, order
 from maxmargin.latent import kmeans_points
 from maxmargin.latent.kmeans import Settings, cluster
-from maxmargin.latent.kmeans_bounds import BOUNDS, MaximumEntropy, RandomWalk
+from maxmargin.latent.kmeans_bounds import BOUNDS, MaximumEntropy, Merge, RandomWalk
 from maxmargin.latent.kmeans_points import Points
 from maxmargin.latent.kmeans_starts import STARTS
 
@@ -57,16 +57,22 @@ def problems(draw):
 @settings(deadline=None, max_examples=60)
 @given(problems(), st.sampled_from(["merge", "random", "balanced", "kmeans"]), st.sampled_from([0.02, 0.3, 1.0]),
        st.sampled_from(sorted(STARTS)))  # fmt: skip
-def test_bounds_never_rise_and_gaps_sum_up_to_no_more_than_was_gained(problem, bound, eta, start):
+def test_bounds_stay_below_a_sinking_ceiling_and_gaps_sum_up_to_no_more_than_was_gained(problem, bound, eta, start):
     points, rng = problem
     found = cluster(points, STARTS[start], Settings(bound=bound, eta=eta, sweeps=5.0), rng)
     slack = 1e-9 * (found.start + 1e-9 * float(np.abs(points.X).max()) ** 2)
     value, gap, objective = np.array([(r.bound, r.gap, r.objective) for r in found.history]).T
     assert value[0] <= found.start + slack
     assert np.all(gap >= 0.0) and np.allclose(value - gap, objective)
-    assert np.all(value[1:] <= value[:-1] - eta * gap[:-1] + slack)
     assert np.all(objective <= found.start + slack)
     assert eta * gap[:-1].sum() <= found.start - value[-1] + slack
+    if bound == "merge":
+        ceiling = found.start
+        for v, f in zip(value, objective, strict=True):
+            assert f <= v + slack and v <= ceiling + slack
+            ceiling -= max(eta, Merge().sinks) * (ceiling - f)
+    else:
+        assert np.all(value[1:] <= value[:-1] - eta * gap[:-1] + slack)
     assert found.objective == objective.min() or found.objective == found.start
     assert found.converged
 
@@ -247,11 +253,14 @@ def test_never_worse_than_lloyd_from_the_same_start(bound):
             )
             assert ours.inertia_ <= lloyd.inertia_ * (1 + 1e-12)
             assert ours.history_[-1].objective == pytest.approx(ours.inertia_)
+            if n_init == 1:
+                alone = ours.inertia_
         points = Points(X, np.ones(150) if weight is None else weight, 6)
         pure, touching = (
             cluster(points, STARTS[init], Settings(bound=b, eta=0.3), np.random.default_rng(seed))
             for b in (bound, "kmeans")
         )
+        assert alone == pytest.approx(min(pure.objective, touching.objective))
         worse += pure.objective > touching.objective * (1 + 1e-9)
     assert worse > 0
 

@@ -40,17 +40,17 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     Minimises Σ_i s_i ‖x_i − μ_{z_i}‖² over centres μ and labels z. Each step fixes labels, which bounds the objective
     from above, and moves the centres to the minimiser of that bound. Lloyd's algorithm fixes the labels of the nearest
     centres. Here any labels will do that keep a share ``eta`` of the progress: they give up clusters that are of more
-    use elsewhere, are drawn at random, or balance clusters, and lead out of poor minima. Values of bounds never rise,
-    and no centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends with
-    Lloyd's steps, so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the better
-    end is kept: a fit is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
+    use elsewhere, are drawn at random, or balance clusters, and lead out of poor minima. Bounds stay below a ceiling
+    that sinks, and no centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends
+    with Lloyd's steps, so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the
+    better end is kept: a fit is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
 
     Parameters
     ----------
     n_clusters : int
     eta : float
         Progress that each bound must make at least, as a share of the most that is possible, in (0, 1]. Small values
-        explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``.
+        explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``. "merge" makes 0.3 at least.
     bound : {"merge", "random", "balanced", "kmeans", "gmme"}
         How labels are chosen: clusters that cost little are merged with their neighbours, and their centres go where
         they gain more; by a random walk over all that are valid; by moves to smaller clusters, the best value for its
@@ -64,7 +64,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     max_iter : int
         The most bounds of one run.
     tol : float
-        The exploration ends when the bound is above the objective by at most this share of it.
+        The exploration ends when the ceiling is above the objective by at most this share of it.
     sweeps : float or None
         Steps of the random walk per point and bound. None: as many as there are clusters, about as costly as the
         distances are. From one step per point on, the ends are about equally good.

@@ -8,6 +8,10 @@ last bound at its own minimiser, one whose regrets at that μ sum up to at most 
 - bound values never rise, b_t(μ_t) ≤ b_t(μ_{t−1}) ≤ b_{t−1}(μ_{t−1}) − η d_{t−1},
 - F(μ_t) ≤ F(μ_0) for every t, and η Σ_t d_t ≤ F(μ_0) − b_T(μ_T): the gaps go to zero.
 
+Both follow from a ceiling v_t that sinks: v_0 = F(μ_0), b_t(μ_{t−1}) ≤ v_{t−1}, and v_t = b_t(μ_t) − η d_t. A ceiling
+v_t = v_{t−1} − η (v_{t−1} − F(μ_t)) is higher. Beneath it bounds may rise, and the rest remains true: F(μ_t) ≤
+b_t(μ_t) ≤ v_{t−1} ≤ F(μ_0), and d_t ≤ v_{t−1} − F(μ_t) = (v_{t−1} − v_t) / η, so that η Σ_t d_t ≤ F(μ_0) − v_T.
+
 A cluster without points has no say in its bound: every place of its centre minimises b. It is put on a point, drawn as
 k-means++ draws it, after the centres placed before it; that lowers F and leaves all of the above true. (The thesis lets
 such centres fall onto the origin; scikit-learn takes the point that is the farthest from its centre.) It also widens
@@ -20,6 +24,7 @@ better end is kept.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import threading
 import time
@@ -70,7 +75,8 @@ class Settings:
         Steps per point of the random walk; None: as many as there are clusters, so that on average every label of
         every point is tried once. That costs about as much as the distances do.
     tol : float
-        The search ends when the gap is at most ``tol`` times the objective; Lloyd's bounds lead on to a fixed point.
+        The search ends when the ceiling is above the objective by at most ``tol`` times that; Lloyd's bounds lead on
+        to a fixed point.
     max_iter : int
         The most bounds.
     never_worse : bool
@@ -163,7 +169,8 @@ def cluster(
         at = points.measure(centres, np.zeros(points.n, np.int32))
         for run, way in zip(runs[number], ways, strict=True):
             tell = None if report is None else partial(report, number, way)
-            _follow(run, points, centres, at, way, own, stop, tell)
+            # A copy: what one run draws does not depend on the other.
+            _follow(run, points, centres, at, way, copy.deepcopy(own), stop, tell)
 
     with one_blas_thread():
         try:
@@ -213,6 +220,7 @@ def _follow(
     )
     label = at.near  # the first bound touches
     before = np.inf
+    ceiling = at.objective
     for number in range(1, settings.max_iter + 1):
         if stop.is_set():
             return
@@ -227,16 +235,19 @@ def _follow(
         if run.converged:
             return
         if chooser is None:
-            before = at.objective
-        elif at.gap <= settings.tol * at.objective + points.nothing:
-            chooser = None
-            if run.best[0] < at.objective:
-                # The search has passed better centres: the bound that touches there is below all others.
-                assert run.best[1] is not None
-                centres = run.best[1]
-                at = points.measure(centres, at.near)
-        budget = (1.0 - settings.eta) * at.gap
-        label = at.near if chooser is None else chooser.choose(points, centres, at, budget, rng)
+            before, label = at.objective, at.near
+            continue
+        ceiling = chooser.ceiling(ceiling, at, settings.eta)
+        if ceiling - at.objective > settings.tol * at.objective + points.nothing:
+            label = chooser.choose(points, centres, at, ceiling - at.objective, rng)
+            continue
+        chooser = None
+        if run.best[0] < at.objective:
+            # The search has passed better centres: the bound that touches there is below all others.
+            assert run.best[1] is not None
+            centres = run.best[1]
+            at = points.measure(centres, at.near)
+        label = at.near
 
 
 def _minimised(

@@ -16,6 +16,13 @@ from .kmeans_starts import Spread
 class Chooser(Protocol):
     """Chooses the next bound."""
 
+    def ceiling(self, last: float, at: Measured, eta: float) -> float:
+        """What the next bound may be worth at these centres at most, from the ceiling of the bound before.
+
+        As in the thesis: that of the bound before, less the share η of its gap.
+        """
+        return at.objective + (1.0 - eta) * at.gap
+
     def choose(
         self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
     ) -> np.ndarray:
@@ -24,7 +31,7 @@ class Chooser(Protocol):
 
 
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(Chooser):
     """Any valid labels, all equally likely but for the finite length of the walk: ``sweeps`` steps per point."""
 
     sweeps: float
@@ -40,7 +47,7 @@ class RandomWalk:
 
 
 @dataclass(frozen=True)
-class Balanced:
+class Balanced(Chooser):
     """Clusters of even weight: the least Σ_z (weight of cluster z)², as far as single moves, best value first, lead."""
 
     rounds: int = 5
@@ -67,15 +74,23 @@ class Balanced:
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(Chooser):
     """Clusters that cost little are given up to their neighbours: their centres are free to go where they are needed.
 
     The cheapest first, as long as the budget lasts and one more centre, drawn as k-means++ draws it, would gain
-    ``worth`` times the price. Means of the points around the new centre gain several times of what the centre on a
-    point does, hence a number below 1. A cluster that takes in points is not given up in the same bound.
+    ``worth`` times the price. The centre gains more when it moves on from its point to a mean, hence a number below 1.
+    A cluster that takes in points is not given up in the same bound.
+
+    Which cluster is cheap is only seen when centres have settled, and the gaps of settled centres are small. So the
+    ceiling sinks from its own last value, by the share ``sinks`` (η, where that is more) of its height above F: v_t =
+    v_{t−1} − η (v_{t−1} − F(μ_t)). Bounds may rise beneath it.
     """
 
-    worth: float = 0.25
+    worth: float = 0.5
+    sinks: float = 0.3
+
+    def ceiling(self, last: float, at: Measured, eta: float) -> float:
+        return last - max(eta, self.sinks) * (last - at.objective)
 
     def choose(
         self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
@@ -109,7 +124,7 @@ class Merge:
         return label
 
 
-class MaximumEntropy:
+class MaximumEntropy(Chooser):
     """G-MME: labels drawn independently, with the most entropy for which the *expected* regret fits the budget."""
 
     def __init__(self) -> None:
