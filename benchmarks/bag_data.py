@@ -3,6 +3,7 @@
 Every number comes from the seed: two processes make the same bags.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def text(
     table.sum_duplicates()
     norms = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     table = (sp.diags(1.0 / norms) @ table).tocsr()
-    return [table[a:b] for a, b in zip(first[:-1], first[1:], strict=True)], positive
+    return [table[a:b] for a, b in itertools.pairwise(first)], positive
 
 
 DATA = {"dense": dense, "text": text}

@@ -1,5 +1,6 @@
 """One fit on bags in a process of its own: seconds, and the objective that was reached."""
 
+import functools
 import time
 from typing import Any
 
@@ -11,13 +12,22 @@ from peer_bags import mine_and_retrain, objective
 
 import maxmargin as mm
 
+BOUNDS = {"cccp": mm.latent.CCCP(), "multi-fold": mm.latent.MultiFold(4)}
 
-def ours(X: list[Any], positive: np.ndarray, C: float, negatives: str, tol: float) -> tuple[np.ndarray, float]:
-    svm = mm.LatentSVC(C=C, negatives=negatives, tol=tol, bound_tol=1e-3, random_state=0).fit(X, positive)
+
+def ours(
+    X: list[Any], positive: np.ndarray, C: float, negatives: str, tol: float, bound: str
+) -> tuple[np.ndarray, float]:
+    svm = mm.LatentSVC(C=C, negatives=negatives, bound=BOUNDS[bound], tol=tol, bound_tol=1e-3, random_state=0)
+    svm.fit(X, positive)
     return svm.coef_[0], float(svm.intercept_[0])
 
 
-WORKERS = {"maxmargin": ours, "scikit-learn": mine_and_retrain}
+WORKERS = {
+    "maxmargin": functools.partial(ours, bound="cccp"),
+    "maxmargin, multi-fold": functools.partial(ours, bound="multi-fold"),
+    "scikit-learn": mine_and_retrain,
+}
 
 
 def fit(who: str, data: str, n: int, C: float, negatives: str, tol: float) -> dict[str, Any]:

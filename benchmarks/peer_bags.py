@@ -5,10 +5,11 @@
     inner loop  negatives="bag": the best instance of every negative bag joins the examples, until none is new
                 negatives="instances": all instances of negative bags are examples, and there is nothing to mine
 
-LIBLINEAR knows no slack that several rows share: instances of one bag that were mined pay one by one, which is the usual
-way, and F, the objective of both sides, is computed from the definition. The kindest of several tolerances counts.
+LIBLINEAR knows no slack that several rows share: instances of one bag that were mined pay one by one, which is the
+usual way, and F, the objective of both sides, is computed from the definition.
 """
 
+import itertools
 import warnings
 from typing import Any
 
@@ -48,7 +49,7 @@ def mine_and_retrain(X: list[Any], positive: np.ndarray, C: float, negatives: st
     def tops(w: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray]:
         """The row of the best instance of every bag, and its score."""
         scores = np.asarray(table @ w).ravel() + b
-        rows = np.array([a + np.argmax(scores[a:z]) for a, z in zip(first[:-1], first[1:], strict=True)])
+        rows = np.array([a + np.argmax(scores[a:z]) for a, z in itertools.pairwise(first)])
         return rows, scores[rows]
 
     w, b = train(means, positive)

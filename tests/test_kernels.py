@@ -16,7 +16,7 @@ from maxmargin import Problem, solve
 from maxmargin.checks import check_constraints
 from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
-from maxmargin.kernels import classes, maps, order, pairs, rows as row_kernels, scalar, shared
+from maxmargin.kernels import bags, classes, maps, order, pairs, rows as row_kernels, scalar, shared
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.shape import weights_of
@@ -44,7 +44,7 @@ def nothing_compiled():
     would read as a signed number: a mixture of both runs through another random order.
     """
     with pytest.MonkeyPatch.context() as patch:
-        for module in (classes, maps, order, pairs, row_kernels, scalar, shared):
+        for module in (bags, classes, maps, order, pairs, row_kernels, scalar, shared):
             for name, value in list(vars(module).items()):
                 if hasattr(value, "py_func"):
                     patch.setattr(module, name, value.py_func)
@@ -131,7 +131,9 @@ def test_scalar_sweep_equals_its_source(name, sparse, rng):
 def test_shared_sweep_equals_its_source(name, sparse, rng):
     c = _shared_problem(rng, sparse)
     alpha, m, norms, visits = _sweep_arguments(c, _regularizers(rng, c.n_weights)[name], rng)
-    both(shared.sweep, c._arrays, *c._terms, alpha, m, norms, visits, visits.size, 3, SEED)
+    sides = SharedSlack(c.rows, c.loss, c.first, c.budget, rng.choice([-1, 1], size=c.n_examples))
+    for one, active in ((c, visits.size), (sides, visits.size), (sides, visits.size - 1)):
+        both(shared.sweep, one._arrays, *one._terms, alpha, m, norms, visits, active, 3, SEED)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -227,6 +229,17 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
     both(classes.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
     both(classes.combine, c._arrays, c.label, alpha, np.zeros(c.n_weights))
     both(classes.dual_linear, c.label, c.cost, alpha)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_looking_at_bags_equals_its_source(sparse, rng):
+    stored, first, ids = _stored(rng, 12, sparse), np.array([0, 3, 4, 9, 12]), np.array([0, 2, 3])
+    place = np.array([0, 3, 8])
+    arguments = both(
+        bags.look, stored.arrays, first, ids, rng.normal(size=stored.n_weights), place, np.zeros(11), np.zeros(3, int)
+    )
+    scores, best = arguments[-2:]
+    assert [int(np.argmax(part)) for part in np.split(scores, place[1:])] == best.tolist()
 
 
 def test_projections_equal_their_source(rng):

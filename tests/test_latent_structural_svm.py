@@ -333,7 +333,7 @@ def test_weights_are_repetitions(easy):
 # The cache goes from bound to bound.
 
 
-@pytest.mark.parametrize(("plain", "memory"), [(False, None), (True, None), (False, 90_000), (False, 170_000)])
+@pytest.mark.parametrize(("plain", "memory"), [(False, None), (True, None), (False, 90_000)])
 def test_what_is_cached_serves_the_next_bound(plain, memory):
     rng = np.random.default_rng(3)
     n = 60 if plain else 300
@@ -343,7 +343,9 @@ def test_what_is_cached_serves_the_next_bound(plain, memory):
     kept = Kept(OracleAscent(random_state=0, memory=memory), objective)
     latent, alpha = objective.initial(None), None
     spilled = []
-    for step in range(8):
+    for step in range(7):
+        if step == 3 and memory:  # from here on there is room: rows that were away come back, and stay
+            kept.solver = OracleAscent(random_state=0, memory=10**7)
         problem = objective.problem(latent)
         warm = solve(problem, kept.turn_to(latent), tol=1e-5, max_passes=100, warm=alpha)
         spilled.append(len(kept._state.cache.spilled) > 0)
@@ -353,9 +355,8 @@ def test_what_is_cached_serves_the_next_bound(plain, memory):
         assert warm.certificate.lower == pytest.approx(cold.certificate.lower, rel=2e-5)
         alpha = warm.alpha
         latent = np.where(rng.random(n) < (0.3 if step % 2 else 1.0), objective.initial(rng), latent)
-    assert any(spilled) == (memory is not None)
-    if memory == 170_000:  # rows that were away come back, and the cache is whole once more
-        assert any(before and not after for before, after in pairwise(spilled))
+    assert any(spilled[:3]) == (memory is not None)
+    assert not any(spilled[3:])
 
 
 def test_rounding_is_no_contradiction():

@@ -1,8 +1,11 @@
 """Shared-slack problems under every regularizer, against an independent cone solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
+import scipy.sparse as sp
 from generators import SharedSlackData, covariance, partition, shared_slack
 
 from maxmargin import Problem, certify, solve
@@ -235,6 +238,30 @@ def test_implied_bias_equals_a_stored_column_of_constants(name, rng):
     optimum = solver(wide, data.loss, data.example, data.budget, **terms).value
     found = solve(Problem(constraints, regularizer), _solver(regularizer), tol=1e-8, max_passes=20_000).certificate
     assert found.upper == pytest.approx(optimum, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["l2", "diagonal", "full", "bounds", "group+l2"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sides_and_rows_named_by_number_equal_rows_written_out(name, sparse, rng):
+    """An example may own rows that others own too, and minus them."""
+    X, first = rng.normal(size=(12, 5)), np.array([0, 3, 4, 9, 15, 20])
+    picked, side, budget = rng.integers(0, 12, size=20), np.array([1, -1, -1, 1, -1]), rng.uniform(0.3, 2.0, size=5)
+    example, loss = np.repeat(np.arange(5), np.diff(first)), rng.uniform(0.5, 1.5, size=20)
+    regularizer, solver, terms = REGULARIZERS[name](rng, 6)
+    stored = as_rows(sp.csr_matrix(X) if sparse else X, bias=0.5)
+    rows = replace(stored, first=picked, second=np.full(20, -1))
+    constraints = SharedSlack(rows, loss, first, budget, side)
+    wide = side[example, None] * np.hstack([X[picked], np.full((20, 1), 0.5)])
+    optimum = solver(wide, loss, example, budget, **terms).value
+    problem = Problem(constraints, regularizer)
+    solution = solve(problem, DualCoordinate(random_state=0), tol=1e-8, max_passes=20_000)
+    assert solution.certificate.upper == pytest.approx(optimum, rel=1e-6)
+    assert constraints.combine(solution.alpha) == pytest.approx(wide.T @ solution.alpha, abs=1e-10)
+
+
+def test_sides_other_than_one_are_refused():
+    with pytest.raises(ValueError, match="sides must be 1 or −1"):
+        SharedSlack(as_rows(np.eye(2)), np.ones(2), np.array([0, 1, 2]), np.ones(1), np.array([1, 2]))
 
 
 def test_all_rows_empty_gives_the_loss_of_zero_weights():

@@ -10,6 +10,7 @@ from ..data.arrays import as_rows
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import Dense, WeightMap
 from ..problem import Loss, Planes, Rivals, Rows
+from ..regularizers.vectors import dot
 from .answers import Joined, Spilled, bytes_of
 from .store import RowStore, row_sizes
 
@@ -180,7 +181,7 @@ class Cache:
 
     def linear(self, alpha: np.ndarray) -> float:
         used = self.used()
-        return float(self.slots.loss[used] @ alpha[used]) + self.away_linear
+        return dot(self.slots.loss[used], alpha[used]) + self.away_linear
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = np.where(self.used(), alpha, 0.0)
@@ -263,7 +264,7 @@ class Cache:
             self.away = np.zeros(self.n_weights)
         share = np.where(gone, alpha, 0.0)
         kernels.combine(self.store.arrays, self.slots, share, self.away)
-        self.away_linear += float(self.slots.loss[gone] @ alpha[gone])
+        self.away_linear += dot(self.slots.loss[gone], alpha[gone])
         if not for_ever:
             self.spilled.put(self._shares(share))
         source = self.tidy(self.used() & ~gone, squeeze=True)
@@ -279,7 +280,7 @@ class Cache:
         if self.away is None:
             raise ValueError("Nothing was spilled.")
         row_kernels.combine(rivals.rows.arrays, -shares.alpha, self.away)
-        self.away_linear -= float(rivals.losses @ shares.alpha)
+        self.away_linear -= dot(rivals.losses, shares.alpha)
         return self._fill(shares, rivals, alpha, weights)
 
     def all_here(self) -> None:

@@ -10,6 +10,7 @@ from ..kernels import rows as row_kernels
 from ..kernels.shared import project_examples
 from ..problem import Loss, Planes, Rivals
 from ..protocols import Oracle
+from ..regularizers.vectors import dot
 from .answers import Reordered
 
 _CHUNK = 512
@@ -79,7 +80,7 @@ class Searched:
         for part in self._parts(alpha.example):
             rivals = self.oracle.planes(alpha.example[part], [alpha.labels[i] for i in range(part.start, part.stop)])
             row_kernels.combine(rivals.rows.arrays, alpha.alpha[part], v)
-            total += float(rivals.losses @ alpha.alpha[part])
+            total += dot(rivals.losses, alpha.alpha[part])
         return v, total
 
     def _projected(self, alpha: Planes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -113,7 +114,7 @@ class Searched:
 
     def linear(self, alpha: Planes) -> float:
         if alpha.rivals is not None:
-            return float(alpha.rivals.losses @ alpha.alpha)
+            return dot(alpha.rivals.losses, alpha.alpha)
         return self._from_answers(alpha)[1] if getattr(alpha, "v", None) is None else alpha.total  # type: ignore[attr-defined]
 
     def _from_answers(self, alpha: Planes) -> tuple[np.ndarray, float]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..kernels import rows as row_kernels, shared as kernels
 from ..problem import Rows
+from ..regularizers.vectors import dot
 from .base import Closed
 
 
@@ -61,7 +62,7 @@ class SharedSlack(Closed):
         return alpha
 
     def linear(self, alpha: np.ndarray) -> float:
-        return float(self.loss @ alpha)
+        return dot(self.loss, alpha)
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         side = np.repeat(self.side, np.diff(self.first)) if self.side.size > 1 else self.side

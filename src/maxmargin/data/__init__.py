@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .bags import Bags as Bags
 from .errors import DataError as DataError
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from ..protocols import Source
     from .shards import Shards
 
-__all__ = ["DataError", "convert", "open", "write_svmlight"]
+__all__ = ["Bags", "DataError", "convert", "open", "write_svmlight"]
 
 
 def open(

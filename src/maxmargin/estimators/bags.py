@@ -58,8 +58,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         the means themselves speak for positive bags, against all instances of negative ones, is the classic; where
         instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of
         other classes. "random": with random ones. A function is given a bag and its label and gives the number of an
-        instance.
-        ``fit(..., Z=...)`` comes before it.
+        instance. ``fit(..., Z=...)`` comes before it.
     n_init : int
         Starts; the one that reaches the lowest objective counts. Those after the first are random.
     fit_intercept, intercept_scaling, class_weight
@@ -170,7 +169,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
         Parameters
         ----------
-        X : list of matrices, array (n_bags, n_instances, n_features) or ``maxmargin.data.bags.Bags``
+        X : list of matrices, array (n_bags, n_instances, n_features) or ``maxmargin.data.Bags``
             Bags may have any number of instances, dense or sparse, float32 or float64. Only a list is copied.
         y : labels, one for each bag
         Z : int array (n_bags,) or None

@@ -8,6 +8,9 @@ import numpy as np
 
 from ..problem import Certificate, Loss, Problem
 
+# The upper bound costs a pass over the data: it is computed once a solver's estimate is within this factor of the goal.
+WORTH_A_CHECK = 1.3
+
 
 def lower_bound(problem: Problem, alpha: Any) -> float:
     """The dual objective at the feasible point nearest to ``alpha``: a true lower bound of the optimum.

@@ -24,6 +24,7 @@ from ..problem import Problem
 from ..protocols import ClosedConstraints
 from ..regularizers.shape import Shape, refresh, weights_of
 from . import parallel
+from .certificate import WORTH_A_CHECK
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class DualCoordinate:
             or state.active == 0
             or state.inner >= self.max_inner
             or state.seen <= max(state.fraction * state.outer, 0.7 * state.goal * abs(state.lower))
+            # The goal seemed to be reached, and was not: those asleep are to blame.
+            or (state.inner > 0 and state.estimate <= WORTH_A_CHECK * state.goal)
         )
         awake = state.active
         if self.momentum and state.passes >= self.momentum_after:

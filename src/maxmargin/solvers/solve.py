@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import Checkpoint, OracleError, Solver
-from .certificate import bracket, lower_bound, upper_bound
+from .certificate import WORTH_A_CHECK, bracket, lower_bound, upper_bound
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -106,7 +106,7 @@ def solve(
             calls += state.visited
             if state.evaluated is not None:
                 best.offer(problem, *state.evaluated)
-            elif state.estimate <= 1.3 * tol or number >= next_check:
+            elif state.estimate <= WORTH_A_CHECK * tol or number >= next_check:
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
                 calls += 0 if problem.constraints.closed else problem.constraints.n_examples
