@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -85,6 +85,7 @@ def test_chosen_labels_stay_within_the_budget(problem, bound, share):
     at = points.measure(centres, np.zeros(points.n, np.int32))
     budget = share * at.objective / points.n + 1e-12
     label = BOUNDS[bound](20.0).choose(points, centres, at, budget, rng)
+    assume(label is not None)
     table = regrets(points.X.astype(np.float64), points.weight, centres)
     assert label.min() >= 0 and label.max() < points.n_clusters
     assert table[np.arange(points.n), label].sum() <= budget * (1 + 1e-6) + 1e-9 * table.max()
@@ -236,6 +237,8 @@ def test_merging_gives_up_the_cheapest_clusters_first():
         label = BOUNDS["merge"](1.0).choose(points, centres, at, budget, np.random.default_rng(0))
         pairs = [[i, i + 1] for i in (0, 2) if label[i] == label[i + 1]]
         assert pairs == merged and label[4] == label[5] == 4
+    settled = points.measure(centres, at.near)
+    assert BOUNDS["merge"](1.0).choose(points, centres, settled, 0.005, np.random.default_rng(0)) is None
 
 
 @pytest.mark.parametrize("bound", sorted(BOUNDS))

@@ -238,9 +238,12 @@ def _follow(
             before, label = at.objective, at.near
             continue
         ceiling = chooser.ceiling(ceiling, at, settings.eta)
-        if ceiling - at.objective > settings.tol * at.objective + points.nothing:
-            label = chooser.choose(points, centres, at, ceiling - at.objective, rng)
-            continue
+        budget = ceiling - at.objective
+        if budget > settings.tol * at.objective + points.nothing:
+            chosen = chooser.choose(points, centres, at, budget, rng)
+            if chosen is not None:
+                label = chosen
+                continue
         chooser = None
         if run.best[0] < at.objective:
             # The search has passed better centres: the bound that touches there is below all others.

@@ -25,8 +25,11 @@ class Chooser(Protocol):
 
     def choose(
         self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Labels whose regrets at these centres sum up to no more than a budget above zero."""
+    ) -> np.ndarray | None:
+        """Labels whose regrets at these centres sum up to no more than a budget above zero.
+
+        None: there is nothing to choose, nor will there be with a smaller budget.
+        """
         ...
 
 
@@ -94,7 +97,7 @@ class Merge(Chooser):
 
     def choose(
         self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
-    ) -> np.ndarray:
+    ) -> np.ndarray | None:
         k, label, second = points.n_clusters, at.near.copy(), np.empty(points.n, np.int32)
 
         def work(start: int, stop: int) -> np.ndarray:
@@ -105,6 +108,8 @@ class Merge(Chooser):
             return price
 
         price = np.sum(points.over_parts(work), axis=0)
+        if at.changed == 0.0 and price.min() > budget:
+            return None  # centres have settled, and all clusters are too dear
         gone, needed = np.zeros(k, bool), np.zeros(k, bool)
         spread = Spread(points, at.least)
         for z in np.argsort(price, kind="stable"):
