@@ -15,7 +15,12 @@ def _run(tmp_path, *arguments, data=None):
     if data is not None:
         environment["MAXMARGIN_DATA"] = str(data)
     return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [sys.executable, str(SCRIPT), *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -260,6 +260,10 @@ class LatentObjective(Protocol):
         """Values to start from: the model's own choice, or random ones."""
         ...
 
+    def carriers(self, alpha: Any) -> np.ndarray:
+        """Which examples have a share in these dual variables of a bound (a mask)."""
+        ...
+
 
 class Standing(Protocol):
     """An objective at one w: the regret of a fixed value is C_i·(bound − F) of its example, never negative."""
@@ -281,7 +285,11 @@ class Standing(Protocol):
 
 
 class BoundChooser(Protocol):
-    """Which bound comes next: CCCP, G-MM, G-MME. Settings only."""
+    """Which bound comes next: CCCP, G-MM, G-MME. Settings only.
+
+    Optional: ``check(objective)``, which complains before the first bound if the objective cannot give what is needed;
+    and ``in_expectation = True`` for choosers that may leave the budget now and then.
+    """
 
     def choose(self, situation: Any, rng: np.random.Generator) -> Any:
         """Values for all examples; see ``latent.situation.Situation``."""

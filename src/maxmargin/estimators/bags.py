@@ -17,13 +17,13 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..latent.structural import StructuralObjective
 from ..models import Bags as BagModel
 from ..persistence import storable
-from ..problem import BoundRecord, Certificate, LatentSolution, Problem
-from ..protocols import LatentObjective, OracleError, Regularizer, Solver
+from ..problem import BoundRecord, Certificate, LatentSolution
+from ..protocols import LatentObjective, Regularizer
 from ..regularizers import L2, Blocks
-from ..solvers import choose, choose_open, solve
+from ..solvers import solve
 from . import inputs
 from .certified import Run
-from .fingerprints import of_arrays
+from .fingerprints import of_arrays, of_values
 from .latent import LatentEstimator
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
@@ -53,7 +53,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         Share of the gap between bound and objective that each new bound must close, above 0; 1 is CCCP.
     negatives : {"bag", "instances"}
         Two classes only: a negative bag pays for its highest instance (one slack for all), or for every instance.
-    init : {"mean", "contrast", "random"} or function (x, y) -> z
+    init : {"mean", "contrast", "random"}, array (n_weights,) or function (x, y) -> z
         Where to start. "mean": at weights that tell the means of bags apart; the first bound touches F there. (To let
         the means themselves speak for positive bags, against all instances of negative ones, is the classic; where
         instances that tell are few it ends at weights of zero.) "contrast": with the instances most unlike bags of
@@ -192,10 +192,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
         self._search(
             objective,
-            self._solver,
+            self._solver_for,
             lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
-            lambda: of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first),
+            lambda: "-".join(
+                [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
+            ),
             taken,
         )
         return self
@@ -248,6 +250,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self, bags: Bags, classes: np.ndarray, label: np.ndarray, sample_weight: Any, negatives: str | None = None
     ) -> LatentObjective:
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
+        if classes.size > 2 and self.negatives != "bag":
+            raise ValueError(
+                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, each of which has its own weights."
+            )
         budget = self._budget(classes, label, sample_weight)
         width = bags.matrix.shape[1]
         if classes.size == 2:
@@ -266,14 +272,6 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _model(self, n_classes: int, width: int) -> BagModel:
         return BagModel(n_classes, width, bias=self._bias())
 
-    def _solver(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
-        seed, memory = self.random_state, inputs.check_memory(self.memory)
-        threads = inputs.check_threads(self.n_jobs)
-        if not problem.constraints.closed:
-            return choose_open(problem, self.solver, seed=seed, n_jobs=threads, memory=memory, centre=weights)
-        # Every bound but the first starts from the dual variables of the last, which coordinate steps make use of.
-        return choose(problem, self.solver, tol=self.tol, seed=seed, threads=threads, memory=memory, warm=True)
-
     def _start(
         self,
         objective: LatentObjective,
@@ -288,14 +286,16 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         """What the search of this number begins with."""
         if number > 0:
             return {"latent": objective.initial(rng)}
-        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, np.unique(y)):
-            weights = self._flat()
-            if weights.size == objective.n_weights:
-                return {"weights": weights, "alpha": self._usable(objective, weights)}
         if Z is not None:
             if count(Z) != len(bags):
                 raise ValueError(f"Z has {count(Z)} instances, one for each of {len(bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
+        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, np.unique(y)):
+            weights = self._flat()
+            if weights.size == objective.n_weights:
+                return self._hot_start(objective, weights)
+        if isinstance(self.init, np.ndarray):
+            return {"weights": self._checked_weights(objective)}
         if callable(self.init):
             return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
         if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
@@ -305,16 +305,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""
         problem = means.problem(np.zeros(means.n_examples, np.int64))
-        return solve(
-            problem, self._solver(problem), tol=max(self.tol, _START_TOL), max_passes=int(self.max_passes)
-        ).weights
-
-    def _usable(self, objective: LatentObjective, weights: np.ndarray) -> Any:
-        """The last dual variables, if they are dual variables of this data too."""
-        try:
-            return objective.problem(objective.standing(weights).best).constraints.feasible(self._alpha)
-        except (ValueError, IndexError, OracleError):
-            return None
+        tol = max(self.tol, _START_TOL)
+        found = solve(problem, self._solver_for(problem), tol=tol, max_passes=int(self.max_passes))
+        if found.interrupted:
+            raise KeyboardInterrupt  # there is nothing yet that would be worth keeping
+        return found.weights
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
@@ -360,6 +355,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         """The instance that decided: the highest one for two classes, else the best one for the predicted class."""
         scores, best = self._looked(X)
         return best[np.arange(len(best)), np.argmax(scores, axis=1)]
+
+    def complete(self, X: Any, y: Any) -> np.ndarray:
+        """The instance that speaks best for the given class of every bag; 0 for negative bags of two classes."""
+        return self._again(X, y, None).standing(self._flat()).best
 
     def objective(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """F at these weights, on any bags."""

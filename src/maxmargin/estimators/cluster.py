@@ -171,7 +171,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         inner = threads if n_init == 1 else 1  # starts side by side leave no thread for parts of the points
         points = Points(X, weight, k, inner) if heavy.all() else Points(X[heavy], weight[heavy], k, inner)
         found = cluster(
-            points, start, settings, _generator(self.random_state), n_init=n_init, threads=threads,
+            points, start, settings, inputs.generator(self.random_state), n_init=n_init, threads=threads,
             report=_Teller(self.verbose, n_init) if self.verbose else None,
         )  # fmt: skip
         self.cluster_centers_ = found.centres.astype(X.dtype)
@@ -334,10 +334,3 @@ class _Teller:
                 f"{record.seconds:.1f} s",
                 file=sys.stderr,
             )
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Seeds and generators as they are; a RandomState, which scikit-learn hands around, gives a seed."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31)
-    return np.random.default_rng(random_state)

@@ -38,6 +38,16 @@ def of_pairs(X: Any, Y: Any, weight: Any = None) -> str:
     return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
 
 
+def of_values(values: Any) -> str:
+    """Values of any kind in a short text."""
+    if values is None:
+        return ""
+    text = (
+        values.tobytes() if isinstance(values, np.ndarray) and values.dtype != object else repr(list(values)).encode()
+    )
+    return f"{zlib.crc32(text):08x}"
+
+
 def _crc(column: Any) -> str:
     if column is None:
         return ""

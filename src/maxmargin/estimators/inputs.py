@@ -147,6 +147,13 @@ def check_memory(memory: Any) -> int | None:
     return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """Seeds and generators as they are; a RandomState, which scikit-learn hands around, gives a seed."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    return np.random.default_rng(random_state)
+
+
 def check_threads(n_jobs: Any) -> int:
     """n_jobs as a number of threads: None is 1, −1 all cores, −2 all but one.
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..regularizers import GroupNorm
-from ..solvers import certify, choose, choose_open
+from ..solvers import best_start, certify, choose, choose_open
 from . import inputs
 from .certified import CertifiedEstimator, Run
-from .fingerprints import of_pairs
+from .fingerprints import of_pairs, of_values
 from .structured import check_pairs
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
@@ -74,7 +75,7 @@ class LatentEstimator(CertifiedEstimator):
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
         interrupted = False
-        for number, seed in enumerate(np.random.default_rng(self.random_state).spawn(int(self.n_init))):
+        for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
             with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
                 try:
                     found = minimise(
@@ -88,7 +89,7 @@ class LatentEstimator(CertifiedEstimator):
                         inner_callbacks=inner,
                         checkpoint=folder,
                     )
-                except (OracleError, MemoryError, KeyboardInterrupt) as error:
+                except (Exception, KeyboardInterrupt) as error:
                     # What was learned before the search failed is worth keeping.
                     partial = getattr(error, "solution", None)
                     if best is None or (partial is not None and partial.objective < best.objective):
@@ -99,7 +100,7 @@ class LatentEstimator(CertifiedEstimator):
             if best is None or found.objective < best.objective:
                 best = found
             interrupted = found.interrupted
-            if interrupted:
+            if interrupted or found.ended is Ending.TOLD:
                 break
         if best is None:
             raise ValueError("No start was searched.")
@@ -130,13 +131,65 @@ class LatentEstimator(CertifiedEstimator):
         self.n_passes_ = sum(record.passes for record in found.history)
         taken(found)
 
+    def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
+        """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
+        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
+        memory = inputs.check_memory(self.memory)
+        if problem.constraints.closed:  # all constraints are listed: binary bags, max–min models
+            return choose(
+                problem,
+                self.solver,
+                tol=self.tol,
+                seed=seed,
+                threads=n_jobs,
+                memory=memory,
+                warm=True,
+                centre=weights,
+            )
+        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
+
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
-        """The last convex bound from nothing; on other data, the bound that touches F at the weights."""
+        """The last convex bound from nothing, or the one that touches F at the weights: whichever is better proved.
+
+        Latent values and dual variables of other data fit by chance at most; no true bound comes of them that is false.
+        """
+        found = []
+        for latent in (self.latent_, objective.standing(weights).best):
+            try:
+                problem = objective.problem(latent)
+                found.append(certify(problem, weights, self._alpha_for(problem)))
+            except (ValueError, IndexError, OracleError):  # values that are none of this data
+                continue
+        return min(found, key=lambda certificate: certificate.relative_gap)
+
+    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Any:
+        """The last dual variables, times a ratio, if they are dual variables of this problem too."""
+        alpha = self._alpha
+        if ratio != 1.0:
+            scaled = ratio * alpha.alpha if hasattr(alpha, "alpha") else ratio * alpha
+            alpha = replace(alpha, alpha=scaled, rivals=None) if hasattr(alpha, "alpha") else scaled
         try:
-            problem = objective.problem(self.latent_)
-            return certify(problem, weights, problem.constraints.feasible(self._alpha))
-        except (ValueError, IndexError, OracleError):  # latent values and answers to other data prove nothing here
-            return certify(objective.problem(objective.standing(weights).best), weights, None)
+            return problem.constraints.feasible(alpha)
+        except (ValueError, IndexError, OracleError):
+            return None
+
+    def _checked_weights(self, objective: LatentObjective) -> np.ndarray:
+        """``init`` as weights to start from."""
+        weights = np.asarray(self.init, dtype=np.float64)
+        if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
+            )
+        return weights
+
+    def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
+        """The last weights, with dual variables to match if there are any."""
+        problem = objective.problem(objective.standing(weights).best)
+        alpha = self._alpha_for(problem)
+        ratio = float(self.C) / self._fitted_C
+        if alpha is not None and ratio != 1.0:
+            alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
+        return {"weights": weights, "alpha": alpha}
 
     def _warn(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
@@ -305,7 +358,7 @@ class LatentStructuralSVM(LatentEstimator):
             self._solver_for,
             lambda number, rng: self._start(objective, X, Y, Z, number, rng),
             Run(checkpoint, checkpoint_every, callbacks),
-            lambda: of_pairs(X, Y, sample_weight),
+            lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
             taken,
         )
         return self
@@ -316,13 +369,6 @@ class LatentStructuralSVM(LatentEstimator):
         if not hasattr(getattr(self, "model_", None), "groups"):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
-
-    def _solver_for(self, problem: Problem, weights: np.ndarray | None) -> Solver:
-        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
-        memory = inputs.check_memory(self.memory)
-        if problem.constraints.closed:  # bounds whose constraints are all listed, as those of MaxMin
-            return choose(problem, self.solver, tol=self.tol, seed=seed, threads=n_jobs, memory=memory, warm=True)
-        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
@@ -350,13 +396,10 @@ class LatentStructuralSVM(LatentEstimator):
         """What the search of this number begins with."""
         if number > 0:
             return {"latent": objective.initial(rng)}
-        if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
-            problem = objective.problem(objective.standing(self.coef_).best)
-            return {"weights": self.coef_, "alpha": self._alpha_for(problem)}
         if Z is not None:
-            if count(Z) != objective.n_examples:
-                raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
-            return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
+            return {"latent": _checked_latent(objective, Z)}
+        if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
+            return self._hot_start(objective, self.coef_)
         init = self.init
         if callable(init):
             return {"latent": [init(x, y) for x, y in zip(X, Y, strict=True)]}
@@ -364,12 +407,7 @@ class LatentStructuralSVM(LatentEstimator):
             if init not in ("model", "random"):
                 raise ValueError(f"init must be 'model', 'random', weights or a function (x, y) -> z, got {init!r}.")
             return {"latent": objective.initial(rng if init == "random" else None)}
-        weights = np.asarray(init, dtype=np.float64)
-        if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
-            raise ValueError(
-                f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
-            )
-        return {"weights": weights}
+        return {"weights": self._checked_weights(objective)}
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best label of every input."""
@@ -415,13 +453,6 @@ class LatentStructuralSVM(LatentEstimator):
         X, Y = check_pairs(X, Y)
         return self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
-    def _alpha_for(self, problem: Problem) -> Any:
-        """The dual variables, made feasible; None on data that has other answers."""
-        try:
-            return problem.constraints.feasible(self._alpha)
-        except (ValueError, OracleError):
-            return None
-
 
 def _check_latent(model: Any) -> None:
     """Whether this is a latent model at all."""
@@ -435,6 +466,25 @@ def _check_latent(model: Any) -> None:
             f"model must have the methods of maxmargin.protocols.LatentModel; {model!r} lacks complete. A model "
             "without latent variables belongs to StructuralSVM."
         )
+
+
+def _checked_latent(objective: LatentObjective, Z: Any) -> Any:
+    """Latent values to start from, one for each example; in range, where they are numbers in a list."""
+    if count(Z) != objective.n_examples:
+        raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
+    latent = Z if isinstance(Z, np.ndarray) else list(Z)
+    listed = objective.standing(np.zeros(objective.n_weights)).listed()
+    if listed is not None:
+        values, sizes = np.asarray(latent), np.diff(listed[1])
+        if values.ndim != 1 or values.dtype.kind not in "iu":
+            raise ValueError(
+                f"Z must be whole numbers, one for each example; got {values.dtype} of shape {values.shape}."
+            )
+        wrong = np.flatnonzero((values < 0) | (values >= sizes))
+        if wrong.size:
+            i = int(wrong[0])
+            raise ValueError(f"Z[{i}] is {values[i]}, example {i} has latent values 0 to {sizes[i] - 1}.")
+    return latent
 
 
 def selected(model: Any, weights: np.ndarray) -> list[Any]:

@@ -149,6 +149,9 @@ class BagObjective:
         latent[self.ids] = rng.integers(self.bags.sizes[self.ids])
         return latent
 
+    def carriers(self, alpha: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(np.abs(alpha), self._first[:-1]) > 0.0
+
 
 def look(
     rows: Rows, first: np.ndarray, ids: np.ndarray, w: np.ndarray, n_threads: int = 1

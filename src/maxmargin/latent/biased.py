@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..protocols import LatentObjective
 from .gmme import largest
-from .situation import Situation
+from .situation import Situation, check_choice_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class Biased:
 
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
+
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self)
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()
@@ -89,6 +93,9 @@ class BiasedJointly:
 
     bias: Callable[[Sequence[Any], np.ndarray], float]
     sweeps: int = 5
+
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self)
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         touching = situation.touching()

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..kernels import walks
-from .situation import Situation, merged
+from ..protocols import LatentObjective
+from .situation import Situation, check_choice_of, merged
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class RandomWalk:
     """
 
     sweeps: int = 20
+
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self)
 
     def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         here = situation.touching()
@@ -79,7 +83,7 @@ class RandomSubset:
         if situation.budget <= 0.0:
             return touching
         n = situation.objective.n_examples
-        regret = situation.standing.regrets(situation.everybody(), situation.latent)
+        regret = situation.regret
         order = rng.permutation(n)
         # What is left after so many of them have moved; the first count that the budget allows.
         left = regret.sum() - np.cumsum(regret[order])

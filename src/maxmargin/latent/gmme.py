@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .situation import Situation
+from ..protocols import LatentObjective
+from .situation import Situation, check_choice_of
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,15 @@ class MaximumEntropy:
     precision: float = 0.999
     in_expectation = True
 
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self, listed=True)
+
     def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
         if situation.budget <= 0.0:
             return situation.touching()
         listed = situation.standing.listed()
         if listed is None:
-            raise ValueError(
-                "bound='gmme' draws from all latent values, which this model does not list: define latent_scores, or "
-                "use bound='gmm'."
-            )
+            raise ValueError("MaximumEntropy needs a list of all latent values.")
         regrets, first = listed
         # A list may be off by rounding; the best of each example must have no regret, or no rate is feasible.
         regrets = regrets - np.repeat(np.minimum.reduceat(regrets, first[:-1]), np.diff(first))

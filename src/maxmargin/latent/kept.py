@@ -26,6 +26,11 @@ class Kept:
         self._last: Any = []
         self._state: Any = None
 
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a cache that the next bound goes on with."""
+        return self._truths is not None
+
     def turn_to(self, latent: Any) -> Kept:
         """The values that are fixed in the bound to come."""
         self._latent = latent

@@ -9,6 +9,7 @@ values never rise, and d tends to zero; once it is small the best weights met ar
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
-from ..protocols import BoundChooser, Checkpoint, LatentObjective, OracleError, Solver, Standing
+from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
 from ..solvers.solve import first_interrupt
 from .cccp import CCCP
@@ -135,6 +136,8 @@ def minimise(
     """
     rng = np.random.default_rng() if rng is None else rng
     search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
+    if hasattr(chooser, "check"):
+        chooser.check(objective)
     search.begin(weights, latent, alpha)
     search.run(chooser)
     return search.result()
@@ -176,6 +179,7 @@ class _Search:
             self._touch(np.asarray(weights, dtype=np.float64))
         else:
             self.latent = self.objective.initial(None) if latent is None else latent
+        self._save_start()
 
     def _touch(self, w: np.ndarray) -> None:
         """The next bound touches F at these weights, and its minimum is no higher."""
@@ -197,8 +201,9 @@ class _Search:
                     press.solution = self._so_far()  # type: ignore[attr-defined]
                     raise
                 self._interrupt()
-            except (OracleError, MemoryError) as error:
-                error.solution = self._so_far()  # type: ignore[union-attr]
+            except Exception as error:
+                with contextlib.suppress(AttributeError):  # errors of some kinds take nothing along
+                    error.solution = self._so_far()  # type: ignore[attr-defined]
                 raise
 
     def _interrupt(self) -> None:
@@ -214,36 +219,49 @@ class _Search:
         solution, w, bound = self._minimise()
         standing = self.objective.standing(w)
         everybody = np.arange(self.objective.n_examples)
-        gap = float(standing.regrets(everybody, self.latent).sum())
-        self._record(solution, bound, gap)
-        if bound - gap <= self.best.objective + _rounding(bound):  # of equals the later: it is the better solved
+        regret = standing.regrets(everybody, self.latent)
+        gap = float(regret.sum())
+        # Of equals the later counts: it is the better solved. And any weights are better than none.
+        if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
             certificate = replace(solution.certificate, upper=bound) if self.behind else solution.certificate
             self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, certificate)
+        self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
             self.ended = Ending.TOLD
         small = gap <= self.settings.bound_tol * abs(bound - gap)
         if small and self.tol <= self.settings.tol and self.ended is None:
             self._come_to_rest(bound - gap)
-        elif self.ended is None and len(self.history) >= self.settings.max_bounds:
-            self.ended = Ending.MAX_BOUNDS
         elif self.ended is None:
-            self._go_on(chooser, standing, bound, gap, small)
+            last = len(self.history) >= self.settings.max_bounds
+            if not last or self.checkpoint is not None:  # of what is saved the next bound is a part
+                self._go_on(chooser, standing, regret, bound, small)
+            self.ended = Ending.MAX_BOUNDS if last else None
 
-    def _go_on(self, chooser: BoundChooser, standing: Standing, bound: float, gap: float, small: bool) -> None:
+    def _go_on(self, chooser: BoundChooser, standing: Standing, regret: np.ndarray, bound: float, small: bool) -> None:
         """Choose the next bound; where the gap is small already, the last ones are solved with all care."""
+        gap = float(regret.sum())
         self.tol = self.settings.tol if small else self._next_tolerance(gap, bound)
         budget = 0.0 if small else (1.0 - self.settings.eta) * gap
         w: Any = self.weights
         situation = Situation(
-            self.objective, self.latent, w, standing, gap, budget, len(self.history), self._carriers(), self._train
+            objective=self.objective,
+            latent=self.latent,
+            weights=w,
+            standing=standing,
+            regret=regret,
+            gap=gap,
+            budget=budget,
+            number=len(self.history),
+            carries=self.objective.carriers(self.alpha),
+            train=self._train,
         )
         self._turn_to((CCCP() if small else chooser).choose(situation, self.rng), situation, chooser)
 
     def _minimise(self) -> tuple[Solution, np.ndarray, float]:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
         problem = self.objective.problem(self.latent)
-        if self.kept is None:
+        if self.kept is None or not self.kept.keeps:
             self.kept = Kept(self.solver(problem, self.weights), self.objective)
         solution = solve(
             problem,
@@ -289,14 +307,6 @@ class _Search:
         self.ceiling = self.history[-1].objective + regret
         self.changed = float(differ(latent, self.latent).mean())
         self.latent = latent
-
-    def _carriers(self) -> np.ndarray:
-        """Which examples have dual variables that are not zero."""
-        carries = np.ones(self.objective.n_examples, bool)
-        if hasattr(self.alpha, "example"):
-            carries[:] = False
-            carries[self.alpha.example[self.alpha.alpha > 0.0]] = True
-        return carries
 
     def _train(self, weights: np.ndarray) -> np.ndarray:
         problem = self.objective.problem(self.latent, weights)
@@ -344,41 +354,59 @@ class _Search:
 
     # What is saved between bounds.
 
-    def _save(self) -> None:
-        if self.checkpoint is None or not (self.ended or self.checkpoint.due()):
+    def _save_start(self) -> None:
+        """Save before there is anything to lose: whether these latent values can be saved shows now."""
+        if self.checkpoint is None:
             return
+        try:
+            self.checkpoint.save(self._content())
+        except ValueError as error:
+            raise ValueError(
+                f"checkpoint= can keep latent values that are numbers, text, arrays, or tuples and lists of them; {error} "
+                "Give the model such values, or fit without a checkpoint."
+            ) from None
+
+    def _save(self) -> None:
+        if self.checkpoint is not None and (self.ended or self.checkpoint.due()):
+            self.checkpoint.save(self._content())
+
+    def _content(self) -> dict[str, Any]:
         best = self.best
-        self.checkpoint.save(
-            {
-                "latent": _plain(self.latent),
-                "weights": np.empty(0) if self.weights is None else self.weights,
-                "alpha": self.alpha,
-                "best": {"weights": best.weights, "latent": _plain(best.latent), "alpha": best.alpha},
-                "history": [tuple(vars(record).values()) for record in self.history],
-                "random": self.rng.bit_generator.state,
-                "tol": self.tol,
-                "changed": self.changed,
-                "finishing": self.finishing,
-                "converged": self.ended is Ending.CONVERGED,
-                "seconds": time.perf_counter() - self.clock,
-            }
-        )
+        return {
+            "latent": _plain(self.latent),
+            "weights": np.empty(0) if self.weights is None else self.weights,
+            "alpha": self.alpha,
+            "best": {"weights": best.weights, "latent": _plain(best.latent), "alpha": best.alpha},
+            "history": [tuple(vars(record).values()) for record in self.history],
+            "random": self.rng.bit_generator.state,
+            "tol": self.tol,
+            "changed": self.changed,
+            "finishing": self.finishing,
+            "seconds": time.perf_counter() - self.clock,
+        }
 
     def _restore(self, saved: dict[str, Any]) -> None:
         """Go on from a file of which numbers are not trusted: objectives and bounds are computed anew."""
         self.history = [BoundRecord(*values) for values in saved["history"]]
         self.rng.bit_generator.state = saved["random"]
-        self.tol, self.changed = float(saved["tol"]), float(saved["changed"])
+        self.tol, self.changed = max(float(saved["tol"]), self.settings.tol), float(saved["changed"])
         self.finishing = bool(saved["finishing"])
         self.clock -= float(saved["seconds"])
-        self.latent, self.weights, self.alpha = saved["latent"], np.array(saved["weights"]), saved["alpha"]
+        self.latent, self.alpha = saved["latent"], saved["alpha"]
+        weights = np.array(saved["weights"], dtype=np.float64)
+        if weights.size:
+            self.weights = weights
+            self.ceiling = _evaluated(self.objective, self.latent, weights)
         best = saved["best"]
-        w = np.array(best["weights"])
+        if not best["weights"].size:
+            return
+        w = np.array(best["weights"], dtype=np.float64)
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
         self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
-        self.ceiling = _evaluated(self.objective, self.latent, self.weights)
-        if saved["converged"]:
-            self.ended = Ending.CONVERGED
+        regret = self.objective.standing(w).regrets(np.arange(self.objective.n_examples), best["latent"])
+        at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
+        if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
+            self.ended = Ending.CONVERGED  # what is asked for is proved already
         elif len(self.history) >= self.settings.max_bounds:
             self.ended = Ending.MAX_BOUNDS
 

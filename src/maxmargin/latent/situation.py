@@ -13,8 +13,8 @@ from ..protocols import LatentObjective, Standing
 class Situation:
     """Where a search stands after a bound was minimised: all that a chooser may want to know.
 
-    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there, ``gap``
-    d = bound − F, and ``budget`` the total regret that the next bound may have: (1 − η)·d. ``number`` counts bounds.
+    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there, ``regret``
+    what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret that the next bound may have: (1 − η)·d. ``number`` counts bounds.
     ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
     says which examples have a share in the last solution: the others can be left out without changing it.
     """
@@ -23,6 +23,7 @@ class Situation:
     latent: Any
     weights: np.ndarray
     standing: Standing
+    regret: np.ndarray
     gap: float
     budget: float
     number: int
@@ -34,8 +35,23 @@ class Situation:
 
     def touching(self) -> Any:
         """The bound that touches F: every example has its best value, the one it had where that is as good."""
-        stay = self.standing.regrets(self.everybody(), self.latent) <= 0.0
-        return merged(self.standing.best, self.latent, stay)
+        return merged(self.standing.best, self.latent, self.regret <= 0.0)
+
+
+def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = False) -> None:
+    """Whether this objective can give a chooser what it needs: all values in a list, or else small changes of one.
+
+    Asked before the first bound, so that nobody learns of it after hours.
+    """
+    standing = objective.standing(np.zeros(objective.n_weights))
+    if standing.listed() is not None:
+        return
+    if listed:
+        raise ValueError(
+            f"{type(chooser).__name__} draws from all latent values, which this model does not list: define "
+            "latent_scores, or use another bound, such as 'gmm'."
+        )
+    standing.propose(0, standing.best[0], np.random.default_rng(0))
 
 
 def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:

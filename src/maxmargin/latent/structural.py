@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints import Searched
-from ..problem import Problem
+from ..problem import Planes, Problem
 from ..protocols import LatentOracle, OracleError, Regularizer
 
 
@@ -40,6 +40,11 @@ class StructuralObjective:
 
     def initial(self, rng: np.random.Generator | None) -> Any:
         return self.oracle.initial(rng)
+
+    def carriers(self, alpha: Planes) -> np.ndarray:
+        carries = np.zeros(self.n_examples, bool)
+        carries[alpha.example[alpha.alpha > 0.0]] = True
+        return carries
 
 
 class StructuralStanding:

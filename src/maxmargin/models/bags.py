@@ -140,7 +140,7 @@ class Bags:
     def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[int, int]]:
         """The best (class, instance) of every bag.
 
-        Instances of states whose weights are all zero are not looked at: they may hold anything.
+        Instances of states whose weights are all zero are not looked at: any finite numbers will do in their place.
         """
         return self.latent_oracle(X, np.zeros(len(X), np.int64)).best(np.arange(len(X)), w, np.empty((0, 0)))[0]
 
@@ -178,6 +178,7 @@ class BagsLatent:
         self.sizes = self.bags.sizes
         self.rows = as_rows(self.bags.matrix, model.bias)
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
+        self._last = np.empty(0), np.empty(0)
 
     def bound(self, latent: Any) -> BagsOracle:
         return BagsOracle(self, self._checked(np.arange(self.n_examples), latent))
@@ -200,9 +201,11 @@ class BagsLatent:
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         w = np.ascontiguousarray(w, dtype=np.float64)
-        scores = np.empty(self.bags.first[-1])
-        kernels.label_scores(self.rows.arrays, self.bags.first, self.y, w, self.alive(w), self.S, scores)
-        return scores, self.bags.first
+        if not np.array_equal(w, self._last[0]):  # several questions are asked about the same weights
+            scores = np.empty(self.bags.first[-1])
+            kernels.label_scores(self.rows.arrays, self.bags.first, self.y, w, self.alive(w), self.S, scores)
+            self._last = w.copy(), scores
+        return self._last[1], self.bags.first
 
     def propose(self, i: int, z: int, w: np.ndarray, rng: np.random.Generator) -> int:
         size = int(self.bags.sizes[i])

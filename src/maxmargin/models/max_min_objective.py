@@ -122,6 +122,9 @@ class MaxMinObjective:
     def standing(self, w: np.ndarray) -> MaxMinStanding:
         return MaxMinStanding(self, w)
 
+    def carriers(self, alpha: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(np.abs(alpha), self.first_answer[:-1]) > 0.0
+
     def initial(self, rng: np.random.Generator | None) -> Any:
         """Random policies; or those that are best at weights from the mean negative to the mean positive."""
         if rng is not None:

@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -92,11 +93,13 @@ def choose(
     threads: int = 1,
     memory: int | None = None,
     warm: bool = False,
+    centre: np.ndarray | None = None,
 ) -> Solver:
     """The solver of that name, fitted to the problem; a solver object is returned as it is.
 
     ``memory`` bounds the bytes of working memory beyond data and weights. Momentum needs a second copy of the
-    dual variables and is given up first; below what plain steps need there is nothing left to give up.
+    dual variables and is given up first; below what plain steps need there is nothing left to give up. ``centre`` are
+    weights to start from, for regularizers that dual variables alone do not tell the weights of.
     """
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
@@ -111,7 +114,8 @@ def choose(
         if memory < least:
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals
-    return SOLVERS[name](problem, seed, threads, momentum, tol)
+    solver: Any = SOLVERS[name](problem, seed, threads, momentum, tol)
+    return replace(solver, centre=centre) if hasattr(solver, "centre") else solver
 
 
 def choose_blocked(

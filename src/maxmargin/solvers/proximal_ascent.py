@@ -109,7 +109,10 @@ class ProximalAscent:
 
     def relabel(self, problem: Problem, state: ProximalAscentState, ids: np.ndarray, rows: Rows) -> ProximalAscentState:
         """Go on with what is cached although the truths of some examples have changed: see ``OracleAscent``."""
-        state.inner = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
+        ascent = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
+        if ascent is not state.inner:
+            return self._state(problem, ascent, state.centre, state.l2)  # a new cache
+        state.offered = False
         state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
         return state
 

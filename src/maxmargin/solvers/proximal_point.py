@@ -30,14 +30,17 @@ class ProximalPoint:
         long the inner problems take.
     fraction : float
         An inner problem is solved until its gap is this fraction of the outer gap.
+    centre : array (n_weights,) or None
+        Weights to start from, the origin by default.
     """
 
     inner: DualCoordinate = field(default_factory=DualCoordinate)
     l2: float | None = None
     fraction: float = 0.3
+    centre: np.ndarray | None = None
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> ProximalState:
-        centre = np.zeros(problem.n_weights)
+        centre = np.zeros(problem.n_weights) if self.centre is None else self.centre.copy()
         l2 = self.l2
         if l2 is None:
             l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
