@@ -20,6 +20,7 @@ NAMES = {
     "random": "random bounds",
     "gmme": "maximum entropy",
     "balanced": "balanced bounds",
+    "merge": "merging bounds",
 }
 
 
@@ -44,18 +45,18 @@ def main():
         print(f"{name:16s} {np.mean(found):8.2f}  {min(found):8.2f}  {max(found):8.2f}  {bounds:7.1f}")
 
     figure, panels = pyplot.subplots(1, 3, figsize=(14, 4.4), layout="constrained")
-    for panel, bound in zip(panels, ("kmeans", "balanced"), strict=False):
+    for panel, bound in zip(panels, ("kmeans", "merge"), strict=False):
         km = fits[bound][0]
         panel.scatter(*X.T, c=km.labels_ * 7 % K, s=3, cmap="nipy_spectral")
         panel.scatter(*km.cluster_centers_.T, marker="X", s=70, color="white", edgecolor="black")
         panel.set(title=f"{NAMES[bound]}: {km.inertia_:.1f}", xticks=[], yticks=[], aspect="equal")
-    history = fits["balanced"][0].history_
+    history = fits["merge"][0].history_
     number = [record.number for record in history]
-    panels[2].plot(number, [record.bound for record in history], label="bound, balanced")
-    panels[2].plot(number, [record.objective for record in history], label="objective, balanced")
+    panels[2].plot(number, [record.bound for record in history], label="bound, merging")
+    panels[2].plot(number, [record.objective for record in history], label="objective, merging")
     lloyd = fits["kmeans"][0].history_
     panels[2].plot([record.number for record in lloyd], [record.objective for record in lloyd], ".-", label="Lloyd")
-    panels[2].set(xlabel="bound number", ylabel="value", yscale="log", title="Bounds never rise, the objective may")
+    panels[2].set(xlabel="bound number", ylabel="value", yscale="log", title="Bounds, and the objective below them")
     panels[2].legend(frameon=False)
     figure.savefig("clustering.png", dpi=110)
     print("\nPicture: clustering.png")

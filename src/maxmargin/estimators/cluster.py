@@ -39,33 +39,35 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     Minimises Σ_i s_i ‖x_i − μ_{z_i}‖² over centres μ and labels z. Each step fixes labels, which bounds the objective
     from above, and moves the centres to the minimiser of that bound. Lloyd's algorithm fixes the labels of the nearest
-    centres. Here any labels will do that keep a share ``eta`` of the progress: they are chosen at random, or such
-    that clusters are balanced, and lead out of poor minima. Values of bounds never rise, and no centres on the way
-    are worse than those at the start (for "gmme" in expectation). Every run ends with Lloyd's steps, so that labels
-    are nearest centres.
+    centres. Here any labels will do that keep a share ``eta`` of the progress: they give up clusters that are of more
+    use elsewhere, are drawn at random, or balance clusters, and lead out of poor minima. Bounds stay below a ceiling
+    that sinks, and no centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends
+    with Lloyd's steps, so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the
+    better end is kept: a fit is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
 
     Parameters
     ----------
     n_clusters : int
     eta : float
         Progress that each bound must make at least, as a share of the most that is possible, in (0, 1]. Small values
-        explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``.
-    bound : {"random", "balanced", "kmeans", "gmme"}
-        How labels are chosen: by a random walk over all that are valid; by moves to smaller clusters, the best value
-        for its price first; as the nearest centres (Lloyd's algorithm); or drawn with the largest entropy under which
-        progress is made in expectation.
+        explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``. "merge" makes 0.3 at least.
+    bound : {"merge", "random", "balanced", "kmeans", "gmme"}
+        How labels are chosen: clusters that cost little are merged with their neighbours, and their centres go where
+        they gain more; by a random walk over all that are valid; by moves to smaller clusters, the best value for its
+        price first; as the nearest centres (Lloyd's algorithm); or drawn with the largest entropy under which
+        progress is made in expectation. "merge" is by far the best and quickest of the five on all data we tried.
     init : {"k-means++", "forgy", "random_partition"}, array (n_clusters, n_features) or function
         Where to start: points far from each other; any points; means of points dealt out at random; or given. A
         function is called as ``init(X, n_clusters, random_state=…)``, with a ``RandomState``.
     n_init : int
         Starts, of which the best is kept. From an array, "balanced" and "kmeans" start once.
     max_iter : int
-        The most bounds of one start.
+        The most bounds of one run.
     tol : float
-        The exploration ends when the bound is above the objective by at most this share of it.
+        The exploration ends when the ceiling is above the objective by at most this share of it.
     sweeps : float or None
         Steps of the random walk per point and bound. None: as many as there are clusters, about as costly as the
-        distances are. From a poor start more steps lead further, from a good one a few are enough.
+        distances are. From one step per point on, the ends are about equally good.
     n_jobs : int or None
         Threads; -1 for all cores. Several starts share them out; a single one shares out its points, except for the
         walk. The result does not depend on their number.
@@ -73,7 +75,8 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     warm_start : bool
         Start from the centres of the last fit.
     verbose : int
-        1 tells about each start when it ends, 2 about each bound, on standard error.
+        1 tells about each start when it ends, by Lloyd's bounds and by the others, 2 about each bound, on standard
+        error.
 
     Attributes
     ----------
@@ -82,14 +85,14 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     inertia_ : float
         The objective, a sum over all points.
     history_ : list of ClusterRecord
-        One record per bound of the best start.
+        One record per bound of the run that is kept: the best of all starts, by Lloyd's bounds or by those asked for.
     n_iter_ : int
         The number of its bounds.
 
     Notes
     -----
-    A cluster that has lost all its points is moved to the point that contributes the most to the objective; the bound
-    does not depend on where it is, so nothing is lost. Rows of weight zero get labels, and have no influence.
+    A cluster that has lost all its points is moved to a point, drawn as k-means++ draws it; the bound does not depend
+    on where it is, so nothing is lost. Rows of weight zero get labels, and have no influence.
 
     Examples
     --------
@@ -112,7 +115,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         n_clusters: int = 8,
         *,
         eta: float = 0.02,
-        bound: str = "random",
+        bound: str = "merge",
         init: Any = "k-means++",
         n_init: int = 1,
         max_iter: int = 1000,
@@ -281,6 +284,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             sweeps=None if self.sweeps is None else inputs.check_positive("sweeps", self.sweeps),
             tol=inputs.check_positive("tol", self.tol, zero=True),
             max_iter=self._whole("max_iter"),
+            never_worse=True,
         )
 
     def _start(self, X: np.ndarray, warm: np.ndarray | None) -> tuple[Any, bool]:
@@ -317,15 +321,15 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
 
 class _Teller:
-    """Lines on standard error: one per start, or one per bound besides."""
+    """Lines on standard error: one per end of a start, or one per bound besides."""
 
     def __init__(self, verbose: int, n_init: int) -> None:
         self.verbose, self.n_init = verbose, n_init
 
-    def __call__(self, number: int, record: ClusterRecord, last: bool) -> None:
+    def __call__(self, number: int, way: Settings, record: ClusterRecord, last: bool) -> None:
         if last or self.verbose > 1:
             print(
-                f"GMMKMeans: start {number + 1} of {self.n_init}, bound {record.number}, objective "
+                f"GMMKMeans: start {number + 1} of {self.n_init}, {way.bound} bound {record.number}, objective "
                 f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels off, "
                 f"{record.seconds:.1f} s",
                 file=sys.stderr,

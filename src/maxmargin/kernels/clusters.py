@@ -87,6 +87,24 @@ def _block(X, shift, table, narrow, half, rows, products, start, stop, out):
 
 
 @compiled
+def _lowest(line):
+    """The least of some numbers: four minima at a time do not wait for each other."""
+    k = line.size
+    low0 = low1 = low2 = low3 = np.inf
+    z = 0
+    while z + 4 <= k:
+        low0 = min(low0, line[z])
+        low1 = min(low1, line[z + 1])
+        low2 = min(low2, line[z + 2])
+        low3 = min(low3, line[z + 3])
+        z += 4
+    while z < k:
+        low0 = min(low0, line[z])
+        z += 1
+    return min(low0, low1, low2, low3)
+
+
+@compiled
 def measure(X, s, shift, centres, label, near, least, start, stop):
     """Nearest centres of some rows and their squared distances: (F, d of the bound of ``label``, labels changed)."""
     k = centres.shape[0]
@@ -101,20 +119,8 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
         _block(X, shift, table, narrow, half, rows, products, first, last, out)
         for i in range(first, last):
             line = out[i - first]
-            # Four minima at a time do not wait for each other, and most labels are right already.
-            low0 = low1 = low2 = low3 = np.inf
-            z = 0
-            while z + 4 <= k:
-                low0 = min(low0, line[z])
-                low1 = min(low1, line[z + 1])
-                low2 = min(low2, line[z + 2])
-                low3 = min(low3, line[z + 3])
-                z += 4
-            while z < k:
-                low0 = min(low0, line[z])
-                z += 1
-            lowest = min(low0, low1, low2, low3)
-            z = label[i]
+            lowest = _lowest(line)
+            z = label[i]  # most labels are right already
             best = z
             if line[z] > lowest:
                 best = 0
@@ -189,6 +195,34 @@ def walk(X, s, centres, near, least, label, budget, steps, seed):
     for i in range(n):
         total += regret[i]
     return total
+
+
+@compiled
+def runners_up(X, s, shift, centres, near, least, second, price, start, stop):
+    """The second nearest centre of some rows, and price_z += Σ regret_i(second_i) over the rows nearest to z.
+
+    That is what it costs to give up cluster z, if its neighbours stay. With a single centre there is no second: the
+    price is infinite.
+    """
+    k = centres.shape[0]
+    table, narrow, half = _table(X, shift, centres)
+    rows, products, out = _buffers(X, k)
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        for i in range(first, last):
+            line = out[i - first]
+            own = near[i]
+            line[own] = np.inf
+            lowest = _lowest(line)
+            best = 0
+            while line[best] > lowest:
+                best += 1
+            second[i] = best
+            if best == own:
+                price[own] = np.inf
+            else:
+                price[own] += s[i] * max(0.0, _far(X, i, centres, best) - least[i])
 
 
 @compiled

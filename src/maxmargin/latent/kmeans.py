@@ -8,18 +8,30 @@ last bound at its own minimiser, one whose regrets at that μ sum up to at most 
 - bound values never rise, b_t(μ_t) ≤ b_t(μ_{t−1}) ≤ b_{t−1}(μ_{t−1}) − η d_{t−1},
 - F(μ_t) ≤ F(μ_0) for every t, and η Σ_t d_t ≤ F(μ_0) − b_T(μ_T): the gaps go to zero.
 
-A cluster without points has no say in its bound: every place of its centre minimises b. It is put on the point that
-contributes the most to F, after the centres placed before it; that lowers F and leaves all of the above true. (The
-thesis lets such centres fall onto the origin; scikit-learn moves the point out of its cluster.)
+Both follow from a ceiling v_t that sinks: v_0 = F(μ_0), b_t(μ_{t−1}) ≤ v_{t−1}, and v_t = b_t(μ_t) − η d_t. A ceiling
+v_t = v_{t−1} − η (v_{t−1} − F(μ_t)) is higher. Beneath it bounds may rise, and the rest remains true: F(μ_t) ≤
+b_t(μ_t) ≤ v_{t−1} ≤ F(μ_0), and d_t ≤ v_{t−1} − F(μ_t) = (v_{t−1} − v_t) / η, so that η Σ_t d_t ≤ F(μ_0) − v_T.
+
+A cluster without points has no say in its bound: every place of its centre minimises b. It is put on a point, drawn as
+k-means++ draws it, after the centres placed before it; that lowers F and leaves all of the above true. (The thesis lets
+such centres fall onto the origin; scikit-learn takes the point that is the farthest from its centre.) It also widens
+the gap d, and with it the choice of the next bound: bounds that empty clusters on purpose lead the farthest.
+
+None of this compares two ends: bounds that explore may end above the minimum that Lloyd's algorithm finds from the same
+centres. With ``Settings.never_worse`` each start is followed twice, by touching bounds and by the others, and the
+better end is kept.
 """
 
 from __future__ import annotations
 
+import copy
+import itertools
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -30,7 +42,7 @@ from .kmeans_points import Measured, Points
 from .kmeans_starts import Spread
 
 Start = Callable[[Points, np.random.Generator], np.ndarray]
-Report = Callable[[int, "ClusterRecord", bool], object]
+Report = Callable[[int, "Settings", "ClusterRecord", bool], object]
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class Settings:
 
     Parameters
     ----------
-    bound : {"random", "balanced", "gmme", "kmeans"}
+    bound : {"merge", "random", "balanced", "gmme", "kmeans"}
         How the next bound is chosen.
     eta : float
         The share of the gap that every bound must close, in (0, 1].
@@ -63,16 +75,21 @@ class Settings:
         Steps per point of the random walk; None: as many as there are clusters, so that on average every label of
         every point is tried once. That costs about as much as the distances do.
     tol : float
-        The search ends when the gap is at most ``tol`` times the objective; Lloyd's bounds lead on to a fixed point.
+        The search ends when the ceiling is above the objective by at most ``tol`` times that; Lloyd's bounds lead on
+        to a fixed point.
     max_iter : int
         The most bounds.
+    never_worse : bool
+        Whether each start is also followed by touching bounds, so that its end is never above that of Lloyd's
+        algorithm.
     """
 
-    bound: str = "random"
+    bound: str = "merge"
     eta: float = 0.02
     sweeps: float | None = None
     tol: float = 1e-3
     max_iter: int = 1000
+    never_worse: bool = False
 
     @property
     def touching(self) -> bool:
@@ -87,7 +104,7 @@ class Settings:
 
 @dataclass
 class Run:
-    """How far one start has come; ``centres`` are the best seen. Whole at every moment, for whoever interrupts."""
+    """How far the bounds from one start have come. Whole at every moment, for whoever interrupts."""
 
     start: float = np.inf
     best: tuple[float, np.ndarray | None] = (np.inf, None)
@@ -101,7 +118,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Clustering:
-    """The best of all starts: its centres, their objective, that of the centres it started from, and its bounds."""
+    """The best of all runs: its centres, their objective, that of the centres it started from, and its bounds."""
 
     centres: np.ndarray
     objective: float
@@ -137,13 +154,23 @@ def cluster(
     (array([0.5, 5.5]), 1.0)
     """
     seeds = rng.integers(1, 2**63, size=n_init).tolist()
-    runs = [Run() for _ in seeds]
+    ways = [settings]
+    if settings.never_worse and not settings.touching:
+        ways.insert(0, replace(settings, bound="kmeans"))  # the quicker first: an interrupt finds something
+    runs = [[Run() for _ in ways] for _ in seeds]
     stop = threading.Event()
     interrupted = False
 
     def work(number: int) -> None:
-        tell = None if report is None else lambda *told: report(number, *told)
-        _follow(runs[number], points, start, settings, np.random.default_rng(seeds[number]), stop, tell)
+        if stop.is_set():
+            return
+        own = np.random.default_rng(seeds[number])
+        centres = start(points, own)
+        at = points.measure(centres, np.zeros(points.n, np.int32))
+        for run, way in zip(runs[number], ways, strict=True):
+            tell = None if report is None else partial(report, number, way)
+            # A copy: what one run draws does not depend on the other.
+            _follow(run, points, centres, at, way, copy.deepcopy(own), stop, tell)
 
     with one_blas_thread():
         try:
@@ -153,10 +180,10 @@ def cluster(
             else:
                 _side_by_side(work, n_init, min(threads, n_init), stop)
         except KeyboardInterrupt:
-            interrupted = first_interrupt() and any(run.best[1] is not None for run in runs)
+            interrupted = first_interrupt() and any(run.best[1] is not None for run in itertools.chain(*runs))
             if not interrupted:
                 raise
-    best = min(runs, key=lambda run: run.best[0])
+    best = min(itertools.chain(*runs), key=lambda run: run.best[0])
     objective, centres = best.best
     assert centres is not None
     return Clustering(centres, objective, best.start, best.history, best.converged and not interrupted, interrupted)
@@ -177,18 +204,15 @@ def _side_by_side(work: Callable[[int], None], n: int, threads: int, stop: threa
 def _follow(
     run: Run,
     points: Points,
-    start: Start,
+    centres: np.ndarray,
+    at: Measured,
     settings: Settings,
     rng: np.random.Generator,
     stop: threading.Event,
     tell: Callable[[ClusterRecord, bool], object] | None,
 ) -> None:
-    """The bounds from one start."""
-    if stop.is_set():
-        return
+    """The bounds from these centres."""
     clock = time.perf_counter()
-    centres = start(points, rng)
-    at = points.measure(centres, np.zeros(points.n, np.int32))
     run.start = at.objective
     run.offer(at.objective, centres)
     chooser: Chooser | None = (
@@ -196,10 +220,11 @@ def _follow(
     )
     label = at.near  # the first bound touches
     before = np.inf
+    ceiling = at.objective
     for number in range(1, settings.max_iter + 1):
         if stop.is_set():
             return
-        centres, at = _minimised(points, label, centres)
+        centres, at = _minimised(points, label, centres, rng)
         run.offer(at.objective, centres)
         seconds = time.perf_counter() - clock
         record = ClusterRecord(number, seconds, at.objective, at.objective + at.gap, at.gap, at.changed)
@@ -210,27 +235,33 @@ def _follow(
         if run.converged:
             return
         if chooser is None:
-            before = at.objective
-        elif at.gap <= settings.tol * at.objective + points.nothing:
-            chooser = None
-            if run.best[0] < at.objective:
-                # The search has passed better centres: the bound that touches there is below all others.
-                assert run.best[1] is not None
-                centres = run.best[1]
-                at = points.measure(centres, at.near)
-        budget = (1.0 - settings.eta) * at.gap
-        label = at.near if chooser is None else chooser.choose(points, centres, at, budget, rng)
+            before, label = at.objective, at.near
+            continue
+        ceiling = chooser.ceiling(ceiling, at, settings.eta)
+        budget = ceiling - at.objective
+        if budget > settings.tol * at.objective + points.nothing:
+            chosen = chooser.choose(points, centres, at, budget, rng)
+            if chosen is not None:
+                label = chosen
+                continue
+        chooser = None
+        if run.best[0] < at.objective:
+            # The search has passed better centres: the bound that touches there is below all others.
+            assert run.best[1] is not None
+            centres = run.best[1]
+            at = points.measure(centres, at.near)
+        label = at.near
 
 
-def _minimised(points: Points, label: np.ndarray, before: np.ndarray) -> tuple[np.ndarray, Measured]:
+def _minimised(
+    points: Points, label: np.ndarray, before: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, Measured]:
     """The minimiser of the bound of these labels, and what it is worth."""
     centres, empty = points.means(label, before)
     if empty.size:
-        spread = Spread(points, np.delete(centres, empty, axis=0))
+        spread = Spread.from_centres(points, np.delete(centres, empty, axis=0))
         for z in empty:
-            farthest = int(np.argmax(spread.share))
-            if spread.share[farthest] == 0.0:
+            if not spread.share.any():
                 break  # every point has a centre on it
-            centres[z] = points.X[farthest]
-            spread.include(farthest)
+            centres[z] = points.X[spread.draw(rng)]
     return centres, points.measure(centres, label)

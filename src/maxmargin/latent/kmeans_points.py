@@ -50,6 +50,8 @@ class Points:
 
     def over_parts(self, work: Callable[[int, int], Any]) -> list[Any]:
         """``work(start, stop)`` for every part, in their order."""
+        if self._threads == 1:
+            return [work(*part) for part in self._parts]
 
         def some(first: int) -> list[Any]:
             return [work(*part) for part in self._parts[first :: self._threads]]

@@ -23,38 +23,35 @@ def random_partition(points: Points, rng: np.random.Generator) -> np.ndarray:
 
 
 def plus_plus(points: Points, rng: np.random.Generator) -> np.ndarray:
-    """k-means++: point after point, drawn by its squared distance to those before, the best of a few draws each.
-
-    A few, 2 + log k, as in scikit-learn.
-    """
+    """k-means++: point after point, drawn by its squared distance to those before, the best of a few draws each."""
     first = int(np.searchsorted(np.cumsum(points.weight), rng.random() * points.weight.sum(), side="right"))
     chosen = [min(first, points.n - 1)]
-    spread = Spread(points, points.X[chosen].astype(np.float64))
-    draws = 2 + int(math.log(points.n_clusters))
+    spread = Spread.from_centres(points, points.X[chosen].astype(np.float64))
     while len(chosen) < points.n_clusters:
-        chosen.append(spread.draw(rng, draws))
+        chosen.append(spread.draw(rng))
     return points.X[chosen].astype(np.float64)
 
 
 class Spread:
-    """How far the points are from centres to which more are added."""
+    """How far the points are from centres to which more are added; ``share`` is what each adds to the objective."""
 
-    def __init__(self, points: Points, centres: np.ndarray) -> None:
+    def __init__(self, points: Points, closest: np.ndarray) -> None:
         self.points = points
-        label = np.zeros(points.n, np.int32)
-        self.closest = points.measure(centres, label).least
-        self.share = points.weight * self.closest
+        self.closest = closest.copy()
+        self.share = points.weight * closest
+        self.draws = 2 + int(math.log(points.n_clusters))  # as in scikit-learn
 
-    def draw(self, rng: np.random.Generator, draws: int) -> int:
-        """One more centre, on a point: its number."""
-        p = self.points
+    @classmethod
+    def from_centres(cls, points: Points, centres: np.ndarray) -> Spread:
+        return cls(points, points.measure(centres, np.zeros(points.n, np.int32)).least)
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """One more centre, on the best of a few points drawn by their shares: its number."""
+        p, draws = self.points, self.draws
         sums = np.cumsum(self.share)
         found = np.searchsorted(sums, rng.random(draws) * sums[-1], side="right")
         candidates = np.minimum(found, p.n - 1)
-        totals = np.zeros(draws)
-        if draws > 1:
-            parts = p.over_parts(lambda start, stop: self._totals(candidates, start, stop))
-            totals = np.sum(parts, axis=0)
+        totals = np.sum(p.over_parts(lambda start, stop: self._totals(candidates, start, stop)), axis=0)
         best = int(candidates[np.argmin(totals)])
         self.include(best)
         return best
