@@ -178,7 +178,12 @@ def test_coherent_labellings_are_preferred_by_their_bias():
             return chosen
 
     watch = Watch(Biased(bias))
-    quiet(LatentStructuralSVM(Regions(), bound=watch, eta=0.1, init="random", random_state=0), X, Y)
+    rng = np.random.default_rng(0)
+    Z = [
+        tuple(rng.permuted(list(Regions().complete(x, y, np.zeros(Regions().n_weights)))))
+        for x, y in zip(X, Y, strict=True)
+    ]
+    quiet(LatentStructuralSVM(Regions(), bound=watch, eta=0.1, random_state=0), X, Y, Z)
     assert all(chosen >= touching for chosen, touching in watch.energy)
     assert any(chosen > touching for chosen, touching in watch.energy)
 
@@ -287,8 +292,8 @@ def test_the_best_of_several_starts_counts(hard):
     several = LatentStructuralSVM(Table(), C=2.0, n_init=6, random_state=0).fit(X, Y, callbacks=[records.append])
     assert sum(r.number == 1 for r in records) == 6
     assert several.objective_ == min(r.objective for r in records)
-    one = LatentStructuralSVM(Table(), C=2.0, random_state=0).fit(X, Y)
-    assert several.objective_ < one.objective_  # on this data
+    ends = [before.objective for before, after in pairwise([*records, records[0]]) if after.number == 1]
+    assert several.objective_ < max(ends) * 0.999  # on this data
     assert several.objective_ == pytest.approx(by_hand(Table(), X, Y, several.coef_, 2.0), rel=1e-9)
 
 
@@ -548,12 +553,13 @@ def test_a_search_goes_on_from_where_it_was_stopped(bound, model, hard, tmp_path
     def svm(**more):
         return LatentStructuralSVM(model, C=2.0, bound=bound, eta=0.05, random_state=0, **more)  # fmt: skip
 
-    whole = svm().fit(X, Y)
+    Z = [0] * len(X)
+    whole = svm().fit(X, Y, Z)
     assert whole.n_bounds_ > 2
     with pytest.warns(ConvergenceWarning, match="was told to stop"):
-        stopped = svm().fit(X, Y, checkpoint=tmp_path, checkpoint_every=0.0, callbacks=[stop_after(2)])
+        stopped = svm().fit(X, Y, Z, checkpoint=tmp_path, checkpoint_every=0.0, callbacks=[stop_after(2)])
     assert stopped.n_bounds_ == 2
-    resumed = svm().fit(X, Y, checkpoint=tmp_path, checkpoint_every=0.0)
+    resumed = svm().fit(X, Y, Z, checkpoint=tmp_path, checkpoint_every=0.0)
     assert resumed.n_bounds_ > 2
     assert resumed.history_[:2] == stopped.history_
     assert resumed.objective_ <= stopped.objective_ * (1 + 1e-9)
@@ -563,7 +569,7 @@ def test_a_search_goes_on_from_where_it_was_stopped(bound, model, hard, tmp_path
     bounds = [r.bound for r in resumed.history_]
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(bounds))
     # Once it has converged there is nothing left to do.
-    again = svm().fit(X, Y, checkpoint=tmp_path)
+    again = svm().fit(X, Y, Z, checkpoint=tmp_path)
     assert again.history_ == resumed.history_
     assert again.objective_ == pytest.approx(resumed.objective_, rel=1e-12)
     np.testing.assert_array_equal(again.coef_, resumed.coef_)
@@ -650,7 +656,7 @@ class Interrupting(Table):
 def calls_of(method, data, **settings):
     """How often a method is called in all."""
     model = Interrupting(method, -1, None)
-    LatentStructuralSVM(model, C=2.0, random_state=0, **settings).fit(*data)
+    LatentStructuralSVM(model, C=2.0, random_state=0, **settings).fit(*data, [0] * len(data[0]))
     return model.calls
 
 
@@ -663,7 +669,7 @@ def test_ctrl_c_keeps_the_best(method, share, hard):
     model = Interrupting(method, at, KeyboardInterrupt())
     svm = LatentStructuralSVM(model, C=2.0, random_state=0, **settings)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        svm.fit(X, Y)
+        svm.fit(X, Y, [0] * len(X))
     assert svm.n_bounds_ >= 1
     assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
     assert svm.objective_ == pytest.approx(min(r.objective for r in svm.history_), rel=1e-9)
@@ -678,10 +684,11 @@ def test_ctrl_c_in_a_callback_keeps_the_best(hard, tmp_path):
 
     svm = LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, random_state=0)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        svm.fit(X, Y, callbacks=[press], checkpoint=tmp_path)
+        svm.fit(X, Y, [0] * len(X), callbacks=[press], checkpoint=tmp_path)
     assert svm.n_bounds_ == 2
     assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
-    resumed = LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, random_state=0).fit(X, Y, checkpoint=tmp_path)
+    resumed = LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, random_state=0)
+    resumed.fit(X, Y, [0] * len(X), checkpoint=tmp_path)
     assert resumed.history_[:2] == svm.history_  # it was saved before it ended
 
 
@@ -704,7 +711,7 @@ def test_ctrl_c_while_folds_are_trained_ends_the_search(hard):
 
     svm = LatentStructuralSVM(Folds(), C=2.0, bound=Watch(3), eta=0.05, random_state=0)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        svm.fit(X, Y)
+        svm.fit(X, Y, [0] * len(X))
     assert len(within) == 1
     assert svm.n_bounds_ == 1
     assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
@@ -741,7 +748,7 @@ def test_ctrl_c_twice_ends_the_program_and_loses_nothing(hard):
 
     svm = LatentStructuralSVM(Impatient(), C=2.0, bound="gmm", eta=0.05, random_state=0)
     with pytest.raises(KeyboardInterrupt):
-        svm.fit(X, Y, callbacks=[after_two])
+        svm.fit(X, Y, [0] * len(X), callbacks=[after_two])
     assert len(pressed) == 3
     assert svm.n_bounds_ == 2
     assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
@@ -772,7 +779,7 @@ def test_a_model_that_fails_leaves_what_was_learned(method, hard):
     at = int(0.7 * calls_of(method, hard, **settings))
     svm = LatentStructuralSVM(Interrupting(method, at, RuntimeError("out of sorts")), C=2.0, random_state=0, **settings)
     with pytest.raises(OracleError, match="out of sorts"):
-        svm.fit(X, Y)
+        svm.fit(X, Y, [0] * len(X))
     assert svm.n_bounds_ >= 1
     assert svm.objective_ == pytest.approx(by_hand(Table(), X, Y, svm.coef_, 2.0), rel=1e-8)
     assert svm.predict(X) == [Table().predict(x, svm.coef_)[0] for x in X]
@@ -789,7 +796,7 @@ def test_a_model_that_fails_at_once_leaves_the_last_fit_alone(hard):
 
 
 def test_progress_is_told(hard, capfd):
-    quiet(LatentStructuralSVM(Table(), bound="gmm", max_bounds=3, verbose=1, random_state=0), *hard)
+    quiet(LatentStructuralSVM(Table(), bound="gmm", max_bounds=3, verbose=1, random_state=0), *hard, [0] * 16)
     told = "".join(capfd.readouterr())
     assert "LatentStructuralSVM" in told
     assert "bound 3" in told
@@ -797,7 +804,7 @@ def test_progress_is_told(hard, capfd):
 
 def test_too_few_bounds_are_said(hard):
     with pytest.warns(ConvergenceWarning, match=r"max_bounds=2 bounds.*raise max_bounds"):
-        LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, max_bounds=2, random_state=0).fit(*hard)
+        LatentStructuralSVM(Table(), C=2.0, bound="gmm", eta=0.05, max_bounds=2, random_state=0).fit(*hard, [0] * 16)
 
 
 def test_a_bound_that_is_not_solved_is_said(hard):
@@ -855,7 +862,7 @@ def test_data_that_makes_no_sense_is_refused(hard):
         svm.fit(X, Y[:-1])
     with pytest.raises(ValueError, match="Y is None"):
         svm.fit(X, None)
-    with pytest.raises(OracleError, match=r"example \d+"):
+    with pytest.raises(ValueError, match=r"Z\[0\] is 17, example 0 has latent values 0 to \d"):
         svm.fit(X, Y, Z=[17] * 16)
     with pytest.raises(ValueError, match="negative"):
         svm.fit(X, Y, sample_weight=-np.ones(16))

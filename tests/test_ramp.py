@@ -109,7 +109,7 @@ def test_random_bounds_need_no_more_than_class_scores(bound, rng):
 def test_random_answers_of_other_models_are_refused_with_a_way_out(rng):
     X, Y = chains(rng, n=6)
     with pytest.raises(ValueError, match=r"cannot draw random answers of Chain.*RandomSubset"):
-        LatentStructuralSVM(Ramp(Chain()), init="random", random_state=0).fit(X, Y)
+        LatentStructuralSVM(Ramp(Chain()), bound="gmm", random_state=0).fit(X, Y)
     svm = LatentStructuralSVM(Ramp(Chain()), bound=RandomSubset(), random_state=0).fit(X, Y)
     assert svm.objective_ <= svm.history_[0].bound
 

@@ -343,7 +343,7 @@ class _Search:
     def result(self) -> LatentSolution:
         if self.ended is not Ending.CONVERGED and self.best.weights.size:
             # The bound at hand may lie well above F. What is said of the weights is said of the one that touches there.
-            with contextlib.suppress(Exception):  # of a model that has failed before
+            with contextlib.suppress(Exception, KeyboardInterrupt):  # of a model that has failed before, or in a hurry
                 self.best = self._touching(self.best)
         best = self.best
         return LatentSolution(
