@@ -557,3 +557,16 @@ def test_kernels_equal_their_source(width, rng):
     both(clusters.draw, X, s, shift, centres, near, least, 0.3, rng.random(n), label, 0, n)
     both(clusters.approach, X, s, least, np.array([1, 5, 9]), np.zeros(3), 0, n)
     both(clusters.come_closer, X, s, least, 7, np.zeros(n), 0, n)
+
+
+@pytest.mark.parametrize("bound", ["kmeans", "random", "merge", "gmme"])
+def test_float32_tells_centres_apart_that_are_close_together(bound):
+    rng = np.random.default_rng(0)
+    far = rng.normal(size=(10, 16)) * 100.0
+    centres = np.concatenate([far, far + 0.05])  # in pairs, much closer than they are to the origin
+    X = (np.repeat(centres, 20, axis=0) + 0.02 * rng.normal(size=(400, 16))).astype(np.float32)
+    svm = GMMKMeans(20, bound=bound, init=centres.astype(np.float32), n_init=1, random_state=0).fit(X)
+    distance = ((X[:, None, :].astype(np.float64) - svm.cluster_centers_.astype(np.float64)) ** 2).sum(axis=2)
+    assert svm.inertia_ == pytest.approx(distance.min(axis=1).sum(), rel=1e-3)
+    chosen = distance[np.arange(400), svm.labels_]
+    np.testing.assert_allclose(chosen, distance.min(axis=1), rtol=1e-3, atol=1e-5)

@@ -135,8 +135,8 @@ def _storable(estimator: Any, name: str, value: Any) -> Any:
         default = inspect.signature(type(estimator)).parameters[name].default
         if name != "solver":  # which decides how long a fit takes, not where it ends
             warnings.warn(
-                f"{name}={value!r} cannot be kept in a file; the saved model predicts as this one does, but another fit "
-                f"of it would use {name}={default!r}.",
+                f"{name}={value!r} cannot be kept in a file; the saved model predicts as this one does, but another "
+                f"fit of it would use {name}={default!r}.",
                 stacklevel=4,
             )
         return default

@@ -22,8 +22,8 @@ def path(
     """Fit the estimator for every C, or for every strength of the group norm, each fit hot-started from the one before.
 
     Ascending values are the fast direction; with a group norm they are the only one: weights that are all zero would
-    have nothing to choose latent values by. Every step carries its own certificate. Where latent variables are involved, a
-    path is one way among many: a fit of its own may end lower, or higher.
+    have nothing to choose latent values by. Every step carries its own certificate. With latent variables a path
+    is one way among many: a fit of its own may end lower, or higher.
 
     >>> from sklearn.datasets import load_iris
     >>> from maxmargin import LinearSVC, path

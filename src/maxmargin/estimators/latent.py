@@ -195,8 +195,8 @@ class LatentEstimator(CertifiedEstimator):
         """``found`` is the best of all starts; the one that was interrupted may be another."""
         if not np.abs(found.weights).max(initial=0.0) > 1e-6:
             warnings.warn(
-                f"{type(self).__name__} has ended at weights of zero, where all latent values are alike. Try a larger C, "
-                "less group_norm, other starts (init, n_init), or another bound.",
+                f"{type(self).__name__} has ended at weights of zero, where all latent values are alike. Try a larger "
+                "C, less group_norm, other starts (init, n_init), or another bound.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -402,8 +402,8 @@ class LatentStructuralSVM(LatentEstimator):
         strength = np.asarray(self.group_norm)
         if strength.dtype.kind not in "fiu" or not np.isfinite(strength).all() or not (strength > 0).all():
             raise ValueError(
-                f"group_norm must be a number above 0, or one for each group, got {self.group_norm!r}. Leave it out for "
-                "the plain l2 penalty."
+                f"group_norm must be a number above 0, or one for each group, got {self.group_norm!r}. Leave it out "
+                "for the plain l2 penalty."
             )
         return GroupNorm(model.groups, self.group_norm)
 

@@ -9,7 +9,8 @@ d = b(μ) − F(μ) is the sum of the regrets. A next bound is valid if its regr
 
 Distances to all centres are taken for blocks of rows: in a plain loop where columns are few, by a matrix product
 where they are many. The product loses digits where the data is far from the origin, so ``shift`` (the mean of the data)
-is taken off first, and it only ranks the centres: distances that enter a sum are taken term by term.
+is taken off first; it is taken in float64 whatever the data is, since centres close together could not be told apart in
+float32; and where a sum decides about labels it only ranks the centres, and distances are taken term by term.
 """
 
 import math
@@ -36,7 +37,7 @@ def _far(X, i, centres, z):
 
 
 @compiled
-def _table(X, shift, centres):
+def _table(shift, centres):
     """The centres as both ways of ``_block`` read them: transposed, and for the product shifted, with ½‖μ‖²."""
     k, width = centres.shape
     across = np.empty((width, k))
@@ -47,7 +48,7 @@ def _table(X, shift, centres):
             value = centres[z, j] if few else centres[z, j] - shift[j]
             across[j, z] = value
             half[z] += 0.5 * value * value
-    return across, across.astype(X.dtype), half
+    return across, half
 
 
 @compiled
@@ -55,11 +56,11 @@ def _buffers(X, k):
     """Room for a block of rows and their products with the centres; next to none where these are not used."""
     width = X.shape[1] if X.shape[1] > FEW_COLUMNS else 1
     n = BLOCK if X.shape[1] > FEW_COLUMNS else 1
-    return np.zeros((n, width), X.dtype), np.empty((n, k), X.dtype), np.empty((BLOCK, k))
+    return np.zeros((n, width)), np.empty((n, k)), np.empty((BLOCK, k))
 
 
 @compiled
-def _block(X, shift, table, narrow, half, rows, products, start, stop, out):
+def _block(X, shift, table, half, rows, products, start, stop, out):
     """out[i − start, z] = ‖x_i − μ_z‖² for the rows from ``start`` to ``stop``, at most ``BLOCK`` of them."""
     width, k = table.shape
     if width <= FEW_COLUMNS:
@@ -77,11 +78,11 @@ def _block(X, shift, table, narrow, half, rows, products, start, stop, out):
     for i in range(start, stop):
         for j in range(width):
             rows[i - start, j] = X[i, j] - shift[j]
-    np.dot(rows, narrow, products)
+    np.dot(rows, table, products)
     for i in range(start, stop):
         norm = 0.0
         for j in range(width):
-            norm += np.float64(rows[i - start, j]) * rows[i - start, j]
+            norm += rows[i - start, j] * rows[i - start, j]
         for z in range(k):
             out[i - start, z] = max(0.0, norm + 2.0 * (half[z] - products[i - start, z]))
 
@@ -108,7 +109,7 @@ def _lowest(line):
 def measure(X, s, shift, centres, label, near, least, start, stop):
     """Nearest centres of some rows and their squared distances: (F, d of the bound of ``label``, labels changed)."""
     k = centres.shape[0]
-    table, narrow, half = _table(X, shift, centres)
+    table, half = _table(shift, centres)
     rows, products, out = _buffers(X, k)
     few = X.shape[1] <= FEW_COLUMNS
     objective = 0.0
@@ -116,7 +117,7 @@ def measure(X, s, shift, centres, label, near, least, start, stop):
     changed = 0
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
             line = out[i - first]
             lowest = _lowest(line)
@@ -205,11 +206,11 @@ def runners_up(X, s, shift, centres, near, least, second, price, start, stop):
     price is infinite.
     """
     k = centres.shape[0]
-    table, narrow, half = _table(X, shift, centres)
+    table, half = _table(shift, centres)
     rows, products, out = _buffers(X, k)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
             line = out[i - first]
             own = near[i]
@@ -233,11 +234,11 @@ def wishes(X, s, shift, centres, label, mass, wish, price, worth, start, stop):
     price, s_i (‖x_i − μ_z‖² − ‖x_i − μ_a‖²). ``worth`` is the ratio, 0 where no move evens out anything.
     """
     k = centres.shape[0]
-    table, narrow, half = _table(X, shift, centres)
+    table, half = _table(shift, centres)
     rows, products, out = _buffers(X, k)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
             a = label[i]
             line = out[i - first]
@@ -280,13 +281,13 @@ def grant(s, order, wish, price, mass, label, room):
 def expected_regret(X, s, shift, centres, least, t, start, stop):
     """Mean and variance of Σ_i regret_i(z_i) where P_i(z) ∝ exp(−t·regret_i(z)), independently (§5.6.1)."""
     k = centres.shape[0]
-    table, narrow, half = _table(X, shift, centres)
+    table, half = _table(shift, centres)
     rows, products, out = _buffers(X, k)
     mean = 0.0
     variance = 0.0
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
             mass = 0.0
             one = 0.0
@@ -298,9 +299,10 @@ def expected_regret(X, s, shift, centres, least, t, start, stop):
                     mass += p
                     one += p * r
                     two += p * r * r
-            one /= mass
-            mean += one
-            variance += two / mass - one * one
+            if mass > 0.0:  # else rounding leaves nothing but the nearest centre, without regret
+                one /= mass
+                mean += one
+                variance += two / mass - one * one
     return mean, variance
 
 
@@ -308,11 +310,11 @@ def expected_regret(X, s, shift, centres, least, t, start, stop):
 def draw(X, s, shift, centres, near, least, t, uniform, label, start, stop):
     """label_i ~ P_i(z) ∝ exp(−t·regret_i(z)), by inversion of one uniform number per point."""
     k = centres.shape[0]
-    table, narrow, half = _table(X, shift, centres)
+    table, half = _table(shift, centres)
     rows, products, out = _buffers(X, k)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
-        _block(X, shift, table, narrow, half, rows, products, first, last, out)
+        _block(X, shift, table, half, rows, products, first, last, out)
         for i in range(first, last):
             line = out[i - first]
             mass = 0.0

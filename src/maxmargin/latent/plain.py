@@ -115,8 +115,8 @@ class PlainLatentOracle:
                 raise OracleError(f"Example {i} has no latent value: complete or initial gave None.", i)
             if self._can_list and not isinstance(z, int | np.integer):
                 raise OracleError(
-                    f"The latent value of example {i} is {z!r}. A model with latent_scores lists all values, and each is "
-                    "known by its number in that list: complete and initial must give whole numbers.",
+                    f"The latent value of example {i} is {z!r}. A model with latent_scores lists all values, and each "
+                    "is known by its number in that list: complete and initial must give whole numbers.",
                     i,
                 )
         return np.array(values, np.int64) if self._can_list else values

@@ -126,10 +126,9 @@ class MaxMinObjective:
         return np.add.reduceat(np.abs(alpha), self.first_answer[:-1]) > 0.0
 
     def initial(self, rng: np.random.Generator | None) -> Any:
-        """Random policies; or those that are best at weights from the mean negative to the mean positive."""
+        """Policies that are best at random weights; or at weights from the mean negative to the mean positive."""
         if rng is not None:
-            drawn = [rng.integers(0, group.choices, (group.ids.size, group.choices.size)) for group in self.groups]
-            return self.sequence(drawn)
+            return self.standing(rng.normal(size=(self.n_weights,))).best
         means = np.add.reduceat(self.features, self.first[:-1], axis=0) / np.diff(self.first)[:, None]
         sign = np.array([group.side.sign for group in self.groups])[self.group_of]
         share = sign / np.where(sign > 0, max(1, (sign > 0).sum()), max(1, (sign < 0).sum()))
