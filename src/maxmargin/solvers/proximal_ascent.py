@@ -24,7 +24,7 @@ from ..constraints.searched import violations
 from ..problem import Loss, Planes, Problem, Rows
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
-from .proximal_point import first_strength, scaled_bound
+from .proximal_point import AroundInner, first_strength, scaled_bound
 
 _SAMPLE = 32  # examples whose loss shows the scale of the objective
 _FEW_PASSES, _MANY_PASSES = 30, 150  # over the cache, around one centre
@@ -169,7 +169,7 @@ def _around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
 
 
 @dataclass
-class ProximalAscentState:
+class ProximalAscentState(AroundInner):
     """The ascent around the present centre, and where that is."""
 
     inner: AscentState
@@ -194,26 +194,3 @@ class ProximalAscentState:
     @property
     def evaluated(self) -> tuple[np.ndarray, Loss] | None:
         return self.inner.evaluated
-
-    @property
-    def n_constraints(self) -> int:
-        return self.inner.n_constraints
-
-    @property
-    def nbytes(self) -> int:
-        return self.inner.nbytes
-
-    @property
-    def alpha(self) -> Planes:
-        return self.inner.alpha
-
-    @property
-    def active(self) -> int:
-        return self.inner.active
-
-    @property
-    def visited(self) -> int:
-        return self.inner.visited
-
-    def weights(self) -> np.ndarray:
-        return self.inner.weights()

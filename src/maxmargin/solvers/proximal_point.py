@@ -101,18 +101,10 @@ def scaled_bound(problem: Problem, inner: DualState) -> float:
     return scale * inner.linear - problem.regularizer.conjugate(scale * v)
 
 
-@dataclass
-class ProximalState:
-    inner: DualState
-    centred: Problem
-    l2: float
-    lower: float = -np.inf
-    estimate: float = np.inf
-    since: int = 0
-    goal: float = 0.0
-    stuck: bool = False
-    evaluated: None = None
-    beat: Any = None
+class AroundInner:
+    """What a proximal state has from the state of the problem around its centre."""
+
+    inner: Any
 
     @property
     def n_constraints(self) -> int:
@@ -123,7 +115,7 @@ class ProximalState:
         return self.inner.nbytes
 
     @property
-    def alpha(self) -> np.ndarray:
+    def alpha(self) -> Any:
         return self.inner.alpha
 
     @property
@@ -136,3 +128,17 @@ class ProximalState:
 
     def weights(self) -> np.ndarray:
         return self.inner.weights()
+
+
+@dataclass
+class ProximalState(AroundInner):
+    inner: DualState
+    centred: Problem
+    l2: float
+    lower: float = -np.inf
+    estimate: float = np.inf
+    since: int = 0
+    goal: float = 0.0
+    stuck: bool = False
+    evaluated: None = None
+    beat: Any = None
