@@ -20,11 +20,14 @@ PEER_TOLERANCES = [1e-1, 1e-2]
 OURS = ("maxmargin", "maxmargin, multi-fold")
 OUR_TOLERANCES = [1e-2, 1e-3]
 
+STATES = {"n": 20_000, "n_states": 11, "d": 100}  # of each of two classes
+KEPT = [5, 8, 11]
+
 Cell = dict[str, Any]
 
 
-def fresh(**job: Any) -> Cell:
-    return own_process.fresh(str(Path(__file__).with_name("latent_job.py")), "fit", **job)
+def fresh(job: str = "fit", **task: Any) -> Cell:
+    return own_process.fresh(str(Path(__file__).with_name("latent_job.py")), job, **task)
 
 
 def bags(data: str, C: float, negatives: str, args: argparse.Namespace) -> Cell:
@@ -65,6 +68,9 @@ def main() -> None:
                 print(key, flush=True)
                 found.put(key, bags(data, C, negatives, args))
                 latent_report.write(found)
+    for kept in [] if args.report else KEPT:
+        task = STATES | {"n": STATES["n"] // (10 if args.quick else 1), "kept": kept}
+        found.put(f"states/{kept}", task | fresh("predict", **task, repeats=max(5, args.repeats)))
     latent_report.write(found)
 
 

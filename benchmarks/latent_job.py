@@ -47,5 +47,24 @@ def fit(who: str, data: str, n: int, C: float, negatives: str, tol: float) -> di
     }
 
 
+def predict(n: int, n_states: int, d: int, kept: int, repeats: int) -> dict[str, Any]:
+    """Seconds to predict bags with all states of both classes, and with all but ``kept`` of them dropped."""
+    rng = np.random.default_rng(0)
+    model = mm.models.Bags(2, d, states="separate", n_states=n_states)
+    X = rng.normal(size=(n, n_states, d)).astype(np.float32)
+    full = rng.normal(size=(2 * n_states, d + 1))
+    few = np.where(rng.permutation(2 * n_states)[:, None] < kept, full, 0.0)
+    seconds = {}
+    for name, w in (("full", full.ravel()), ("few", few.ravel())):
+        model.predict_all(X[:10], w)
+        times = []
+        for _ in range(repeats):
+            begin = time.process_time()
+            model.predict_all(X, w)
+            times.append(time.process_time() - begin)
+        seconds[name] = times
+    return seconds
+
+
 if __name__ == "__main__":
-    answer({"fit": fit})
+    answer({"fit": fit, "predict": predict})

@@ -47,7 +47,29 @@ def report(results: Results) -> str:
     cells = [cell for key, cell in results.cells.items() if key.startswith("bags/")]
     for data in dict.fromkeys(cell["data"] for cell in cells):
         parts.append(_section(data, [cell for cell in cells if cell["data"] == data]))
+    states = [cell for key, cell in results.cells.items() if key.startswith("states/")]
+    if states:
+        parts.append(_states(states))
     return "\n".join(parts)
+
+
+def _states(cells: list[Cell]) -> str:
+    head = ["states kept", "all states", "those kept", "faster"]
+    rows = [
+        [
+            f"{cell['kept']} of {2 * cell['n_states']}",
+            seconds_text(cell["full"]),
+            seconds_text(cell["few"]),
+            f"{min(cell['full']) / min(cell['few']):.1f}{TIMES}",
+        ]
+        for cell in cells
+    ]
+    one = cells[0]
+    return (
+        "## Prediction without the states that the group norm dropped\n\n"
+        f'`models.Bags(states="separate")`: {one["n"]} bags of {one["n_states"]} instances with {one["d"]} features, two classes; a state '
+        "whose weights are zero is not looked at.\n\n" + markdown_table(head, rows) + "\n"
+    )
 
 
 def _section(data: str, cells: list[Cell]) -> str:

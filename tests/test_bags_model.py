@@ -386,3 +386,18 @@ def test_compiled_kernels_are_the_plain_ones(sparse, n_states, bias):
     assert not results[0][0][1]
     for compiled, expected in zip(*results, strict=True):
         np.testing.assert_allclose(compiled, expected, rtol=1e-12, atol=1e-13)
+
+
+def test_numbers_that_are_not_finite_are_named_unless_nobody_looks_at_them(rng):
+    X = rng.normal(size=(4, 3, 2))
+    model = Bags(2, 2, states="separate", n_states=3)
+    w = rng.normal(size=(2, 3, 3))
+    w[:, 1] = 0.0
+    hidden = X.copy()
+    hidden[:, 1] = np.nan
+    assert model.predict_all(hidden, w.ravel()) == model.predict_all(X, w.ravel())
+    for value in (np.nan, np.inf, -np.inf):
+        seen = X.copy()
+        seen[2, 0, 1] = value
+        with pytest.raises(ValueError, match=r"Bag 2 .* instance 0, feature 1"):
+            model.predict_all(seen, w.ravel())

@@ -60,11 +60,12 @@ class Bags:
         return (sums / self.sizes[:, None]).astype(self.matrix.dtype)
 
 
-def as_bags(X: Any, width: int | None = None) -> Bags:
+def as_bags(X: Any, width: int | None = None, *, finite: bool = True) -> Bags:
     """Bags from a list of matrices (dense or sparse), one for each bag, or from an array (bags, instances, features).
 
     float32 and float64 stay as they are. Bags with as many instances may be given as one array, which is not copied;
-    nor are ``Bags``, which are only checked.
+    nor are ``Bags``, which are only checked. Whoever looks at a part of the numbers only may do without the check that
+    all are ``finite``.
 
     >>> as_bags([np.ones((2, 3)), np.ones((1, 3))]).first
     array([0, 2, 3])
@@ -87,7 +88,8 @@ def as_bags(X: Any, width: int | None = None) -> Bags:
         bags = _of_list(X, width)
     if width is not None and bags.matrix.shape[1] != width:
         raise ValueError(f"Bags have {bags.matrix.shape[1]} features, {width} are needed.")
-    _check_finite(bags)
+    if finite:
+        check_finite(bags)
     return bags
 
 
@@ -151,7 +153,8 @@ def _numbers(x: Any, name: str) -> Any:
     return table.astype(precision, copy=False) if sp.issparse(table) else np.ascontiguousarray(table, dtype=precision)
 
 
-def _check_finite(bags: Bags) -> None:
+def check_finite(bags: Bags) -> None:
+    """Complain of the first value that is not finite."""
     table = bags.matrix
     values = table.data if sp.issparse(table) else table.reshape(-1)
     # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.

@@ -29,6 +29,9 @@ from .structured import check_pairs
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
 
+_NOTHING = 1.0 - 1e-4  # of the objective at weights zero: whoever ends there has gained nothing to speak of
+
+
 class LatentEstimator(CertifiedEstimator):
     """Base of the estimators with latent variables: a search over bounds, from one or several starts."""
 
@@ -105,6 +108,14 @@ class LatentEstimator(CertifiedEstimator):
         if best is None:
             raise ValueError("No start was searched.")
         self._keep_search(best, taken)
+        if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
+            warnings.warn(
+                f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, where "
+                "all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), or another "
+                "bound.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         self._warn(best, interrupted)
 
     def _begin_like(self, other: Any) -> None:
@@ -193,13 +204,6 @@ class LatentEstimator(CertifiedEstimator):
 
     def _warn(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
-        if not np.abs(found.weights).max(initial=0.0) > 1e-6:
-            warnings.warn(
-                f"{type(self).__name__} has ended at weights of zero, where all latent values are alike. Try a larger "
-                "C, less group_norm, other starts (init, n_init), or another bound.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
         if found.converged and not interrupted:
             return
         last = found.history[-1]

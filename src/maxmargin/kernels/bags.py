@@ -39,6 +39,8 @@ def search(rows, first, ids, label, cost, w, alive, n_classes, n_states, best_cl
     for p in range(ids.size):
         i = ids[p]
         top = -np.inf
+        best_class[p] = 0
+        best_instance[p] = 0
         for k in range(n_classes):
             extra = cost[label[i], k] if cost.size > 0 else 0.0
             for r in range(first[i], first[i + 1]):
@@ -47,7 +49,9 @@ def search(rows, first, ids, label, cost, w, alive, n_classes, n_states, best_cl
                 score = extra
                 if alive[b]:
                     score += dot(indptr, indices, data, width, bias, r, w[b * size : (b + 1) * size])
-                if score > top:
+                if not np.isfinite(score):
+                    top = np.nan  # which nothing exceeds: the caller sees it
+                elif score > top:
                     top = score
                     best_class[p] = k
                     best_instance[p] = z

@@ -14,8 +14,8 @@ class Situation:
     """Where a search stands after a bound was minimised: all that a chooser may want to know.
 
     ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there and
-    ``regret`` what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret that
-    the next bound may have: (1 − η)·d. ``number`` counts bounds.
+    ``regret`` what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret
+    that the next bound may have: (1 − η)·d. ``number`` counts bounds.
     ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
     says which examples have a share in the last solution: the others can be left out without changing it.
     """

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
-from ..data.bags import as_bags
+from ..data.bags import as_bags, check_finite
 from ..kernels import bags as kernels
 from ..problem import Rivals, Rows
 from . import labelling
@@ -140,9 +140,13 @@ class Bags:
     def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[int, int]]:
         """The best (class, instance) of every bag.
 
-        Instances of states whose weights are all zero are not looked at: any finite numbers will do in their place.
+        Instances of states whose weights are all zero are not looked at: they may hold anything.
         """
-        return self.latent_oracle(X, np.zeros(len(X), np.int64)).best(np.arange(len(X)), w, np.empty((0, 0)))[0]
+        data = BagsLatent(self, X, np.zeros(len(X), np.int64), finite=False)
+        answers, score = data.best(np.arange(len(X)), w, np.empty((0, 0)))
+        if not np.isfinite(score).all():
+            check_finite(data.bags)
+        return answers
 
     def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
         """max_z w·φ(x, y, z) for every bag and class."""
@@ -165,10 +169,10 @@ class Bags:
 class BagsLatent:
     """The model bound to data, with all instances in one matrix."""
 
-    def __init__(self, model: Bags, X: Any, Y: Any) -> None:
+    def __init__(self, model: Bags, X: Any, Y: Any, *, finite: bool = True) -> None:
         self.model = model
         self.K, self.S, self.D = model._sizes()
-        self.bags = as_bags(X, model.n_features)
+        self.bags = as_bags(X, model.n_features, finite=finite)
         self.y = labelling.check_labels(Y, self.K, "Y")
         if self.y.size != len(self.bags):
             raise ValueError(f"X has {len(self.bags)} bags, Y has {self.y.size} labels.")
