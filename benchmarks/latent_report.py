@@ -67,8 +67,8 @@ def _states(cells: list[Cell]) -> str:
     one = cells[0]
     return (
         "## Prediction without the states that the group norm dropped\n\n"
-        f'`models.Bags(states="separate")`: {one["n"]} bags of {one["n_states"]} instances with {one["d"]} features, two classes; a state '
-        "whose weights are zero is not looked at.\n\n" + markdown_table(head, rows) + "\n"
+        f'`models.Bags(states="separate")`: {one["n"]} bags of {one["n_states"]} instances with {one["d"]} features, '
+        "two classes; a state whose weights are zero is not looked at.\n\n" + markdown_table(head, rows) + "\n"
     )
 
 
