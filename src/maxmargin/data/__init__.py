@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .bags import Bags as Bags
 from .errors import DataError as DataError
 
 if TYPE_CHECKING:
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..protocols import Source
+    from .bags import Bags as Bags
     from .shards import Shards
 
 __all__ = ["Bags", "DataError", "convert", "open", "write_svmlight"]
@@ -177,3 +177,11 @@ def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: 
     from .svmlight_writer import write_svmlight as write
 
     write(path, X, y, group=group, zero_based=zero_based)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Bags":  # imported when first used, like all that needs SciPy
+        from .bags import Bags
+
+        return Bags
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -43,7 +43,8 @@ class StructuredEstimator(CertifiedEstimator):
         ``fitted`` are attributes that belong to the model.
         """
         warm = self._warm(problem)
-        before = self.coef_ if warm is not None and self.coef_.size == problem.n_weights else None
+        before = getattr(self, "coef_", None) if warm is not None else None
+        before = before if before is not None and before.size == problem.n_weights else None
         solver = choose_open(problem, self.solver, centre=before, **self._means())
         with self._progress() as shown, self._saving(run, fingerprint) as folder:
             try:
