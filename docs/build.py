@@ -27,10 +27,12 @@ PAGES = {
     "benchmarks/results/linear.md": "benchmark.html",
     "benchmarks/results/structured.md": "benchmark_structured.html",
     "benchmarks/results/out_of_core.md": "benchmark_out_of_core.html",
+    "benchmarks/results/latent.md": "benchmark_latent.html",
+    "examples/papers/README.md": "papers.html",
 }
 EXAMPLES = [
     "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
-    "ranking.py", "clustering.py", "out_of_core.py",
+    "ranking.py", "bags.py", "clustering.py", "out_of_core.py",
 ]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
