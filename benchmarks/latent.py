@@ -20,8 +20,8 @@ PEER_TOLERANCES = [1e-1, 1e-2]
 OURS = ("maxmargin", "maxmargin, multi-fold")
 OUR_TOLERANCES = [1e-2, 1e-3]
 
-STATES = {"n": 20_000, "n_states": 11, "d": 100}  # of each of two classes
-KEPT = [5, 8, 11]
+N_STATES, KEPT = 11, 8  # of each of two classes; of all
+SIZES = [(20_000, 10), (20_000, 100), (2_000, 1_000)]  # bags, features
 
 Cell = dict[str, Any]
 
@@ -59,7 +59,7 @@ def main() -> None:
     args.bags = 200 if args.quick else 2000
     args.repeats = 1 if args.quick else args.repeats
     found = results.Results(results.FOLDER / ("latent-quick.json" if args.quick else "latent.json"))
-    for data in [] if args.report else args.only.split(","):
+    for data in [] if args.report else [kind for kind in args.only.split(",") if kind]:
         for negatives in ("bag", "instances"):
             for C in CS[data]:
                 key = f"bags/{data}/{negatives}/{C:g}"
@@ -68,9 +68,9 @@ def main() -> None:
                 print(key, flush=True)
                 found.put(key, bags(data, C, negatives, args))
                 latent_report.write(found)
-    for kept in [] if args.report else KEPT:
-        task = STATES | {"n": STATES["n"] // (10 if args.quick else 1), "kept": kept}
-        found.put(f"states/{kept}", task | fresh("predict", **task, repeats=max(5, args.repeats)))
+    for n, d in [] if args.report else SIZES:
+        task = {"n": n // (10 if args.quick else 1), "n_states": N_STATES, "d": d, "kept": KEPT}
+        found.put(f"states/{d}", task | fresh("predict", **task, repeats=10))
     latent_report.write(found)
 
 

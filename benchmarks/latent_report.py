@@ -24,7 +24,7 @@ matrices to weights. Bags are generated (benchmarks/bag_data.py): 5 to 50 instan
 second bag; *dense* has 100 features, *text* 20000, about 30 of them in an instance.
 
 - **maxmargin**: `LatentSVC(C, negatives=...)` from the means of the bags, with CCCP or with `MultiFold(4)`, which takes
-  longer and goes deeper: the faster counts if it comes within 0.2 % of the better objective of the two.
+  longer and goes deeper, to gaps of 1e-2 and 1e-3: the fastest counts of those that end no higher than scikit-learn.
 - **scikit-learn**: the same start and the same steps around `LinearSVC(loss="hinge")` (benchmarks/peer_bags.py): the
   best instances of positive bags are fixed, negatives are mined until none is new, and so on until F stands still.
   Of its tolerances 1e-1 and 1e-2 the faster counts if it comes within 0.2 % of its own best objective (finer ones take
@@ -54,28 +54,32 @@ def report(results: Results) -> str:
 
 
 def _states(cells: list[Cell]) -> str:
-    head = ["states kept", "all states", "those kept", "faster"]
+    head = ["bags", "features", "all states", "those kept", "faster"]
     rows = [
         [
-            f"{cell['kept']} of {2 * cell['n_states']}",
+            str(cell["n"]),
+            str(cell["d"]),
             seconds_text(cell["full"]),
             seconds_text(cell["few"]),
             f"{min(cell['full']) / min(cell['few']):.1f}{TIMES}",
         ]
         for cell in cells
     ]
-    one = cells[0]
     return (
         "## Prediction without the states that the group norm dropped\n\n"
-        f'`models.Bags(states="separate")`: {one["n"]} bags of {one["n_states"]} instances with {one["d"]} features, '
-        "two classes; a state whose weights are zero is not looked at.\n\n" + markdown_table(head, rows) + "\n"
+        f'`models.Bags(states="separate")`, {cells[0]["n_states"]} instances in every bag, two classes; '
+        f"{cells[0]['kept']} of {2 * cells[0]['n_states']} states are kept. A state whose weights are zero is not "
+        "looked at; where the data does not fit into the processor's cache, fetching it takes as long.\n\n"
+        + markdown_table(head, rows)
+        + "\n"
     )
 
 
 def _section(data: str, cells: list[Cell]) -> str:
     rows = []
     for cell in cells:
-        mine, peer = _chosen(cell, "maxmargin"), _chosen(cell, "scikit-learn")
+        peer = _chosen(cell, "scikit-learn")
+        mine = _as_low(cell, peer[0]["objective"])
         factor = _least(peer) / _least(mine)
         excess = mine[0]["objective"] / peer[0]["objective"] - 1.0
         met = factor >= GOAL and excess <= ROUNDING - 1.0
@@ -101,9 +105,16 @@ def _section(data: str, cells: list[Cell]) -> str:
 
 def _chosen(cell: Cell, who: str) -> list[Cell]:
     """The runs of the fastest tolerance that is as good as any of this side's."""
-    settings = [runs for runs in cell["runs"].values() if runs[0]["who"].startswith(who)]
+    settings = [runs for runs in cell["runs"].values() if runs[0]["who"] == who]
     best = min(runs[0]["objective"] for runs in settings)
     return min((runs for runs in settings if runs[0]["objective"] <= AS_GOOD * best), key=_least)
+
+
+def _as_low(cell: Cell, goal: float) -> list[Cell]:
+    """Our fastest runs that end no higher than the peer, or else those that end lowest."""
+    settings = [runs for runs in cell["runs"].values() if runs[0]["who"].startswith("maxmargin")]
+    low = [runs for runs in settings if runs[0]["objective"] <= ROUNDING * goal]
+    return min(low, key=_least) if low else min(settings, key=lambda runs: runs[0]["objective"])
 
 
 def _least(runs: list[Cell]) -> float:
