@@ -14,6 +14,7 @@ import time
 import warnings
 import zlib
 from pathlib import Path
+from tokenize import TokenError  # NumPy reads headers of arrays as Python
 from typing import IO, Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class CheckpointFolder:
             return decode(content["state"], arrays)
         except CheckpointError:
             raise
-        except (OSError, KeyError, TypeError, ValueError) as error:
+        except (OSError, KeyError, TypeError, ValueError, SyntaxError, TokenError) as error:
             raise CheckpointError(
                 f"The state saved in {self.folder / name} cannot be read: {error}. Delete the folder {self.folder} to "
                 "start anew."

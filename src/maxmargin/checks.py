@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .constraints.oracle import PlainOracle, check_methods, count, oracle_for, sized
+from .constraints.oracle import PlainOracle, check_methods, count, oracle_for, said, sized
 from .constraints.searched import violations
 from .latent.plain import Completed, PlainLatentOracle
 from .problem import Problem
@@ -125,8 +125,12 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
             _check_latent_model(whole, X, Y, rng)
         else:
             _check_model(whole, X, Y, rng)
+    except AssertionError:
+        raise
     except (OracleError, ValueError) as error:
         raise AssertionError(str(error)) from error
+    except Exception as error:  # of a method that was called without naming the example
+        raise AssertionError(f"A method of the model failed: {said(error)}") from error
 
 
 def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
