@@ -147,6 +147,7 @@ Read back, it gives {"the same" if same else "DIFFERENT"} answers and the same c
 · examples/ranking.py: an order to learn instead of classes
 · examples/sequence.py, segmentation.py, multilabel.py, own_model.py: answers
   that are whole sequences, regions, sets, or whatever you can search
+· examples/bags.py, clustering.py: answers of which a part is never given
 · examples/out_of_core.py: files that do not fit into memory, and streams
 · .venv/bin/maxmargin demo: the same from the command line, without code
 · your own data: any matrix, dense or sparse, float32 or float64""")

@@ -1,4 +1,4 @@
-"""k-means as a sequence of bounds (thesis 004, §5.4.1): distances, means, and the choice of the next bound.
+"""k-means as a sequence of bounds (Naderi Parizi §5.4.1): distances, means, and the choice of the next bound.
 
     F(μ) = Σ_i s_i min_z ‖x_i − μ_z‖²          the objective, s_i the weights of the points
     b(μ) = Σ_i s_i ‖x_i − μ_{z_i}‖²            the bound of the labels z, least where μ are the weighted means (5.32)

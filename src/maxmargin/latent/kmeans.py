@@ -2,8 +2,8 @@
 
 The labels z of all points make a bound b(μ) = Σ_i s_i ‖x_i − μ_{z_i}‖² on the objective F(μ), with the means as its
 minimiser. Lloyd's algorithm takes the bound that touches F where it stands, and is drawn into the nearest minimum.
-G-MM (thesis 004, chapter 5) takes any bound that makes a share η of the progress possible: with d = b(μ) − F(μ) of the
-last bound at its own minimiser, one whose regrets at that μ sum up to at most (1 − η)·d. Then
+G-MM (Naderi Parizi, chapter 5) takes any bound that makes a share η of the progress possible: with d = b(μ) − F(μ) of
+the last bound at its own minimiser, one whose regrets at that μ sum up to at most (1 − η)·d. Then
 
 - bound values never rise, b_t(μ_t) ≤ b_t(μ_{t−1}) ≤ b_{t−1}(μ_{t−1}) − η d_{t−1},
 - F(μ_t) ≤ F(μ_0) for every t, and η Σ_t d_t ≤ F(μ_0) − b_T(μ_T): the gaps go to zero.
