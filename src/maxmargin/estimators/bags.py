@@ -24,7 +24,7 @@ from ..solvers import solve
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
-from .latent import LatentEstimator
+from .latent_search import LatentEstimator
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 

@@ -37,9 +37,7 @@ class Biased:
     sweeps: int = 20
 
     def __post_init__(self) -> None:
-        check_sweeps(self)
-        if not callable(self.bias):
-            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
+        _check(self)
 
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
@@ -100,9 +98,7 @@ class BiasedJointly:
     sweeps: int = 5
 
     def __post_init__(self) -> None:
-        check_sweeps(self)
-        if not callable(self.bias):
-            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
+        _check(self)
 
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
@@ -142,6 +138,12 @@ class BiasedJointly:
                 f"The bias function gave {value}; it must give a finite number for every choice of latent values."
             )
         return value
+
+
+def _check(chooser: Any) -> None:
+    check_sweeps(chooser)
+    if not callable(chooser.bias):
+        raise ValueError(f"{type(chooser).__name__} needs a function, got {chooser.bias!r}.")
 
 
 def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float) -> np.ndarray:

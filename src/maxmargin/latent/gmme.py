@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import segments
 from ..protocols import LatentObjective
 from .situation import Situation, check_choice_of
 
@@ -77,10 +78,7 @@ def entropic_rate(regrets: np.ndarray, first: np.ndarray, budget: float, precisi
 
 
 def largest(values: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """The position of the largest value of each example."""
-    top = np.repeat(np.maximum.reduceat(values, first[:-1]), np.diff(first))
-    hits = np.flatnonzero(values == top)
-    ids = np.searchsorted(first, hits, side="right") - 1
+    """The latent value with the largest of these numbers, for each example."""
     out = np.empty(first.size - 1, np.int64)
-    out[ids[::-1]] = hits[::-1] - first[ids[::-1]]  # the first of equal ones
+    segments.largest(values, first, out)
     return out

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
 from ..data.bags import as_bags, check_finite
-from ..kernels import bags as kernels
+from ..kernels import bags as kernels, segments
 from ..problem import Rivals, Rows
 from . import labelling
 
@@ -148,11 +148,6 @@ class Bags:
             check_finite(data.bags)
         return answers
 
-    def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
-        """max_z w·φ(x, y, z) for every bag and class."""
-        K = self._sizes()[0]
-        return np.stack([self.latent_oracle(X, np.full(len(X), k)).complete(w)[1] for k in range(K)], axis=1)
-
     def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, int]:
         return self.latent_oracle([x], [y]).best(np.zeros(1, np.int64), w, self._costs())[0][0]
 
@@ -192,12 +187,9 @@ class BagsLatent:
 
     def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, first = self.listed(w)
-        top = np.maximum.reduceat(scores, first[:-1])
-        hits = np.flatnonzero(scores == np.repeat(top, np.diff(first)))[::-1]
         best = np.empty(self.n_examples, np.int64)
-        owner = np.searchsorted(first, hits, side="right") - 1
-        best[owner] = hits - first[owner]  # the first of equal ones is written last
-        return best, top
+        segments.largest(scores, first, best)
+        return best, scores[first[:-1] + best]
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         scores, first = self.listed(w)

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
+from ..latent.progress import SearchLine
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
+from ..protocols import BoundChooser, LatentObjective, OracleError, Solver
+from ..solvers import best_start, certify, choose, choose_open
+from . import inputs
+from .certified import CertifiedEstimator, Run
+
+CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
+
+
+_NOTHING = 1.0 - 1e-4  # of the objective at weights zero: whoever ends there has gained nothing to speak of
+
+
+class LatentEstimator(CertifiedEstimator):
+    """Base of the estimators with latent variables: a search over bounds, from one or several starts."""
+
+    coef_: np.ndarray
+    history_: list[BoundRecord]  # type: ignore[assignment]
+    objective_: float
+
+    def _search_settings(self) -> Settings:
+        """The settings of the search, checked."""
+        self._check_settings()
+        if not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
+            raise ValueError(f"n_init must be a whole number of at least 1, got {self.n_init!r}.")
+        return Settings(
+            eta=self.eta,
+            tol=self.tol,
+            bound_tol=self.bound_tol,
+            max_bounds=self.max_bounds,
+            max_passes=int(self.max_passes),
+        )
+
+    def _chooser(self) -> BoundChooser:
+        if hasattr(self.bound, "choose") and not isinstance(self.bound, type):
+            return self.bound
+        if not isinstance(self.bound, str) or self.bound not in CHOOSERS:
+            raise ValueError(
+                f"bound must be one of {sorted(CHOOSERS)} or an object with a method choose, such as "
+                f"maxmargin.latent.MultiFold(10); got {self.bound!r}."
+            )
+        return CHOOSERS[self.bound]()
+
+    def _search(
+        self,
+        objective: LatentObjective,
+        solver: Callable[[Problem, np.ndarray | None], Solver],
+        start: Callable[[int, np.random.Generator], dict[str, Any]],
+        run: Run,
+        fingerprint: Callable[[], str],
+        taken: Callable[[LatentSolution], None],
+    ) -> None:
+        """Search from every start and keep the best. ``start(number, rng)`` says what each begins with.
+
+        ``taken`` is told of what was found, also if the search fails after something was found.
+        """
+        settings, chooser = self._search_settings(), self._chooser()
+        best: LatentSolution | None = None
+        interrupted = False
+        for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
+            with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
+                try:
+                    found = minimise(
+                        objective,
+                        chooser,
+                        solver,
+                        **start(number, seed),
+                        settings=settings,
+                        rng=seed,
+                        callbacks=(*outer, *run.callbacks),
+                        inner_callbacks=inner,
+                        checkpoint=folder,
+                    )
+                except (Exception, KeyboardInterrupt) as error:
+                    # What was learned before the search failed is worth keeping.
+                    partial = getattr(error, "solution", None)
+                    if best is None or (partial is not None and partial.objective < best.objective):
+                        best = partial
+                    if best is not None:
+                        self._keep_search(best, taken)
+                    raise
+            if best is None or found.objective < best.objective:
+                best = found
+            interrupted = found.interrupted
+            if interrupted or found.ended is Ending.TOLD:
+                break
+        if best is None:
+            raise ValueError("No start was searched.")
+        self._keep_search(best, taken)
+        if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
+            warnings.warn(
+                f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, where "
+                "all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), or another "
+                "bound.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self._warn(best, interrupted)
+
+    def _begin_like(self, other: Any) -> None:
+        super()._begin_like(other)
+        self.coef_ = other.coef_
+
+    def _part(self, number: int) -> str:
+        return "" if self.n_init == 1 else f"start-{number}"
+
+    @contextlib.contextmanager
+    def _search_line(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Callbacks for passes and for bounds: a progress line, or nothing."""
+        if not self.verbose:
+            yield (), ()
+            return
+        with SearchLine(type(self).__name__, self.tol) as line:
+            yield (line,), (line.bound,)
+
+    def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
+        self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
+        self._alpha, self._fitted_C = found.alpha, float(self.C)
+        self.certificate_, self.history_ = found.certificate, found.history
+        self.n_bounds_ = len(found.history)
+        self.n_passes_ = sum(record.passes for record in found.history)
+        taken(found)
+
+    def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
+        """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
+        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
+        memory = inputs.check_memory(self.memory)
+        if problem.constraints.closed:  # all constraints are listed: binary bags, max–min models
+            return choose(
+                problem,
+                self.solver,
+                tol=self.tol,
+                seed=seed,
+                threads=n_jobs,
+                memory=memory,
+                warm=True,
+                centre=weights,
+            )
+        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
+
+    def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
+        """The last convex bound from nothing, or the one that touches F at the weights: whichever is better proved.
+
+        Latent values and dual variables of other data fit by chance at most; no true bound comes of them that is false.
+        """
+        found = []
+        for latent in (self.latent_, objective.standing(weights).best):
+            try:
+                problem = objective.problem(latent)
+                found.append(certify(problem, weights, self._alpha_for(problem)))
+            except (ValueError, IndexError, OracleError):  # values that are none of this data
+                continue
+        return min(found, key=lambda certificate: certificate.relative_gap)
+
+    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Any:
+        """The last dual variables, times a ratio, if they are dual variables of this problem too."""
+        alpha = self._alpha
+        if ratio != 1.0:
+            scaled = ratio * alpha.alpha if hasattr(alpha, "alpha") else ratio * alpha
+            alpha = replace(alpha, alpha=scaled, rivals=None) if hasattr(alpha, "alpha") else scaled
+        try:
+            return problem.constraints.feasible(alpha)
+        except (ValueError, IndexError, OracleError):
+            return None
+
+    def _checked_weights(self, objective: LatentObjective) -> np.ndarray:
+        """``init`` as weights to start from."""
+        weights = np.asarray(self.init, dtype=np.float64)
+        if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
+            raise ValueError(
+                f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
+            )
+        return weights
+
+    def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
+        """The last weights, with dual variables to match if there are any."""
+        problem = objective.problem(objective.standing(weights).best)
+        alpha = self._alpha_for(problem)
+        ratio = float(self.C) / self._fitted_C
+        if alpha is not None and ratio != 1.0:
+            alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
+        return {"weights": weights, "alpha": alpha}
+
+    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+        """``found`` is the best of all starts; the one that was interrupted may be another."""
+        if found.converged and not interrupted:
+            return
+        last = found.history[-1]
+        goal = self.bound_tol * abs(last.objective)
+        left = (
+            f", with a gap of {last.gap:.1e} between bound and objective (goal {goal:.1e})" if last.gap > goal else ""
+        )
+        reason, advice = {
+            Ending.MAX_BOUNDS: (
+                f"stopped after max_bounds={self.max_bounds} bounds",
+                "; raise max_bounds to go on, or eta to go faster.",
+            ),
+            Ending.UNSOLVED: (
+                f"did not solve its last bound within max_passes={self.max_passes} passes",
+                "; raise max_passes, or scale the features to a similar range.",
+            ),
+            Ending.TOLD: ("was told to stop", "."),
+        }.get(Ending.INTERRUPTED if interrupted else found.ended, ("was interrupted", "."))
+        warnings.warn(
+            f"{type(self).__name__} {reason}{left}. The weights are the best found{advice}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
