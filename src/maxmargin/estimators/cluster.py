@@ -330,7 +330,7 @@ class _Teller:
         if last or self.verbose > 1:
             print(
                 f"GMMKMeans: start {number + 1} of {self.n_init}, {way.bound} bound {record.number}, objective "
-                f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels off, "
+                f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels changed, "
                 f"{record.seconds:.1f} s",
                 file=sys.stderr,
             )

@@ -50,7 +50,7 @@ class ClusterRecord:
     """One bound, at its own minimiser: what ``history_`` keeps.
 
     ``objective`` is F there, ``bound`` the value of the bound, ``gap`` their difference d; ``changed`` is the share
-    of points whose label is not their nearest centre.
+    of points that have another label than in the bound before.
     """
 
     number: int
@@ -219,6 +219,7 @@ def _follow(
         None if settings.touching else BOUNDS[settings.bound](settings.sweeps or points.n_clusters)
     )
     label = at.near  # the first bound touches
+    last = np.full(points.n, -1, np.int32)
     before = np.inf
     ceiling = at.objective
     for number in range(1, settings.max_iter + 1):
@@ -227,7 +228,8 @@ def _follow(
         centres, at = _minimised(points, label, centres, rng)
         run.offer(at.objective, centres)
         seconds = time.perf_counter() - clock
-        record = ClusterRecord(number, seconds, at.objective, at.objective + at.gap, at.gap, at.changed)
+        changed, last = float(np.mean(label != last)), label
+        record = ClusterRecord(number, seconds, at.objective, at.objective + at.gap, at.gap, changed)
         run.history.append(record)
         run.converged = chooser is None and (at.changed == 0.0 or at.objective >= before)
         if tell is not None:
