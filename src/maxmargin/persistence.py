@@ -50,6 +50,10 @@ _MODELS: dict[str, dict[str, str]] = {
     },
     "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
     "Ramp": {"model": "model"},
+    "Reconfigurable": {
+        "n_classes": "n_classes", "n_features": "n_features", "n_parts": "n_parts", "grid": "grid", "parts": "parts",
+        "pairs": "pairs", "allowed": "allowed", "cost": "cost",
+    },
 }  # fmt: skip
 
 # The same for choosers of bounds, as far as they hold no functions of the user's.

@@ -171,6 +171,7 @@ class LatentModel(Protocol):
     - ``propose(x, y, z, w, rng)``: one small change of z where they cannot; as likely as the change back.
     - ``initial(x, y)``: the latent value to start from; or ``initial_all(X, Y)``, those of all examples together.
     - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
+    - ``regularizer``: the one that its weights need (bounds on some of them, say), where the user gives none.
     - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
     - ``predict_all(X, w)``: many predictions at once.
     """

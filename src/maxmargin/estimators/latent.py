@@ -189,7 +189,8 @@ class LatentStructuralSVM(LatentEstimator):
 
     def _regularizer_for(self, model: Any) -> Regularizer:
         if self.group_norm is None:
-            return self._own_regularizer()
+            own = getattr(model, "regularizer", None) if self.regularizer is None else None
+            return self._own_regularizer() if own is None else own
         if self.regularizer is not None:
             raise ValueError("Give group_norm or a regularizer, not both: group_norm stands for a GroupNorm.")
         if not hasattr(model, "groups"):

@@ -14,6 +14,7 @@ from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
 from .ranking import ranking
+from .reconfigurable import Reconfigurable
 from .regression import regression
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Multiclass",
     "Multilabel",
     "Ramp",
+    "Reconfigurable",
     "binary",
     "from_pystruct",
     "grid",
