@@ -11,6 +11,7 @@ import json
 import os
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -71,11 +72,21 @@ class _Kind(NamedTuple):
 
     cls: type
     fitted: tuple[str, ...]
-    record: type
+    record: type | None
     certified: bool
 
 
+class _Part(NamedTuple):
+    """Other objects that estimators consist of: what they are made with, and what they have learned since."""
+
+    cls: type
+    arguments: tuple[str, ...]
+    learned: tuple[str, ...]
+
+
 _KNOWN: dict[str, _Kind] = {}
+_PARTS: dict[str, _Part] = {}
+_HOMES = {"SceneClassifier": ".vision.classifier"}  # estimators that nobody imports before a file asks for them
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 
@@ -85,14 +96,29 @@ _THEIRS = "a model of the user's"
 T = TypeVar("T", bound=type)
 
 
-def storable(*fitted: str, record: type = Record, certified: bool = True) -> Callable[[T], T]:
+def storable(*fitted: str, record: type | None = Record, certified: bool = True) -> Callable[[T], T]:
     """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets.
 
-    Their history consists of ``record`` objects, and they end with a certificate unless they are not ``certified``.
+    Their history consists of ``record`` objects, unless that is None, and they end with a certificate unless they are
+    not ``certified``. Attributes may be estimators themselves.
     """
 
     def register(cls: T) -> T:
         _KNOWN[cls.__name__] = _Kind(cls, (*fitted, *(_ALWAYS if certified else ())), record, certified)
+        return cls
+
+    return register
+
+
+def storable_part(*arguments: str, learned: tuple[str, ...] = ()) -> Callable[[T], T]:
+    """Class decorator: objects of this class can stand in a file as a part of an estimator.
+
+    They are made from ``arguments``, which are attributes of the same names too, and what they have ``learned`` is
+    then set, as far as they had it.
+    """
+
+    def register(cls: T) -> T:
+        _PARTS[cls.__name__] = _Part(cls, arguments, learned)
         return cls
 
     return register
@@ -107,24 +133,31 @@ def save(estimator: Any, path: str | Path) -> None:
     if name not in _KNOWN:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     arrays: dict[str, np.ndarray] = {}
-    params = {k: _storable(estimator, k, v) for k, v in estimator.get_params(deep=False).items()}
-    kind = _KNOWN[name]
-    fitted = {k: getattr(estimator, k) for k in kind.fitted}
-    fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
-    header = {
-        "params": encode(params, "params", arrays),
-        "fitted": encode(fitted, "fitted", arrays),
-        "history": [list(vars(record).values()) for record in estimator.history_],
-    }
-    if kind.certified:
-        certificate = estimator.certificate_
-        header["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
+    header = _content(estimator, "", arrays)
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
     try:
         save_file(arrays, str(path), metadata=metadata)
         os.chmod(path, 0o666 & ~_umask())  # safetensors keeps it to its owner
     except SafetensorError as error:
         raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
+
+
+def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """All of a fitted estimator, as JSON and arrays."""
+    kind = _KNOWN[type(estimator).__name__]
+    params = {k: _storable(estimator, k, v) for k, v in estimator.get_params(deep=False).items()}
+    fitted = {k: getattr(estimator, k) for k in kind.fitted}
+    fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
+    content = {
+        "params": encode(params, f"{where}params", arrays),
+        "fitted": encode(fitted, f"{where}fitted", arrays),
+    }
+    if kind.record is not None:
+        content["history"] = [list(vars(record).values()) for record in estimator.history_]
+    if kind.certified:
+        certificate = estimator.certificate_
+        content["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
+    return content
 
 
 def _storable(estimator: Any, name: str, value: Any) -> Any:
@@ -163,33 +196,45 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     """
     metadata, arrays = _read(path)
     name = metadata.get("estimator", "")
+    if name in _HOMES:
+        import_module(_HOMES[name], __package__)
     if name not in _KNOWN:
         raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
-    kind = _KNOWN[name]
     try:
-        header = json.loads(metadata["header"])
-        params, fitted = dict(decode(header["params"], arrays)), dict(decode(header["fitted"], arrays))
-        certificate = Certificate(*header["certificate"]) if kind.certified else None
-        history = [kind.record(*values) for values in header["history"]]
+        estimator = _from_content(name, json.loads(metadata["header"]), arrays)
+    except _Unfit as error:
+        raise ValueError(f"{path} {error}") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
-    needed = set(kind.fitted)
-    if needed - set(fitted):
-        raise ValueError(f"{path} is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
-    known = kind.cls._get_param_names()  # type: ignore[attr-defined]
-    unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - set(_IF_PRESENT)))
-    if unknown:
-        raise ValueError(f"{path} has entries that this release's {name} does not know: {unknown}.")
-    estimator = kind.cls(**params)
-    for key, value in fitted.items():
-        setattr(estimator, key, value)
-    if "model_" in kind.fitted:
+    if "model_" in _KNOWN[name].fitted:
         _hand_over(estimator, model, path)
     elif model is not None:
         raise ValueError(f"{path} holds a {name}, which takes no model.")
-    estimator.history_ = history
-    if certificate is not None:
-        estimator.certificate_ = certificate
+    return estimator
+
+
+class _Unfit(Exception):
+    """A file that can be read and is no estimator of this release."""
+
+
+def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    """What ``_content`` was given."""
+    kind = _KNOWN[name]
+    params, fitted = dict(decode(content["params"], arrays)), dict(decode(content["fitted"], arrays))
+    needed = set(kind.fitted)
+    if needed - set(fitted):
+        raise _Unfit(f"is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
+    known = kind.cls._get_param_names()  # type: ignore[attr-defined]
+    unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - set(_IF_PRESENT)))
+    if unknown:
+        raise _Unfit(f"has entries that this release's {name} does not know: {unknown}.")
+    estimator = kind.cls(**params)
+    for key, value in fitted.items():
+        setattr(estimator, key, value)
+    if kind.record is not None:
+        estimator.history_ = [kind.record(*values) for values in content["history"]]
+    if kind.certified:
+        estimator.certificate_ = Certificate(*content["certificate"])
     return estimator
 
 
@@ -260,6 +305,11 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
             parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
             # What is built around a model of the user's cannot be stored without it.
             return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
+    if kind in _KNOWN and type(value) is _KNOWN[kind].cls:
+        return {"estimator": kind, "content": _content(value, f"{where}.", arrays)}
+    if kind in _PARTS and type(value) is _PARTS[kind].cls:
+        names = [*_PARTS[kind].arguments, *(k for k in _PARTS[kind].learned if hasattr(value, k))]
+        return {"part": kind, "content": {k: encode(getattr(value, k), f"{where}.{k}", arrays) for k in names}}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")
@@ -287,13 +337,27 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
         return _decode_planes(decode(value["planes"], arrays))
+    if value.get("estimator") in _KNOWN:
+        return _from_content(value["estimator"], value["content"], arrays)
+    if value.get("part") in _PARTS:
+        return _part(_PARTS[value["part"]], {k: decode(v, arrays) for k, v in value["content"].items()})
     for entry, module, known in _OBJECTS:
         if value.get(entry) in known:
             kind = value[entry]
             if set(value["arguments"]) != set(known[kind]):
                 raise TypeError(f"unknown arguments of {kind}")
             return getattr(module, kind)(**{k: decode(v, arrays) for k, v in value["arguments"].items()})
-    raise TypeError(f"unknown entry {value.get('regularizer', value.get('model'))!r}")
+    raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
+
+
+def _part(kind: _Part, content: dict[str, Any]) -> Any:
+    arguments = {k: content.pop(k) for k in kind.arguments}
+    if set(content) - set(kind.learned):
+        raise TypeError(f"unknown entries of {kind.cls.__name__}")
+    made = kind.cls(**arguments)
+    for name, value in content.items():
+        setattr(made, name, value)
+    return made
 
 
 _OBJECTS: tuple[tuple[str, Any, dict[str, dict[str, str]]], ...] = (
