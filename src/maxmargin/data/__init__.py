@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import DataError as DataError
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..protocols import Source
+    from . import synthetic as synthetic
     from .bags import Bags as Bags
     from .shards import Shards
 
-__all__ = ["Bags", "DataError", "convert", "open", "write_svmlight"]
+__all__ = ["Bags", "DataError", "convert", "open", "synthetic", "write_svmlight"]
 
 
 def open(
@@ -184,4 +186,6 @@ def __getattr__(name: str) -> Any:
         from .bags import Bags
 
         return Bags
+    if name == "synthetic":
+        return import_module(".synthetic", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
