@@ -45,7 +45,7 @@ class Scenes:
         return len(self.X)
 
 
-def scenes(n_per_class: int = 200, *, random_state: int | np.random.Generator | None = None) -> Scenes:
+def scenes(n_per_class: int = 200, random_state: int | np.random.Generator | None = None) -> Scenes:
     """The synthetic scenes of Naderi Parizi (2016), section 2.6.3: seven classes told apart by ever finer properties.
 
     Each image is a grid of 32 × 32 regions, each region shows one of eight parts, and 1000 words are drawn from the
