@@ -83,11 +83,12 @@ def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     for s in range(rows * cols):
         first[s] = s if width == cols else (s % width) * cols + s // width
     tables = neighbour_tables(horizontal, vertical)
+    places = np.arange(rows * cols)
     u = np.empty((rows * cols, n_labels))
     value = np.empty((rows * cols + 1, n_labels**width))
     for i in range(unary.shape[0]):
         t = which[i]
-        allowed_only(unary[i], tables[t], u)
+        allowed_only(unary[i], tables[t], places, u)
         if width == cols:
             along, across = horizontal[t], vertical[t]
         else:
