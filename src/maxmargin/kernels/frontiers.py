@@ -74,7 +74,8 @@ def _backward(length, width, n_labels, first, across, value, labels):
 def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     """The best labelling of each grid, in ``labels`` (n, rows·cols), and its ``score`` (n,).
 
-    ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical`` (N, M, M).
+    ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical``
+    (N, M, M).
     """
     n_labels = unary.shape[2]
     width = min(rows, cols)

@@ -12,9 +12,9 @@ One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they
     change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
 A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
-nobody is left. Otherwise a minimum cut decides: gain_r = f_r + Σ_s c_rs, and change(A) = Σ_{r in A} gain_r − Σ c_rs over
-the rim of A. Gain is pushed from where it is positive to where it is negative (Goldberg and Tarjan, 1988), which leaves
-change(A) as it is for every A, and towards the nearest such cell; distances are computed anew for every wave of pushes.
+nobody is left. Otherwise a minimum cut decides: with gain_r = f_r + Σ_s c_rs, change(A) = Σ_{r in A} gain_r − Σ c_rs
+over the rim of A. Gain is pushed from where it is positive to where it is negative (Goldberg and Tarjan, 1988): that
+leaves change(A) as it is for every A. Distances to the nearest such cell are computed anew for every wave of pushes.
 
 Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
 improves this lowered score improves the true one at least as much.
@@ -73,23 +73,22 @@ def allowed_only(unary, tables, place, out):
     n_labels = unary.shape[1]
     for r in range(unary.shape[0]):
         p = place[r]
+        forbidden = False
         lowest = np.inf
-        highest = -np.inf
         for k in range(n_labels):
             value = np.float64(unary[r, k])
             out[p, k] = value
-            lowest = min(lowest, value)
-            highest = max(highest, value)
-        if lowest == -np.inf:
-            lowest = highest if highest > -np.inf else 0.0
-            for k in range(n_labels):
-                if out[p, k] > -np.inf:
-                    lowest = min(lowest, out[p, k])
+            if value == -np.inf:
+                forbidden = True
+            else:
+                lowest = min(lowest, value)
+                largest = max(largest, abs(value))
+        if forbidden:
+            lowest = 0.0 if lowest == np.inf else lowest
             low = lowest - (abs(lowest) + 2.0 * reach + 1.0)
+            largest = max(largest, abs(low))
             for k in range(n_labels):
                 out[p, k] = max(out[p, k], low)
-            lowest = low
-        largest = max(largest, max(abs(lowest), abs(highest) if highest > -np.inf else 0.0))
     return largest
 
 
@@ -197,11 +196,12 @@ def _sort_cells(inner, label, first, by_label):
 
 
 @compiled
-def _core(a, b, carriers, width, c_beside, c_above, least, label, field, cells, stack, is_open, gain):
+def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, stack, is_open, gain):
     """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
 
     ``carriers`` are all cells with label a. Also fills the ``gain`` of the open ones. Returns how many there are.
     """
+    width = step[3]
     # Capacities; and what a neighbour costs for sure where tables are not regular.
     beside = max(c_beside, 0.0)
     above = max(c_above, 0.0)
@@ -232,7 +232,7 @@ def _core(a, b, carriers, width, c_beside, c_above, least, label, field, cells, 
             height -= 1
             p = stack[height]
             for d in range(4):
-                q = p + (-1 if d == 0 else 1 if d == 1 else -width if d == 2 else width)
+                q = p + step[d]
                 if is_open[q]:
                     gain[q] -= 2.0 * (beside if d < 2 else above)
                     if gain[q] <= least:
@@ -253,12 +253,16 @@ def _core(a, b, carriers, width, c_beside, c_above, least, label, field, cells, 
 
 @compiled
 def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance, queue, chosen):
-    """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up."""
+    """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
+
+    ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
+    """
     for i in range(n):
         p = cells[i]
         for d in range(4):
-            residual[d, p] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
-    while True:
+            residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
+    pushed = True
+    while pushed:
         n_sinks = 0
         n_sources = 0
         for i in range(n):
@@ -270,16 +274,17 @@ def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance
                 n_sinks += 1
             elif gain[p] > least:
                 n_sources += 1
-        # How far it is from each cell to the nearest negative gain, over arcs that can still take something.
+        # How far it is from each cell to the nearest negative gain, over what can still be handed on.
         end = n_sinks
         at = 0
         while at < end and n_sources > 0:
             p = queue[at]
             at += 1
+            further = distance[p] + 1
             for d in range(4):
                 q = p + step[d]
-                if is_open[q] and distance[q] == 0 and residual[d ^ 1, q] > least:
-                    distance[q] = distance[p] + 1
+                if distance[q] == 0 and residual[q, d ^ 1] > least:
+                    distance[q] = further
                     queue[end] = q
                     end += 1
         pushed = False
@@ -288,21 +293,21 @@ def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance
             if gain[p] <= least:
                 continue
             pushed = True
+            nearer = distance[p] - 1
             for d in range(4):
                 q = p + step[d]
-                if is_open[q] and distance[q] == distance[p] - 1 and residual[d, p] > least:
-                    flow = min(gain[p], residual[d, p])
+                if distance[q] == nearer and residual[p, d] > least:
+                    flow = min(gain[p], residual[p, d])
                     gain[p] -= flow
                     gain[q] += flow
-                    residual[d, p] -= flow
-                    residual[d ^ 1, q] += flow
+                    residual[p, d] -= flow
+                    residual[q, d ^ 1] += flow
                     if gain[p] <= least:
                         break
-        if not pushed:
-            for i in range(n):
-                p = cells[i]
-                chosen[p] = n_sources > 0 and distance[p] == 0
-            return
+    for i in range(n):
+        p = cells[i]
+        chosen[p] = n_sources > 0 and distance[p] == 0
+        distance[p] = -1
 
 
 @compiled
@@ -342,10 +347,23 @@ def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, lo
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
             carriers = by_label[first[a] : first[a + 1]]
-            n = _core(a, b, carriers, step[3], c_beside, c_above, least, label, field, cells, queue, is_open, gain)
+            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            _cut(cells, n, step, max(c_beside, 0.0), max(c_above, 0.0), least, is_open, gain, residual, distance, queue, chosen)
+            _cut(
+                cells,
+                n,
+                step,
+                max(c_beside, 0.0),
+                max(c_above, 0.0),
+                least,
+                is_open,
+                gain,
+                residual,
+                distance,
+                queue,
+                chosen,
+            )
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
@@ -391,7 +409,8 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     """Improve each labelling, by single cells and, if ``swaps``, by swap moves as well, until none improves it.
 
     ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical``
-    (N, M, M); ``labels`` (n, rows·cols) come in as starts and go out improved; ``score`` (n,) is filled.
+    (N, M, M); ``labels`` (n, rows·cols) come in as starts, negative ones standing for a cell's best label by itself,
+    and go out improved; ``score`` (n,) is filled.
     """
     n_labels = unary.shape[2]
     inner, step = _inner_cells(rows, cols)
@@ -418,8 +437,8 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         np.empty(inner.size, np.int64),
         np.zeros(size, np.bool_),
         np.empty(size),
-        np.empty((4, size)),
-        np.empty(size, np.int64),
+        np.empty((size, 4)),
+        np.full(size, -1, np.int64),
         np.zeros(size, np.bool_),
         renewed,
     )
@@ -427,7 +446,13 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         t = which[i]
         least = _ROUNDING * allowed_only(unary[i], tables[t], inner, u)
         for r in range(inner.size):
-            label[inner[r]] = labels[i, r]
+            p = inner[r]
+            label[p] = labels[i, r]
+            if labels[i, r] < 0:
+                label[p] = 0
+                for k in range(1, n_labels):
+                    if u[p, k] > u[p, label[p]]:
+                        label[p] = k
         for r in range(inner.size):
             look[inner[r]] = True
             _refresh(inner[r], u, tables[t], step, label, field)
