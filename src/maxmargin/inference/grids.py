@@ -3,8 +3,8 @@
     maximise  Σ_r unary[r, z_r] + Σ_{r left of s} H[z_r, z_s] + Σ_{r above s} V[z_r, z_s]
 
 Narrow grids with few labels are searched exactly, over the frontier (``kernels/frontiers.py``). Others by single cells
-and then by swap moves (``kernels/swaps.py``), which only improve; for two labels a single such move is exact. Swap moves
-are meant for *regular* tables, S_jj + S_kk ≥ S_jk + S_kj for all labels j and k, and careful with others.
+and by swap moves (``kernels/swaps.py``), which only improve; for two labels a single swap move is exact. Swap moves are
+meant for *regular* tables, S_jj + S_kk ≥ S_jk + S_kj for all labels j and k, and careful with others.
 
 ``inference/cuts.py`` is for graphs of any form, with a table for each edge.
 """
@@ -151,12 +151,10 @@ class GridSearch:
         grids = self._grids(unary)
         n = len(grids)
         which, horizontal, vertical = self._tables(n, horizontal, vertical, which)
-        labels = np.empty((n, self.n_cells), np.int8) if start is None else self._labels(start, n)
+        labels = np.full((n, self.n_cells), -1, np.int8) if start is None else self._labels(start, n)
         score = np.empty(n)
 
         def work(part: slice) -> None:
-            if start is None and not (swaps and self._over_frontiers):
-                labels[part] = grids[part].argmax(axis=2)
             given = grids[part], which[part], self.rows, self.cols, horizontal, vertical, labels[part], score[part]
             if swaps and self._over_frontiers:
                 frontier_all(*given)
@@ -186,17 +184,15 @@ class GridSearch:
         self, n: int, horizontal: np.ndarray, vertical: np.ndarray, which: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Which tables belong to each grid, and the tables, checked."""
+        m = self.n_labels
         both = []
-        for name, table in (("horizontal", horizontal), ("vertical", vertical)):
-            table = np.ascontiguousarray(table, np.float64)
-            if table.ndim not in (2, 3) or table.shape[-2:] != (self.n_labels, self.n_labels):
-                raise ValueError(
-                    f"{name} has shape {table.shape}; {self.n_labels} labels need (N, {self.n_labels}, {self.n_labels}) "
-                    f"or ({self.n_labels}, {self.n_labels})."
-                )
+        for name, given in (("horizontal", horizontal), ("vertical", vertical)):
+            table = np.ascontiguousarray(given, np.float64)
+            if table.ndim not in (2, 3) or table.shape[-2:] != (m, m):
+                raise ValueError(f"{name} has shape {table.shape}; {m} labels need (N, {m}, {m}) or ({m}, {m}).")
             if not np.isfinite(table).all():
                 raise ValueError(f"{name} has NaN or infinite scores in it. Only unary may forbid labels, by −inf.")
-            both.append(table.reshape(-1, self.n_labels, self.n_labels))
+            both.append(table.reshape(-1, m, m))
         n_tables = len(both[0])
         if len(both[1]) != n_tables:
             raise ValueError(f"There are {n_tables} horizontal tables, but {len(both[1])} vertical ones.")

@@ -74,7 +74,8 @@ def _backward(length, width, n_labels, first, across, value, labels):
 def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     """The best labelling of each grid, in ``labels`` (n, rows·cols), and its ``score`` (n,).
 
-    ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical`` (N, M, M).
+    ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical``
+    (N, M, M).
     """
     n_labels = unary.shape[2]
     width = min(rows, cols)
@@ -83,11 +84,12 @@ def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     for s in range(rows * cols):
         first[s] = s if width == cols else (s % width) * cols + s // width
     tables = neighbour_tables(horizontal, vertical)
+    places = np.arange(rows * cols)
     u = np.empty((rows * cols, n_labels))
     value = np.empty((rows * cols + 1, n_labels**width))
     for i in range(unary.shape[0]):
         t = which[i]
-        allowed_only(unary[i], tables[t], u)
+        allowed_only(unary[i], tables[t], places, u)
         if width == cols:
             along, across = horizontal[t], vertical[t]
         else:

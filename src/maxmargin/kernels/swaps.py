@@ -2,19 +2,22 @@
 
     maximise  Σ_r unary[r, z_r] + Σ_{r left of s} H[z_r, z_s] + Σ_{r above s} V[z_r, z_s]
 
-α-β swap moves (Boykov, Veksler and Zabih, 2001, fig. 3): the cells that carry α (t = 0) or β (t = 1) choose anew between
-the two, all others stay. With s00 = S[α, α], s01 = S[α, β] … and c = (s00 + s11 − s01 − s10) / 2 ≥ 0, a pair of such
-cells adds, up to a constant,
+α-β swap moves (Boykov, Veksler and Zabih, 2001): the cells that carry α or β choose anew between the two. Tables are
+*regular* where c = (S_αα + S_ββ − S_αβ − S_βα) / 2 ≥ 0 for all α and β. Then the score is supermodular in the choice,
+and the best swap is found in two steps: the best change of cells from α to β, and then from β to α. (Let y be best
+among choices above x, and x* best of all. Score(x* ∨ y) ≤ score(y), so score(x* ∧ y) ≥ score(x*), and it is below y.)
 
-    a t_r + b t_s − c [t_r ≠ t_s],   a = s10 − s00 + c,   b = s01 − s00 + c,
+One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they are. If a set A of cells changes,
 
-so a move maximises Σ_r gain_r t_r − Σ_rs c_rs [t_r ≠ t_s], which is a minimum cut. A cell whose |gain| is at least the
-sum of its c is decided at once, and hands ±c to its neighbours' gains. What is left over is cut by pushing gain from
-where it is positive to where it is negative (Goldberg and Tarjan, 1988): each such push leaves the value of every
-labelling as it is. Distances are computed anew for every wave of pushes, from far to near.
+    change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
-Tables with c < 0 are lowered at choices other than the present one until c = 0: what improves the lowered score improves
-the true one at least as much.
+A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
+nobody is left. Otherwise a minimum cut decides: with gain_r = f_r + Σ_s c_rs, change(A) = Σ_{r in A} gain_r − Σ c_rs
+over the rim of A. Gain is pushed from where it is positive to where it is negative (Goldberg and Tarjan, 1988): that
+leaves change(A) as it is for every A. Distances to the nearest such cell are computed anew for every wave of pushes.
+
+Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
+improves this lowered score improves the true one at least as much.
 
 Grids have a border of cells with the label M, for which all tables are zero. Directions: left, right, up, down; d ^ 1
 is the way back.
@@ -43,22 +46,38 @@ def neighbour_tables(horizontal, vertical):
 
 
 @compiled
-def allowed_only(unary, tables, out):
-    """Copy ``unary`` with finite scores for −∞: so low that a cell with another choice gains by it, whatever is near.
+def _couplings(horizontal, vertical):
+    """``c[i, 0 or 1, a, b]``: half of what two neighbours gain by agreeing, side by side or one above the other."""
+    n, n_labels = horizontal.shape[0], horizontal.shape[1]
+    c = np.empty((n, 2, n_labels, n_labels))
+    for i in range(n):
+        for j in range(n_labels):
+            for k in range(n_labels):
+                across = horizontal[i, j, j] + horizontal[i, k, k] - horizontal[i, j, k] - horizontal[i, k, j]
+                c[i, 0, j, k] = 0.5 * across
+                down = vertical[i, j, j] + vertical[i, k, k] - vertical[i, j, k] - vertical[i, k, j]
+                c[i, 1, j, k] = 0.5 * down
+    return c
 
-    Returns the size of the largest score.
+
+@compiled
+def allowed_only(unary, tables, place, out):
+    """Copy scores of cell r to ``out[place[r]]``, with finite ones for −∞.
+
+    These are so low that a cell with another choice gains by it, whatever is near. Returns the largest size of a score.
     """
     reach = 0.0
     for d in range(4):
         reach += tables[d].max() - tables[d].min()
-    largest = np.abs(tables).max()
+    largest = max(tables.max(), -tables.min())
     n_labels = unary.shape[1]
     for r in range(unary.shape[0]):
-        lowest = np.inf
+        p = place[r]
         forbidden = False
+        lowest = np.inf
         for k in range(n_labels):
             value = np.float64(unary[r, k])
-            out[r, k] = value
+            out[p, k] = value
             if value == -np.inf:
                 forbidden = True
             else:
@@ -69,8 +88,7 @@ def allowed_only(unary, tables, out):
             low = lowest - (abs(lowest) + 2.0 * reach + 1.0)
             largest = max(largest, abs(low))
             for k in range(n_labels):
-                if out[r, k] == -np.inf:
-                    out[r, k] = low
+                out[p, k] = max(out[p, k], low)
     return largest
 
 
@@ -98,80 +116,153 @@ def score_all(unary, which, rows, cols, horizontal, vertical, labels, score):
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
 
 
+@inlined
+def _refresh(p, u, tables, step, label, field):
+    """``field[p, k]``: what cell p scores with label k beside its present neighbours."""
+    left = tables[0, label[p + step[0]]]
+    right = tables[1, label[p + step[1]]]
+    up = tables[2, label[p + step[2]]]
+    down = tables[3, label[p + step[3]]]
+    for k in range(u.shape[1]):
+        field[p, k] = u[p, k] + left[k] + right[k] + up[k] + down[k]
+
+
 @compiled
-def _single_moves(u, tables, inner, step, least, label, look):
-    """Iterated conditional modes (Besag, 1986): each cell takes its best label given the others, until all have."""
+def _single_moves(u, tables, inner, step, least, label, field, look):
+    """Iterated conditional modes (Besag, 1986): each cell takes its best label given the others, until all have.
+
+    Only the cells marked in ``look`` and, after a change, their neighbours need to be looked at. Returns whether
+    anything changed.
+    """
     n_labels = u.shape[1]
-    for i in range(inner.size):
-        look[inner[i]] = 1
+    changed = False
     again = True
     while again:
         again = False
         for i in range(inner.size):
             p = inner[i]
-            if look[p] == 0:
+            if not look[p]:
                 continue
-            look[p] = 0
-            left = tables[0, label[p + step[0]]]
-            right = tables[1, label[p + step[1]]]
-            up = tables[2, label[p + step[2]]]
-            down = tables[3, label[p + step[3]]]
+            look[p] = False
             present = np.int64(label[p])
-            best = u[p, present] + left[present] + right[present] + up[present] + down[present] + least
+            best = field[p, present] + least
             chosen = present
             for k in range(n_labels):
-                value = u[p, k] + left[k] + right[k] + up[k] + down[k]
-                if value > best:
-                    best = value
+                if field[p, k] > best:
+                    best = field[p, k]
                     chosen = k
             if chosen != present:
                 label[p] = chosen
                 again = True
+                changed = True
                 for d in range(4):
-                    look[p + step[d]] = 1
+                    q = p + step[d]
+                    if label[q] < n_labels:
+                        look[q] = True
+                        _refresh(q, u, tables, step, label, field)
+    return changed
 
 
 @compiled
-def _prepare(tables, alpha, beta, pull, capacity):
-    """The two labels' move in tables: what a neighbour z in direction d adds to the gain of β over α, and its c.
+def _count_hopeful(inner, step, bonus, least, label, field, hopeful):
+    """``hopeful[a, b]``: how many cells could gain by b instead of a if all their neighbours with a changed as well."""
+    n_labels = field.shape[1]
+    hopeful[:] = 0
+    for i in range(inner.size):
+        p = inner[i]
+        a = label[p]
+        beside = np.float64(label[p + step[0]] == a) + np.float64(label[p + step[1]] == a)
+        above = np.float64(label[p + step[2]] == a) + np.float64(label[p + step[3]] == a)
+        own = field[p, a] + least
+        for b in range(n_labels):
+            hopeful[a, b] += field[p, b] + beside * bonus[0, a, b] + above * bonus[1, a, b] > own
 
-    ``pull[t, d, z]`` is for cells that carry α (t = 0) or β (t = 1) at present: only lowered tables tell them apart.
+
+@compiled
+def _sort_cells(inner, label, first, by_label):
+    """Cells by their labels: those with label a are ``by_label[first[a]:first[a + 1]]``."""
+    first[:] = 0
+    for i in range(inner.size):
+        first[label[inner[i]] + 1] += 1
+    for a in range(first.size - 1):
+        first[a + 1] += first[a]
+    for i in range(inner.size - 1, -1, -1):
+        a = label[inner[i]]
+        first[a + 1] -= 1
+        by_label[first[a + 1]] = inner[i]
+    for a in range(first.size - 1):
+        first[a] = first[a + 1]
+    first[-1] = inner.size
+
+
+@compiled
+def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, stack, is_open, gain):
+    """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
+
+    ``carriers`` are all cells with label a. Also fills the ``gain`` of the open ones. Returns how many there are.
     """
-    outside = tables.shape[1] - 1
-    for d in range(4):
-        table = tables[d]
-        for z in range(outside):
-            pull[0, d, z] = pull[1, d, z] = table[z, beta] - table[z, alpha]
-        pull[0, d, outside] = pull[1, d, outside] = 0.0
-        # table[z, k] has the neighbour's label first.
-        c = 0.5 * (table[alpha, alpha] + table[beta, beta] - table[alpha, beta] - table[beta, alpha])
-        joined = table[alpha, beta] - table[alpha, alpha] + c
-        for z in (alpha, beta):
-            pull[0, d, z] = pull[1, d, z] = joined
-        if c < 0.0:
-            pull[0, d, beta] += c
-            pull[1, d, alpha] -= c
-        capacity[d] = max(c, 0.0)
-
-
-@inlined
-def _decision(gain, room, present):
-    """Which choice is best whatever the neighbours choose: 1, 0, or −1 if that depends. Equal ones: the present."""
-    if gain > room or (gain == room and present == 1):
-        return 1
-    if -gain > room or (-gain == room and present == 0):
-        return 0
-    return -1
+    width = step[3]
+    # Capacities; and what a neighbour costs for sure where tables are not regular.
+    beside = max(c_beside, 0.0)
+    above = max(c_above, 0.0)
+    n = 0
+    for i in range(carriers.size):
+        p = carriers[i]
+        n_beside = (label[p - 1] == a) + (label[p + 1] == a)
+        n_above = (label[p - width] == a) + (label[p + width] == a)
+        f = field[p, b] - field[p, a] + n_beside * (c_beside - beside) + n_above * (c_above - above)
+        if f + 2.0 * (n_beside * beside + n_above * above) > least:
+            gain[p] = f
+            is_open[p] = True
+            cells[n] = p
+            n += 1
+    for i in range(n):
+        p = cells[i]
+        n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
+        n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
+        gain[p] += 2.0 * (n_beside * beside + n_above * above)
+    # Those that stay take with them what their neighbours hoped for.
+    for i in range(n):
+        if not is_open[cells[i]] or gain[cells[i]] > least:
+            continue
+        is_open[cells[i]] = False
+        stack[0] = cells[i]
+        height = 1
+        while height > 0:
+            height -= 1
+            p = stack[height]
+            for d in range(4):
+                q = p + step[d]
+                if is_open[q]:
+                    gain[q] -= 2.0 * (beside if d < 2 else above)
+                    if gain[q] <= least:
+                        is_open[q] = False
+                        stack[height] = q
+                        height += 1
+    n_open = 0
+    for i in range(n):
+        p = cells[i]
+        if is_open[p]:
+            cells[n_open] = p
+            n_open += 1
+            n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
+            n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
+            gain[p] -= n_beside * beside + n_above * above
+    return n_open
 
 
 @compiled
-def _cut(cells, n, step, capacity, least, is_open, gain, residual, distance, queue, choice):
-    """The best choices of the first n ``cells``, all of them open; ``gain`` is used up."""
+def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance, queue, chosen):
+    """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
+
+    ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
+    """
     for i in range(n):
         p = cells[i]
         for d in range(4):
-            residual[d, p] = capacity[d] if is_open[p + step[d]] else 0.0
-    while True:
+            residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
+    pushed = True
+    while pushed:
         n_sinks = 0
         n_sources = 0
         for i in range(n):
@@ -183,16 +274,17 @@ def _cut(cells, n, step, capacity, least, is_open, gain, residual, distance, que
                 n_sinks += 1
             elif gain[p] > least:
                 n_sources += 1
-        # How far it is from each cell to the nearest negative gain, over arcs that can still take something.
+        # How far it is from each cell to the nearest negative gain, over what can still be handed on.
         end = n_sinks
         at = 0
         while at < end and n_sources > 0:
             p = queue[at]
             at += 1
+            further = distance[p] + 1
             for d in range(4):
                 q = p + step[d]
-                if is_open[q] and distance[q] == 0 and residual[d ^ 1, q] > least:
-                    distance[q] = distance[p] + 1
+                if distance[q] == 0 and residual[q, d ^ 1] > least:
+                    distance[q] = further
                     queue[end] = q
                     end += 1
         pushed = False
@@ -201,150 +293,100 @@ def _cut(cells, n, step, capacity, least, is_open, gain, residual, distance, que
             if gain[p] <= least:
                 continue
             pushed = True
+            nearer = distance[p] - 1
             for d in range(4):
                 q = p + step[d]
-                if is_open[q] and distance[q] == distance[p] - 1 and residual[d, p] > least:
-                    flow = min(gain[p], residual[d, p])
+                if distance[q] == nearer and residual[p, d] > least:
+                    flow = min(gain[p], residual[p, d])
                     gain[p] -= flow
                     gain[q] += flow
-                    residual[d, p] -= flow
-                    residual[d ^ 1, q] += flow
+                    residual[p, d] -= flow
+                    residual[q, d ^ 1] += flow
                     if gain[p] <= least:
                         break
-        if not pushed:
-            for i in range(n):
-                p = cells[i]
-                choice[p] = 1 if n_sources > 0 and distance[p] == 0 else 0
-            return
+    for i in range(n):
+        p = cells[i]
+        chosen[p] = n_sources > 0 and distance[p] == 0
+        distance[p] = -1
 
 
 @compiled
-def _change(cells, n, u, tables, step, label, fresh):
-    """By how much the score changes if ``fresh`` takes the place of ``label``, and how many cells do."""
+def _change(a, b, cells, n, step, coupling, field, chosen):
+    """change(A), and how many cells A has."""
     change = 0.0
-    n_changed = 0
+    size = 0
     for i in range(n):
         p = cells[i]
-        old = label[p]
-        new = fresh[p]
-        if old == new:
-            continue
-        n_changed += 1
-        change += u[p, new] - u[p, old]
-        for d in range(4):
-            q = p + step[d]
-            # A pair of which both change is counted at its left or upper cell.
-            if d % 2 == 1 or fresh[q] == label[q]:
-                change += tables[d, fresh[q], new] - tables[d, label[q], old]
-    return change, n_changed
+        if chosen[p]:
+            size += 1
+            change += field[p, b] - field[p, a]
+            for d in (1, 3):
+                if chosen[p + step[d]]:
+                    change += 2.0 * coupling[d >> 1, a, b]
+    return change, size
 
 
 @compiled
-def _swap(alpha, beta, u, tables, inner, step, least, label, fresh, work):
-    """The best move between two labels, left in ``fresh``: the cells concerned are the first of ``cells``.
+def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, look, memory, work):
+    """Try all pairs of labels once. Returns whether anything changed.
 
-    Returns how many these are, and whether the move improves the score.
+    From a to b is tried again only after a cell with a or beside one has changed: ``touched[a]`` says when.
     """
-    pull, capacity, cells, queue, is_open, gain, room, residual, distance, choice = work
-    n = 0
-    for i in range(inner.size):
-        p = inner[i]
-        if label[p] == alpha or label[p] == beta:
-            cells[n] = p
-            n += 1
-    _prepare(tables, alpha, beta, pull, capacity)
-    waiting = 0
-    for i in range(n):
-        p = cells[i]
-        t = 1 if label[p] == beta else 0
-        g = u[p, beta] - u[p, alpha]
-        c = 0.0
-        for d in range(4):
-            z = label[p + step[d]]
-            g += pull[t, d, z]
-            if z == alpha or z == beta:
-                c += capacity[d]
-        gain[p] = g
-        room[p] = c
-        choice[p] = _decision(g, c, t)
-        is_open[p] = choice[p] < 0
-        if choice[p] >= 0:
-            queue[waiting] = p
-            waiting += 1
-    n_open = n - waiting
-    at = 0
-    while at < waiting and n_open > 0:
-        p = queue[at]
-        at += 1
-        for d in range(4):
-            q = p + step[d]
-            if is_open[q]:
-                gain[q] += capacity[d] if choice[p] == 1 else -capacity[d]
-                room[q] -= capacity[d]
-                choice[q] = _decision(gain[q], room[q], label[q] == beta)
-                if choice[q] >= 0:
-                    is_open[q] = False
-                    n_open -= 1
-                    queue[waiting] = q
-                    waiting += 1
-    if n_open > 0:
-        n_open = 0
-        for i in range(n):
-            p = cells[i]
-            if is_open[p]:
-                # Sorted in place behind the closed ones: the cells concerned stay the same.
-                cells[i] = cells[n_open]
-                cells[n_open] = p
-                n_open += 1
-        _cut(cells, n_open, step, capacity, least, is_open, gain, residual, distance, queue, choice)
-    differs = False
-    for i in range(n):
-        p = cells[i]
-        is_open[p] = False
-        fresh[p] = beta if choice[p] == 1 else alpha
-        differs |= fresh[p] != label[p]
-    if not differs:
-        return n, False
-    change, n_changed = _change(cells, n, u, tables, step, label, fresh)
-    return n, change > least * n_changed
-
-
-@compiled
-def _swap_moves(u, tables, inner, step, least, label, fresh, tried, touched, count, work):
-    """Swap moves until none improves. A pair of labels is tried again only after something near their cells changed."""
+    tried, touched, hopeful, first, by_label = memory
+    cells, queue, is_open, gain, residual, distance, chosen, renewed = work
     n_labels = u.shape[1]
-    cells = work[2]
-    fresh[:] = label
-    tried[:] = 0
-    touched[:] = 1
-    count[:] = 0
-    for i in range(inner.size):
-        count[label[inner[i]]] += 1
-    now = 1
-    again = True
-    while again:
-        again = False
-        for alpha in range(n_labels):
-            for beta in range(alpha + 1, n_labels):
-                if count[alpha] + count[beta] == 0 or max(touched[alpha], touched[beta]) <= tried[alpha, beta]:
-                    continue
-                n, better = _swap(alpha, beta, u, tables, inner, step, least, label, fresh, work)
-                if better:
-                    again = True
-                    now += 1
-                    for i in range(n):
-                        p = cells[i]
-                        if fresh[p] != label[p]:
-                            count[label[p]] -= 1
-                            count[fresh[p]] += 1
-                            label[p] = fresh[p]
-                            for d in range(4):
-                                touched[label[p + step[d]]] = now
-                    touched[alpha] = touched[beta] = now
-                else:
-                    for i in range(n):
-                        fresh[cells[i]] = label[cells[i]]
-                tried[alpha, beta] = now
+    _count_hopeful(inner, step, bonus, least, label, field, hopeful)
+    _sort_cells(inner, label, first, by_label)
+    changed = False
+    now = touched.max()
+    for a in range(n_labels):
+        for b in range(n_labels):
+            if hopeful[a, b] == 0 or touched[a] <= tried[a, b]:
+                continue
+            tried[a, b] = now
+            c_beside = coupling[0, a, b]
+            c_above = coupling[1, a, b]
+            carriers = by_label[first[a] : first[a + 1]]
+            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, queue, is_open, gain)
+            if n == 0:
+                continue
+            _cut(
+                cells,
+                n,
+                step,
+                max(c_beside, 0.0),
+                max(c_above, 0.0),
+                least,
+                is_open,
+                gain,
+                residual,
+                distance,
+                queue,
+                chosen,
+            )
+            change, size = _change(a, b, cells, n, step, coupling, field, chosen)
+            if change > least * size:
+                changed = True
+                now += 1
+                tried[a, b] = now
+                touched[b] = now
+                for i in range(n):
+                    if chosen[cells[i]]:
+                        label[cells[i]] = b
+                for i in range(n):
+                    if chosen[cells[i]]:
+                        for d in range(4):
+                            q = cells[i] + step[d]
+                            if label[q] < n_labels and renewed[q] < now:
+                                renewed[q] = now
+                                look[q] = True
+                                touched[label[q]] = now
+                                _refresh(q, u, tables, step, label, field)
+                _sort_cells(inner, label, first, by_label)
+            for i in range(n):
+                is_open[cells[i]] = False
+                chosen[cells[i]] = False
+    return changed
 
 
 @compiled
@@ -364,44 +406,64 @@ def _inner_cells(rows, cols):
 
 @compiled
 def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swaps):
-    """Improve each labelling, by single cells and then, if ``swaps``, by swap moves, until none improves it.
+    """Improve each labelling, by single cells and, if ``swaps``, by swap moves as well, until none improves it.
 
     ``unary`` is (n, rows·cols, M), ``which[i]`` names the tables of grid i in ``horizontal`` and ``vertical``
-    (N, M, M); ``labels`` (n, rows·cols) come in as starts and go out improved; ``score`` (n,) is filled.
+    (N, M, M); ``labels`` (n, rows·cols) come in as starts, negative ones standing for a cell's best label by itself,
+    and go out improved; ``score`` (n,) is filled.
     """
     n_labels = unary.shape[2]
     inner, step = _inner_cells(rows, cols)
     tables = neighbour_tables(horizontal, vertical)
+    coupling = _couplings(horizontal, vertical)
+    bonus = np.where(coupling > 0.0, 2.0 * coupling, coupling)
     size = (rows + 2) * (cols + 2)
-    finite = np.empty((rows * cols, n_labels))
     u = np.zeros((size, n_labels))
+    field = np.zeros((size, n_labels))
     label = np.full(size, n_labels, np.int8)
-    fresh = np.full(size, n_labels, np.int8)
-    look = np.zeros(size, np.int8)
+    look = np.zeros(size, np.bool_)
     tried = np.empty((n_labels, n_labels), np.int64)
-    touched = np.empty(n_labels + 1, np.int64)
-    count = np.empty(n_labels + 1, np.int64)
+    touched = np.empty(n_labels, np.int64)
+    renewed = np.empty(size, np.int64)
+    memory = (
+        tried,
+        touched,
+        np.empty((n_labels, n_labels), np.int64),
+        np.empty(n_labels + 1, np.int64),
+        np.empty(inner.size, np.int64),
+    )
     work = (
-        np.empty((2, 4, n_labels + 1)),
-        np.empty(4),
-        np.empty(rows * cols, np.int64),
-        np.empty(rows * cols, np.int64),
+        np.empty(inner.size, np.int64),
+        np.empty(inner.size, np.int64),
         np.zeros(size, np.bool_),
         np.empty(size),
-        np.empty(size),
-        np.empty((4, size)),
-        np.empty(size, np.int64),
-        np.empty(size, np.int8),
+        np.empty((size, 4)),
+        np.full(size, -1, np.int64),
+        np.zeros(size, np.bool_),
+        renewed,
     )
     for i in range(unary.shape[0]):
         t = which[i]
-        least = _ROUNDING * allowed_only(unary[i], tables[t], finite)
-        for r in range(rows * cols):
-            u[inner[r]] = finite[r]
-            label[inner[r]] = labels[i, r]
-        _single_moves(u, tables[t], inner, step, least, label, look)
-        if swaps:
-            _swap_moves(u, tables[t], inner, step, least, label, fresh, tried, touched, count, work)
-        for r in range(rows * cols):
+        least = _ROUNDING * allowed_only(unary[i], tables[t], inner, u)
+        for r in range(inner.size):
+            p = inner[r]
+            label[p] = labels[i, r]
+            if labels[i, r] < 0:
+                label[p] = 0
+                for k in range(1, n_labels):
+                    if u[p, k] > u[p, label[p]]:
+                        label[p] = k
+        for r in range(inner.size):
+            look[inner[r]] = True
+            _refresh(inner[r], u, tables[t], step, label, field)
+        _single_moves(u, tables[t], inner, step, least, label, field, look)
+        tried[:] = 0
+        touched[:] = 1
+        renewed[:] = 0
+        while swaps and _swap_moves(
+            u, tables[t], coupling[t], bonus[t], inner, step, least, label, field, look, memory, work
+        ):
+            _single_moves(u, tables[t], inner, step, least, label, field, look)
+        for r in range(inner.size):
             labels[i, r] = label[inner[r]]
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
