@@ -1,4 +1,4 @@
-"""Counts of words by region, as the models of scenes read them: checks of what users give, and what all models share."""
+"""Counts of words by region, as the models of scenes read them: checks of what is given, and what all models share."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class ReconfigurableBagOfWords:
         *,
         n_parts: int = 16,
         smoothing: float = 1.0,
-        part_smoothing: float = 1.0,
+        part_smoothing: float = 0.1,
         temperature: float = 8.0,
         prior: Any = None,
         shared: bool = False,
@@ -224,7 +224,8 @@ def _start(start: Any, n_images: int, n_regions: int, n_parts: int) -> np.ndarra
     z = np.asarray(start)
     if z.shape != (n_images, n_regions) or z.dtype.kind not in "iu":
         raise ValueError(
-            f"start has shape {z.shape} and holds {z.dtype}; give whole part numbers of shape ({n_images}, {n_regions})."
+            f"start has shape {z.shape} and holds {z.dtype}; "
+            f"give a whole part number for each of {n_images} × {n_regions} regions."
         )
     if z.min() < 0 or z.max() >= n_parts:
         raise ValueError(f"start has part numbers from {z.min()} to {z.max()}; n_parts allows 0 to {n_parts - 1}.")
@@ -243,7 +244,7 @@ def _best_run(
 
 
 def _run(x: np.ndarray, y: np.ndarray, z: np.ndarray, settings: _Settings) -> _Run:
-    """EM on the regions ``x`` (n R, K) of images whose classes ``y`` (n,) share their parts, from the parts z (n, R)."""
+    """EM on the regions x (n R, K) of images whose classes y (n,) share their parts, from the parts z (n, R)."""
     shape = (*z.shape, settings.n_parts)
     member = np.eye(y.max() + 1)[:, y]  # (G, n)
     Q = np.eye(settings.n_parts)[z]

@@ -23,7 +23,7 @@ class BagOfWords:
     log_prior : float array (n_classes,)
         log γ.
     temperature : float
-        T. Within a class it changes nothing; it weighs the words against the prior.
+        T weighs the words against the prior; where all classes are as likely it changes no decision.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class SpatialBagOfWords:
     def scores(self, X: Any) -> np.ndarray:
         """log p(x, y), (n, n_classes), up to the multinomial coefficients, which are the same for all classes."""
         X = checked_counts(X, (self.log_words.shape[1], self.log_words.shape[2]))
-        return _linear_scores(X.reshape(len(X), -1), self.linear())
+        return _linear_scores(X.reshape(len(X), X.shape[1] * X.shape[2]), self.linear())
 
     def linear(self) -> np.ndarray:
         """Weights (n_classes, n_regions · n_words + 1) that score [x_1; …; x_R; 1] as the model does: (2.9)."""
