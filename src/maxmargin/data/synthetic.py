@@ -123,7 +123,7 @@ def _draw_words(regions: np.ndarray, words: np.ndarray, rng: np.random.Generator
 
 
 def _beach(rng: np.random.Generator, land: int = SAND) -> np.ndarray:
-    horizon = rng.integers(8, 19)
+    horizon = int(rng.integers(8, 19))
     shoreline = _curve(rng, lowest=horizon + 8, highest=27, swing=3)
     row = np.arange(SIDE)[:, None]
     return np.where(row <= horizon, SKY, np.where(row <= shoreline, SEA, land))
@@ -182,7 +182,7 @@ def _meadow(rng: np.random.Generator, persons_of: tuple[int, int]) -> np.ndarray
     # Both classes place four riders that do not overlap. Riding shows the first two; field shows the horses of the
     # first two and the persons of the others. So horses alone, and persons alone, are distributed alike in both, and
     # in the field no person ends up on a horse.
-    horizon = rng.integers(6, 15)
+    horizon = int(rng.integers(6, 15))
     regions = np.full((SIDE, SIDE), VEGETATION)
     regions[: horizon + 1] = SKY
     riders = _riders(rng, horizon + 1)

@@ -1,0 +1,1 @@
+"""Models of scenes over counts of words by region."""
