@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ...estimators.inputs import check_threads
 from ..images import ImageError, decode, read_bytes, read_image
 from .cache import FeatureCache, StackFile
 
@@ -95,6 +94,8 @@ def over_images(
     >>> values.tolist(), kept.tolist()
     ([[0.0], [255.0]], [0, 1])
     """
+    from ...estimators.inputs import check_threads  # the processes that work on images import this file, but not those
+
     _check(images, settings, cache, on_error)
     n, workers = len(images), check_threads(n_jobs)
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
