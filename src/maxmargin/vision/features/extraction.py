@@ -10,7 +10,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -227,23 +227,17 @@ Submit = Callable[[list], "Future[list[_Done]]"]
 @contextlib.contextmanager
 def _in_threads(task: _Task, workers: int) -> Iterator[Submit]:
     stop = threading.Event()
-    futures: deque[Future[list[_Done]]] = deque(maxlen=4 * workers)
     executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
 
     def block_done(block: list) -> list[_Done]:
         return [task(source) for source in block if not stop.is_set()]
 
-    def submit(block: list) -> Future[list[_Done]]:
-        futures.append(executor.submit(block_done, block))
-        return futures[-1]
-
     try:
-        yield submit
+        yield lambda block: executor.submit(block_done, block)
     finally:
         # Interrupted or not, nobody is still at work afterwards; at most the image in hand is waited for.
         stop.set()
-        executor.shutdown(wait=False, cancel_futures=True)
-        wait(futures)
+        executor.shutdown(wait=True, cancel_futures=True)
 
 
 _task: Any = None
