@@ -1,0 +1,165 @@
+"""Features on disk: one small file per image, found by what the image is, and one large file with a row per image."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import os
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+_VERSION = "1"  # of the files; older ones are not found any more
+_DIGEST = 16  # bytes at the end of an entry, by which damage is seen
+_turn = itertools.count()
+
+
+class FeatureCache:
+    """Features of single images in a folder, under a key made of the image's content and the settings.
+
+    Files are written beside and renamed, so that another process sees a whole entry or none. An entry that was damaged
+    is as good as none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from maxmargin.vision.features.cache import FeatureCache
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = FeatureCache(folder, "mean of the pixels")
+    ...     key = cache.key(b"the bytes of a file")
+    ...     cache.store(key, np.ones(3))
+    ...     cache.load(key)
+    array([1., 1., 1.])
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], settings: str) -> None:
+        self.folder = os.fspath(folder)
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"cache={self.folder!r} cannot be used as a folder: {error.strerror or error}. Name one that can be "
+                "made, or leave the cache out."
+            ) from None
+        self._settings = f"{_VERSION}\0{settings}\0".encode()
+
+    def key(self, image: bytes | np.ndarray) -> str:
+        """The name for an image: the bytes of its file, or its pixels."""
+        found = hashlib.blake2b(self._settings, digest_size=20)
+        if isinstance(image, bytes):
+            found.update(b"file\0")
+            found.update(image)
+        else:
+            found.update(f"{image.dtype.str}{image.shape}\0".encode())
+            found.update(np.ascontiguousarray(image).data)
+        return found.hexdigest()
+
+    def load(self, key: str) -> np.ndarray | None:
+        """The entry, or None if there is none that can be trusted."""
+        try:
+            with open(self._path(key), "rb") as file:
+                content = file.read()
+        except OSError:
+            return None
+        body, digest = content[:-_DIGEST], content[-_DIGEST:]
+        if _digest(body) != digest:
+            return None
+        return npy.read_array(io.BytesIO(body), allow_pickle=False)
+
+    def store(self, key: str, value: np.ndarray) -> None:
+        """Write an entry. OSError if the disk does not take it; nothing is left behind then."""
+        buffer = io.BytesIO()
+        npy.write_array(buffer, value, allow_pickle=False)
+        body = buffer.getvalue()
+        path = self._path(key)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        beside = beside_name(path)
+        try:
+            with open(beside, "wb") as file:
+                file.write(body)
+                file.write(_digest(body))
+            os.replace(beside, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.remove(beside)
+            raise
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder, key[:2], key[2:] + ".feature")
+
+
+class StackFile:
+    """Rows that are written one after the other into an .npy file, and mapped into memory when all are there.
+
+    They are written as to any file, not into a map: on a full disk that is an error, and not the end of the process.
+    """
+
+    def __init__(self, folder: str, most: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape, self.dtype, self.n_rows = shape, dtype, 0
+        self._folder = folder
+        self._names = hashlib.blake2b(digest_size=20)
+        self._path = beside_name(os.path.join(folder, "stacked"))
+        # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
+        self._file = open(self._path, "w+b", buffering=0)  # noqa: SIM115
+        self._header(most)
+        self._start = self._file.tell()
+
+    def append(self, key: str, row: np.ndarray) -> None:
+        left = memoryview(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data)
+        while left:
+            left = left[self._file.write(left) :]
+        self._names.update(key.encode())
+        self.n_rows += 1
+
+    def written(self, n_rows: int) -> np.ndarray:
+        """The first rows, in memory."""
+        found = np.empty((n_rows, *self.shape), self.dtype)
+        with open(self._path, "rb") as file:
+            file.seek(self._start)
+            whole = file.readinto(found.reshape(-1).view(np.uint8).data)
+        if whole < found.nbytes:
+            raise OSError("rows that were written cannot be read again")
+        return found
+
+    def finish(self) -> np.ndarray:
+        """The map. The file is named after its rows: the same images asked for again take the same place."""
+        self._file.seek(0)
+        self._header(self.n_rows)
+        if self._file.tell() != self._start:
+            raise OSError("the header of the file changed its length")
+        self._file.close()
+        path = os.path.join(self._folder, f"stacked-{self._names.hexdigest()}.npy")
+        try:
+            os.replace(self._path, path)
+        except PermissionError:  # some systems do not let go of a file that is mapped: then there are two
+            path = self._path
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+    def discard(self) -> None:
+        """Close and remove what is not finished."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            os.remove(self._path)
+
+    def _header(self, n_rows: int) -> None:
+        # NumPy pads headers so that the first axis may change without moving the rows.
+        header: dict[str, Any] = {
+            "descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (n_rows, *self.shape),
+        }  # fmt: skip
+        npy.write_array_header_2_0(self._file, header)
+
+
+def beside_name(path: str) -> str:
+    """A name in the same folder that no other thread or process uses."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}-{next(_turn)}.tmp")
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=_DIGEST).digest()

