@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         regularizers as regularizers,
         report as report,
         solvers as solvers,
+        vision as vision,
     )
     from .estimators import (
         GMMKMeans as GMMKMeans,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers")
+_MODULES = ("checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers", "vision")
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",

@@ -1,0 +1,38 @@
+"""Images: scenes as arrangements of regions. Needs ``pip install "maxmargin[vision]"`` as soon as a file is read.
+
+Only this folder knows images. Names are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .classifier import SceneClassifier as SceneClassifier
+    from .features.cnn import CNNRegions as CNNRegions
+    from .features.sift import DenseSIFT as DenseSIFT
+    from .features.words import WordHistograms as WordHistograms
+    from .images import ImageError as ImageError, ImageFolder as ImageFolder, read_image as read_image
+
+_NAMES = {
+    "SceneClassifier": "classifier",
+    "WordHistograms": "features.words",
+    "DenseSIFT": "features.sift",
+    "CNNRegions": "features.cnn",
+    "ImageFolder": "images",
+    "ImageError": "images",
+    "read_image": "images",
+}
+
+__all__ = [*_NAMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NAMES:
+        return getattr(import_module(f".{_NAMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

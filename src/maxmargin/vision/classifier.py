@@ -1,0 +1,454 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import latent, persistence
+from ..estimators import LatentStructuralSVM, LinearSVC, inputs
+from ..estimators.certified import all_or_nothing
+from ..models import Reconfigurable
+from ..persistence import storable, storable_part
+from ..problem import Certificate
+from . import given
+from .features.cnn import CNNRegions
+from .features.extraction import over_images
+from .features.maps import MAPS, map_for, mapped
+from .features.sift import DenseSIFT
+from .features.words import WordHistograms
+from .scenes import em, multinomial
+from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
+from .scenes.region_models import RegionModels
+from .scenes.starts import STARTS, initial_parts
+
+KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
+_PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
+
+
+@storable("classes_", "grid_", "feature_map_", "extractor_", "learner_", record=None, certified=False)
+class SceneClassifier(ClassifierMixin, BaseEstimator):
+    """Classes of scenes, from images or from features of their regions, and which region model was used where.
+
+    An image is cut into a grid of regions. A *bag of words* ("bow") forgets where its words were seen; the *spatial*
+    one ("sbow") has a model for each region; in a *reconfigurable* one ("rbow") each class has a set of parts, and
+    latent variables say which of them explains each region of an image. "rbow+" likes neighbours to have the same part,
+    "rbow++" learns which parts go beside and above which (Naderi Parizi, chapter 2).
+
+    Parameters
+    ----------
+    kind : {"bow", "sbow", "rbow", "rbow+", "rbow++"}
+    training : {"discriminative", "generative"}
+        A (latent) structural SVM, which ends with a certificate; or distributions of words, estimated by counting and
+        by EM ("bow", "sbow" and "rbow").
+    C : float
+        Price of a unit of loss, for each region: scores are sums over regions, so that the same C suits grids of
+        different sizes.
+    grid : int or (int, int)
+        Rows and columns of regions, where images are given.
+    n_parts : int
+        Region models of each class.
+    parts : {"separate", "shared"}
+        Whether each class has parts of its own, or all have them in common.
+    features : {"words", "cnn"} or object
+        How regions of images are described: histograms of visual words, a network trained on ImageNet, or something
+        of your own: a function from an image to an array (rows, columns, features) with an attribute ``color`` and a
+        method ``settings()``, such as ``WordHistograms(grid=8, sift=DenseSIFT(step=4))``.
+    n_words : int
+        Size of the vocabulary.
+    feature_map : {"auto", "sqrt", "l2", "none"}
+        For discriminative training: the square root of normalised histograms, vectors of length 1, or features as
+        they are. "auto" is "sqrt" for histograms and "none" for others.
+    init : {"auto", "em", "kmeans", "fixed", "random"}
+        The parts that regions begin with: likely ones under the generative model, clusters, part r for region r, or
+        random ones. "auto" is "em" for histograms and "kmeans" for others. ``fit(..., Z=...)`` comes before it.
+    bound : {"cccp", "gmm", "coherent"} or BoundChooser
+        How the convex bounds of latent training are chosen; "coherent" are those of G-MM in which neighbours agree.
+    eta : float
+        As for :class:`maxmargin.LatentStructuralSVM`.
+    smoothing, temperature : float
+        Of the generative models: added to each count, and the T by whose inverse words within a region count.
+    tol, bound_tol, max_bounds, max_passes
+        As for :class:`maxmargin.LatentStructuralSVM` and :class:`maxmargin.LinearSVC`.
+    cache : path or None
+        A folder in which features are kept, by the content of each image: the next fit does not compute them again,
+        and they need not fit into memory.
+    on_error : {"raise", "skip"}
+        What to do with images that cannot be read in ``fit``: one error that names them, or leave them out.
+    memory, n_jobs, random_state, verbose
+        As for the other estimators; ``n_jobs`` are also images at a time.
+
+    Attributes
+    ----------
+    classes_ : array
+    grid_ : (int, int)
+    learner_ : estimator or generative model
+    extractor_ : object or None
+        What describes images; None where features were given.
+    region_models_ : RegionModels
+    certificate_ : Certificate
+        Of discriminative training; for the kinds with latent parts see :class:`maxmargin.LatentStructuralSVM`.
+    history_ : list
+        One record per pass or per bound; for generative models the likelihoods of EM.
+
+    Examples
+    --------
+    >>> from maxmargin.data.synthetic import scenes
+    >>> some, others = scenes(5, random_state=0), scenes(5, random_state=1)
+    >>> model = SceneClassifier(kind="sbow", random_state=0).fit(some.X, some.y)
+    >>> bool((model.predict(others.X) == others.y).mean() > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        kind: str = "rbow",
+        training: str = "discriminative",
+        *,
+        C: float = 0.5,
+        grid: int | tuple[int, int] = 4,
+        n_parts: int = 16,
+        parts: str = "separate",
+        features: Any = "words",
+        n_words: int = 200,
+        feature_map: str = "auto",
+        init: str = "auto",
+        bound: Any = "cccp",
+        eta: float = 0.1,
+        smoothing: float = 1.0,
+        temperature: float = 8.0,
+        tol: float = 1e-2,
+        bound_tol: float = 1e-2,
+        max_bounds: int = 100,
+        max_passes: int = 1000,
+        cache: Any = None,
+        on_error: str = "raise",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kind = kind
+        self.training = training
+        self.C = C
+        self.grid = grid
+        self.n_parts = n_parts
+        self.parts = parts
+        self.features = features
+        self.n_words = n_words
+        self.feature_map = feature_map
+        self.init = init
+        self.bound = bound
+        self.eta = eta
+        self.smoothing = smoothing
+        self.temperature = temperature
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.max_passes = max_passes
+        self.cache = cache
+        self.on_error = on_error
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning.
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        Z: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> SceneClassifier:
+        """Train on a folder, on files or images, or on features of regions.
+
+        Parameters
+        ----------
+        X : path, list or array
+            A folder with one sub-folder of images per class; a list of files or of images; an array of images (n,
+            height, width[, 3]) of unsigned bytes; or features of regions (n, rows, columns, features).
+        y : labels, one for each image; None with a folder
+        Z : int array (n, rows, columns) or None
+            Parts of regions to begin with.
+        sample_weight : array or None
+        checkpoint, checkpoint_every, callbacks
+            As for :meth:`maxmargin.LinearSVC.fit`, for discriminative training.
+        """
+        self._check_settings()
+        data = given.training(X, y)
+        self.extractor_ = self._extractor(data)
+        regions, kept = self._regions(data, self.on_error)
+        names = data.labels[kept]  # type: ignore[index]
+        inputs.check_labels(names)
+        inputs.check_classes(names)
+        self.classes_, label = np.unique(names, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
+        self.grid_ = (int(regions.shape[1]), int(regions.shape[2]))
+        self.feature_map_ = self._map(regions)
+        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
+        if self.training == "generative":
+            self.learner_ = self._fit_generative(regions, label, start, weight)
+            return self
+        run = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "callbacks": callbacks}
+        self.learner_ = self._discriminative(regions, label, start, weight, run)
+        return self
+
+    def _check_settings(self) -> None:
+        inputs.check_choice("kind", self.kind, KINDS)
+        inputs.check_choice("training", self.training, ("discriminative", "generative"))
+        inputs.check_choice("parts", self.parts, ("separate", "shared"))
+        inputs.check_choice("feature_map", self.feature_map, ("auto", *MAPS))
+        inputs.check_choice("init", self.init, ("auto", *STARTS))
+        inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
+        inputs.check_positive("C", self.C)
+        if self.training == "generative" and self.kind in ("rbow+", "rbow++"):
+            raise ValueError(
+                f"kind={self.kind!r} has no generative training: its neighbours are not independent. Use "
+                "training='discriminative', or kind='rbow'."
+            )
+
+    def _extractor(self, data: given.Given) -> Any:
+        """What describes the images: as the settings say, and trained on these."""
+        if data.images is None:
+            return None
+        if not isinstance(self.features, str):
+            extractor = self.features
+            missing = [m for m in ("__call__", "settings", "color") if not hasattr(extractor, m)]
+            if missing:
+                raise ValueError(f"features must be 'words', 'cnn' or have {', '.join(missing)}; got {extractor!r}.")
+        elif inputs.check_choice("features", self.features, ("words", "cnn")) == "cnn":
+            extractor = CNNRegions(self.grid)
+        else:
+            seed = int(inputs.generator(self.random_state).integers(0, 2**31))
+            extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
+        if hasattr(extractor, "fit"):
+            extractor.fit(data.images, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose)
+        return extractor
+
+    def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+        """Features of all images that could be read, and which these are."""
+        if data.regions is not None:
+            if self.extractor_ is not None and hasattr(self, "learner_"):
+                _check_same(data.regions, (*self.grid_, self.extractor_.n_features))
+            return _checked_regions(data.regions), np.arange(len(data))
+        return over_images(
+            data.images,  # type: ignore[arg-type]
+            self.extractor_,
+            settings=self.extractor_.settings(),
+            cache=self.cache,
+            n_jobs=self.n_jobs,
+            on_error=on_error,
+            verbose=self.verbose,
+        )
+
+    def _map(self, regions: np.ndarray) -> str:
+        if self.training == "generative":
+            return "none"
+        return map_for(regions) if self.feature_map == "auto" else self.feature_map
+
+    def _prepared(self, regions: np.ndarray) -> np.ndarray:
+        """Regions as the learner takes them."""
+        if self.kind == "bow":
+            regions = pooled(regions)
+        return regions if self.training == "generative" else mapped(self.feature_map_, regions)
+
+    def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
+        if weight is not None:
+            raise ValueError("sample_weight is for discriminative training.")
+        words = flat(pooled(regions) * regions[0, :, :, 0].size if self.kind == "bow" else regions)
+        if self.kind != "rbow":
+            cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
+            return cls.fit(words, label, smoothing=self.smoothing)
+        begin: Any = start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
+        return em.ReconfigurableBagOfWords.fit(
+            words,
+            label,
+            n_parts=self.n_parts,
+            shared=self.parts == "shared",
+            start=begin,
+            random_state=inputs.generator(self.random_state),
+            **self._em(),
+        )
+
+    def _em(self) -> dict[str, float]:
+        return {"smoothing": self.smoothing, "temperature": self.temperature}
+
+    def _discriminative(
+        self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any, run: dict[str, Any]
+    ) -> Any:
+        x = self._prepared(regions)
+        C = self.C / (x.shape[1] * x.shape[2])
+        shared: dict[str, Any] = {
+            "C": C, "tol": self.tol, "max_passes": self.max_passes, "memory": self.memory, "n_jobs": self.n_jobs,
+            "random_state": self.random_state, "verbose": self.verbose,
+        }  # fmt: skip
+        if self.kind in ("bow", "sbow"):
+            return LinearSVC(**shared).fit(x.reshape(len(x), -1), label, weight, **run)
+        model = Reconfigurable(
+            self.classes_.size, n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind]
+        )
+        if start is None:
+            start = self._initial(regions, x, label)
+        svm = LatentStructuralSVM(
+            model,
+            bound=self._bound(),
+            eta=self.eta,
+            bound_tol=self.bound_tol,
+            max_bounds=self.max_bounds,
+            **shared,
+        )
+        return svm.fit(x, label, list(start.reshape(len(start), -1)), weight, **run)
+
+    def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
+        how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
+        return initial_parts(
+            how,
+            flat(regions if how == "em" else x),
+            label,
+            self.n_parts,
+            shared=self.parts == "shared",
+            rng=inputs.generator(self.random_state),
+            **(self._em() if how == "em" else {}),
+        )
+
+    def _bound(self) -> Any:
+        if self.bound != "coherent":
+            return self.bound
+        # A proposal changes one region, and each region should be tried several times.
+        return latent.Biased(latent.Coherence.grid(*self.grid_), sweeps=5 * self.grid_[0] * self.grid_[1])
+
+    # Using what was learned.
+
+    def _view(self) -> Learner:
+        check_is_fitted(self)
+        if self.training == "generative":
+            return Generative(self.learner_)
+        return Spatial(self.learner_) if self.kind in ("bow", "sbow") else Latent(self.learner_)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
+        check_is_fitted(self)
+        return self._prepared(self._regions(given.described(X), "raise")[0])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of every class, (n, n_classes)."""
+        view = self._view()
+        return view.scores(self.transform(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every image: of a folder, a pattern, files, arrays, or of features of regions."""
+        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+
+    def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
+        """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``."""
+        view = self._view()
+        if self.kind == "bow":
+            raise ValueError("kind='bow' has one model for the whole image, and no regions to label.")
+        x = self.transform(X)
+        classes = np.argmax(view.scores(x), axis=1) if y is None else self._codes(y, len(x))
+        return view.parts(x, classes).reshape(-1, *self.grid_)
+
+    def _codes(self, y: Any, n: int) -> np.ndarray:
+        y = np.asarray(y)
+        if y.shape != (n,):
+            raise ValueError(f"There are {n} images, y has shape {y.shape}; one class for each image is needed.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has classes that were not there in fit: {unknown[:5].tolist()}.")
+        return np.searchsorted(self.classes_, y)
+
+    @property
+    def region_models_(self) -> RegionModels:
+        view = self._view()
+        if isinstance(view, Spatial):
+            tables = view.tables(self.learner_.n_features_in_ // (1 if self.kind == "bow" else int(np.prod(self.grid_))))
+        else:
+            tables = view.tables()
+        rows, cols = (1, 1) if self.kind == "bow" else self.grid_
+        preference: Any = tables.pop("preference")
+        return RegionModels(self.classes_, preference=preference.reshape(len(self.classes_), rows, cols, -1), **tables)  # type: ignore[arg-type]
+
+    @property
+    def certificate_(self) -> Certificate:
+        check_is_fitted(self)
+        self._check_certified()
+        return self.learner_.certificate_
+
+    def _check_certified(self) -> None:
+        if self.training == "generative":
+            raise AttributeError("Generative models have no certificate: EM and counting do not minimise a hinge loss.")
+
+    @property
+    def history_(self) -> list[Any]:
+        check_is_fitted(self)
+        if self.training == "generative":
+            return np.ravel(getattr(self.learner_, "likelihoods", [])).tolist()
+        return self.learner_.history_
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Bounds on the optimum, computed anew from images (or features) and labels."""
+        check_is_fitted(self)
+        self._check_certified()
+        data = given.training(X, y)
+        regions, kept = self._regions(data, self.on_error)
+        x = self._prepared(regions)
+        label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
+        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        if self.kind in ("bow", "sbow"):
+            x = x.reshape(len(x), -1)
+        return self.learner_.certify(x, label, weight)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
+        data = given.training(X, y)
+        right = self.predict(data.images if data.regions is None else data.regions) == data.labels
+        return float(np.average(right, weights=sample_weight))
+
+    def save(self, path: Any) -> None:
+        """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
+        check_is_fitted(self)
+        persistence.save(self, path)
+
+
+def _checked_regions(regions: np.ndarray) -> np.ndarray:
+    if regions.dtype.kind not in "fiub" or 0 in regions.shape:
+        raise ValueError(f"Features of regions must be numbers, got {regions.dtype} of shape {regions.shape}.")
+    return regions
+
+
+def _check_same(regions: np.ndarray, shape: tuple[int, ...]) -> None:
+    if regions.shape[1:] != shape:
+        raise ValueError(f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}.")
+
+
+def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+    parts = np.asarray(Z)
+    if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
+        raise ValueError(
+            f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "
+            f"{parts.shape}."
+        )
+    if parts.min() < 0 or parts.max() >= n_parts:
+        raise ValueError(f"Z has parts from {parts.min()} to {parts.max()}, n_parts={n_parts} counts from 0.")
+    return parts.reshape(n, *grid).astype(np.int16)
+
+
+storable_part("patch", "step", "scales", "root", "contrast", "clip")(DenseSIFT)
+storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(WordHistograms)
+storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
+for _model in (multinomial.BagOfWords, multinomial.SpatialBagOfWords):
+    storable_part("log_words", "log_prior", "temperature")(_model)
+storable_part("log_words", "log_parts", "log_prior", "temperature", "likelihoods", "converged")(
+    em.ReconfigurableBagOfWords
+)

@@ -1,0 +1,60 @@
+"""Feature maps ψ: what is done to the features of every region before they are learned from."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_BLOCK = 2**24  # values at a time
+
+
+def square_root(regions: np.ndarray) -> np.ndarray:
+    """The square root of a histogram that was scaled to sum 1 (Naderi Parizi §2.6): a vector of length 1.
+
+    Empty histograms stay zero.
+
+    >>> square_root(np.array([1.0, 3.0, 0.0, 0.0])).tolist()
+    [0.5, 0.8660253882408142, 0.0, 0.0]
+    """
+    x = np.asarray(regions, dtype=np.float32)
+    if x.size and x.min() < 0.0:
+        raise ValueError(
+            f"feature_map='sqrt' is for histograms, and there is a value of {x.min():.6g}. Use feature_map='none'."
+        )
+    return np.sqrt(x / np.maximum(x.sum(axis=-1, keepdims=True), np.float32(1e-30)))
+
+
+def unit_length(regions: np.ndarray) -> np.ndarray:
+    """Every vector scaled to length 1; zero stays zero."""
+    x = np.asarray(regions, dtype=np.float32)
+    return x / np.maximum(np.sqrt((x * x).sum(axis=-1, keepdims=True)), np.float32(1e-30))
+
+
+def as_is(regions: np.ndarray) -> np.ndarray:
+    return np.asarray(regions, dtype=np.float32)
+
+
+MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sqrt": square_root, "l2": unit_length, "none": as_is}
+
+
+def map_for(regions: np.ndarray) -> str:
+    """Which map suits these features: histograms are whole numbers from 0 on."""
+    some = np.asarray(regions[: max(1, _BLOCK // max(1, regions[0].size))])
+    return "sqrt" if some.min(initial=0) >= 0 and np.array_equal(some, np.rint(some)) else "none"
+
+
+def mapped(name: str, regions: np.ndarray) -> np.ndarray:
+    """ψ of many images, block by block. Of a file that is mapped into memory the result is one as well."""
+    out: Any
+    if isinstance(regions, np.memmap):
+        file = tempfile.TemporaryFile()  # noqa: SIM115: gone with the array
+        out = np.memmap(file, dtype=np.float32, mode="w+", shape=regions.shape)
+    else:
+        out = np.empty(regions.shape, np.float32)
+    size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
+    for start in range(0, len(regions), size):
+        out[start : start + size] = MAPS[name](regions[start : start + size])
+    return out

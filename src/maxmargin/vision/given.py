@@ -1,0 +1,88 @@
+"""What users hand over: folders, files, images as arrays, or features of regions. It is told apart here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .images import ImageFolder, list_images
+
+_CHANNELS = (1, 3, 4)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Images, or features of their regions (n, rows, columns, features), never both; labels where a folder had them."""
+
+    images: Sequence[Any] | None = None
+    regions: np.ndarray | None = None
+    labels: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.images) if self.images is not None else len(self.regions)  # type: ignore[arg-type]
+
+
+def training(X: Any, y: Any) -> Given:
+    """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
+    if isinstance(X, str | os.PathLike | ImageFolder):
+        if y is not None:
+            raise ValueError(
+                "A folder of images brings its labels, the names of its sub-folders: leave y out. With labels of your "
+                "own give a list of files."
+            )
+        folder = X if isinstance(X, ImageFolder) else ImageFolder(X)
+        return Given(images=folder.paths, labels=folder.labels)
+    given = described(X)
+    if y is None:
+        raise ValueError(
+            "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
+        )
+    labels = np.asarray(y)
+    if labels.shape != (len(given),):
+        raise ValueError(f"X has {len(given)} images, y has shape {labels.shape}; one label for each image is needed.")
+    return Given(given.images, given.regions, labels)
+
+
+def described(X: Any) -> Given:
+    """Images or regions without labels: files, folders and patterns of files, arrays of pixels, or features."""
+    if isinstance(X, str | os.PathLike):
+        return Given(images=list_images(X))
+    if isinstance(X, ImageFolder):
+        return Given(images=X.paths)
+    if isinstance(X, np.ndarray):
+        if _pixels(X, X.ndim - 1):
+            return Given(images=list(X))
+        if X.ndim == 4:
+            return Given(regions=X)
+        raise ValueError(
+            f"X is an array of {X.dtype} of shape {X.shape}. Images are arrays of unsigned bytes (n, height, width) or "
+            "(n, height, width, 3); features of regions are arrays (n, rows, columns, features). One image: [image]."
+        )
+    if not isinstance(X, Sequence) or not len(X):
+        raise ValueError(
+            f"X must be a folder, a list of files or of images, or an array; got {'nothing' if _empty(X) else type(X)}."
+        )
+    if all(isinstance(x, str | os.PathLike) for x in X):
+        return Given(images=list(X))
+    arrays = [np.asarray(x) for x in X if not isinstance(x, str | os.PathLike)]
+    if len(arrays) == len(X) and all(a.ndim == 3 and not _pixels(a, 3) for a in arrays):
+        shapes = {a.shape for a in arrays}
+        if len(shapes) > 1:
+            raise ValueError(f"Features of regions must have the same shape in all images, got {sorted(shapes)[:3]}.")
+        return Given(regions=np.stack(arrays))
+    return Given(images=list(X))
+
+
+def _pixels(array: np.ndarray, ndim: int) -> bool:
+    """Whether an array holds images of so many dimensions rather than features."""
+    if array.dtype != np.uint8:
+        return False
+    return ndim == 2 or (ndim == 3 and array.shape[-1] in _CHANNELS)
+
+
+def _empty(X: Any) -> bool:
+    return hasattr(X, "__len__") and len(X) == 0
