@@ -1,0 +1,133 @@
+"""Dense SIFT descriptors of a grey image."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...kernels.sift import LENGTH, SIDE, cells, descriptors
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """Descriptors of the patches of one image.
+
+    ``values`` has a row of 128 numbers for each patch; ``x`` and ``y`` are the patches' centres, in pixels from left
+    and top of the image; ``shape`` is the image's height and width.
+    """
+
+    values: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        return self.x.size
+
+
+@dataclass(frozen=True)
+class DenseSIFT:
+    """SIFT descriptors of upright square patches on a regular grid.
+
+    The image is not smoothed first: on photographs of scenes every bit of smoothing cost accuracy. Gradients are pooled
+    with triangular windows, as in the fast variant of VLFeat's dense SIFT.
+
+    Parameters
+    ----------
+    patch : int
+        Side of a patch in pixels, a multiple of 4.
+    step : int
+        Pixels from one patch to the next, across and down.
+    scales : tuple of float
+        Patches of these multiples of ``patch`` are taken, each size on a grid of the same ``step``. Sides are rounded
+        to multiples of 4.
+    root : bool
+        RootSIFT: the square root of descriptors that sum up to one.
+    contrast : float
+        Patches with less contrast than this are flat: their descriptors are shorter than one, in proportion. It is
+        measured as the length of the vector of 128 mean gradients, in grey levels per pixel; 0 makes all descriptors
+        equally long.
+    clip : float
+        The most that one of the 128 numbers may have of the descriptor's length, before it is scaled again.
+
+    Examples
+    --------
+    >>> image = np.tile(np.arange(0, 160, 4, dtype=np.uint8), (24, 1))  # grows brighter to the right
+    >>> found = DenseSIFT(patch=16, step=8, root=False).describe(image)
+    >>> found.values.shape, found.x.tolist(), found.y.tolist()
+    ((8, 128), [8.0, 16.0, 24.0, 32.0, 8.0, 16.0, 24.0, 32.0], [8.0, 8.0, 8.0, 8.0, 16.0, 16.0, 16.0, 16.0])
+    >>> found.values[1, :8].round(2).tolist()  # all in the first of eight directions
+    [0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+
+    patch: int = 16
+    step: int = 4
+    scales: tuple[float, ...] = (1.0,)
+    root: bool = True
+    contrast: float = 1.5
+    clip: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("patch", "step"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ValueError(f"{name} must be a whole number of pixels, at least 1, got {value!r}.")
+        if self.patch % SIDE:
+            raise ValueError(
+                f"patch must be a multiple of {SIDE}, since a patch has {SIDE} × {SIDE} cells, got {self.patch}."
+            )
+        scales = (self.scales,) if isinstance(self.scales, int | float) else tuple(self.scales)
+        if not scales or not all(math.isfinite(s) and s > 0 for s in scales):
+            raise ValueError(f"scales must be positive numbers, at least one, got {self.scales!r}.")
+        if not (math.isfinite(self.contrast) and self.contrast >= 0):
+            raise ValueError(f"contrast must be zero or positive, in grey levels per pixel, got {self.contrast!r}.")
+        if not 0 < self.clip <= 1:
+            raise ValueError(f"clip must be in (0, 1], got {self.clip!r}.")
+        object.__setattr__(self, "scales", tuple(float(s) for s in scales))
+
+    def describe(self, image: np.ndarray) -> Descriptors:
+        """The descriptors of a grey image of unsigned bytes, size by size, each from left to right, top to bottom.
+
+        The grids are centred on the image. Patches lie within it; a size that does not fit is left out.
+        """
+        if not (isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8):
+            raise ValueError(
+                f"Descriptors are taken of grey images, arrays (height, width) of uint8; got {_said(image)}. "
+                "maxmargin.vision.images.read_image makes one of any image."
+            )
+        image = np.ascontiguousarray(image)
+        height, width = image.shape
+        parts = [self._one_size(image, cell) for cell in self._cells() if SIDE * cell <= min(height, width)]
+        if not parts:
+            least = SIDE * min(self._cells())
+            raise ValueError(
+                f"The image has {width} × {height} pixels, and a patch needs {least} × {least}. "
+                "Leave the image out, enlarge it, or take a smaller patch."
+            )
+        values, x, y = (np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True))
+        return Descriptors(values, x, y, (height, width))
+
+    def _cells(self) -> list[int]:
+        """Widths of the cells, for all sizes of patches."""
+        return [max(1, round(self.patch * scale / SIDE)) for scale in self.scales]
+
+    def _one_size(self, image: np.ndarray, cell: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        side, step = SIDE * cell, self.step
+        pitch = math.gcd(cell, step)
+        stride, reach = step // pitch, cell // pitch
+        down, across = ((size - side) // step + 1 for size in image.shape)
+        top, left = ((size - side - (n - 1) * step) // 2 for size, n in zip(image.shape, (down, across), strict=True))
+        needed = (SIDE - 1) * reach + 1
+        found = cells(image, cell, pitch, left, top, (across - 1) * stride + needed, (down - 1) * stride + needed)
+        values = np.empty((down * across, LENGTH), np.float32)
+        descriptors(found, stride, reach, float(self.contrast), float(self.clip), bool(self.root), across, values)
+        x = np.tile(left + 0.5 * side + step * np.arange(across), down)
+        y = np.repeat(top + 0.5 * side + step * np.arange(down), across)
+        return values, x, y
+
+
+def _said(image: object) -> str:
+    shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
+    return type(image).__name__ if shape is None or dtype is None else f"shape {shape} of {dtype}"
