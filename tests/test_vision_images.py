@@ -445,6 +445,18 @@ def test_what_is_given_is_checked(tmp_path, paths):
         over_images(paths, tied, n_jobs=2)
 
 
+class Dying:
+    color = False
+
+    def __call__(self, image):
+        os._exit(3)
+
+
+def test_a_process_that_dies_does_not_hang_the_others(paths):
+    with pytest.raises(RuntimeError, match="smaller n_jobs"):
+        over_images(paths, Dying(), n_jobs=2)
+
+
 def test_progress_is_shown_when_asked_for(paths, capsys):
     over_images(paths, Brightness())
     assert capsys.readouterr().err == ""
