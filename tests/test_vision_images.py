@@ -416,8 +416,7 @@ except KeyboardInterrupt:
     while len(glob.glob(pattern)) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    # All the images would take 20 s at least.
-    assert process.communicate(timeout=15)[0].strip() == "interrupted"
+    assert process.communicate(timeout=120)[0].strip() == "interrupted"
     assert 3 <= len(glob.glob(pattern)) < 100
     assert not glob.glob(str(tmp_path / "stacked*"))
 
