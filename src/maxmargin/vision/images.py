@@ -104,7 +104,7 @@ def read_bytes(path: str) -> bytes:
 
 def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
     """The image in the bytes of a file; its path is for messages."""
-    Image = _pillow()
+    Image = pillow()
     try:
         with Image.open(io.BytesIO(data)) as image:
             return _of_pillow(image, color, path)
@@ -127,7 +127,8 @@ def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
         ) from None
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """The module ``PIL.Image``, imported when it is first needed."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -153,7 +154,7 @@ def _of_pillow(image: Any, color: bool, path: str | None = None) -> np.ndarray:
 
 def _upright(image: Any) -> Any:
     """The image as its EXIF orientation says it should be seen."""
-    way = _pillow().Transpose
+    way = pillow().Transpose
     turns = {
         2: way.FLIP_LEFT_RIGHT, 3: way.ROTATE_180, 4: way.FLIP_TOP_BOTTOM, 5: way.TRANSPOSE,
         6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90,

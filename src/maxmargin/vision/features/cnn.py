@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..images import pillow
+
 _STRIDE = 32  # pixels of the input per cell of the last map
 _CHANNELS = 1280
 
@@ -125,8 +127,7 @@ def _spans(cells: int, regions: int) -> list[slice]:
 
 def _resized(image: np.ndarray, size: int) -> np.ndarray:
     """The square that the network sees: RGB, bytes mapped to about −1 … 1 as in its training."""
-    from PIL import Image
-
+    Image = pillow()
     square = Image.fromarray(image).convert("RGB").resize((size, size), Image.Resampling.BICUBIC)
     return (np.asarray(square, np.float32) - 127.0) / 128.0
 

@@ -62,7 +62,7 @@ def over_images(
     cache : path, optional
         A folder in which results are kept, under the content of each image and the settings. An image that is there is
         not worked on again, whatever its name is now. The stacked results are then a read-only map of a file in that
-        folder, so that they may be larger than memory.
+        folder, so that they may be larger than memory. The folder grows; it may be deleted when nobody is using it.
     n_jobs : int, optional
         Threads or processes; None is 1, −1 all cores.
     on_error : {"raise", "skip"}
@@ -101,7 +101,7 @@ def over_images(
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
     rows = _Rows(n, cache)
     broken: list[tuple[Any, int, str]] = []
-    with _Progress(n, verbose) as progress, rows, contextlib.closing(_done(task, images, workers)) as all_done:
+    with _Progress(n, verbose) as progress, rows, contextlib.closing(_in_order(task, images, workers)) as all_done:
         for i, (source, done) in enumerate(all_done):
             reason = done.reason or rows.take(i, done)
             if reason:
@@ -198,7 +198,7 @@ class _Task:
         return _Done(value, key=key, trouble=trouble)
 
 
-def _done(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
+def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
     """Images and what became of them, in their order."""
     workers = min(workers, -(-len(images) // _BLOCK))
     if workers == 1:
@@ -221,11 +221,11 @@ def _first(ahead: deque[tuple[list, Future[list[_Done]]]]) -> Iterator[tuple[Any
     return zip(block, future.result(), strict=True)
 
 
-Submit = Callable[[list], "Future[list[_Done]]"]
+_Submit = Callable[[list], "Future[list[_Done]]"]
 
 
 @contextlib.contextmanager
-def _in_threads(task: _Task, workers: int) -> Iterator[Submit]:
+def _in_threads(task: _Task, workers: int) -> Iterator[_Submit]:
     stop = threading.Event()
     executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
 
@@ -255,10 +255,9 @@ def _block_done(block: list) -> list[_Done]:
 
 
 @contextlib.contextmanager
-def _in_processes(task: _Task, workers: int) -> Iterator[Submit]:
-    from loky import ProcessPoolExecutor
+def _in_processes(task: _Task, workers: int) -> Iterator[_Submit]:
+    from loky import BrokenProcessPool, ProcessPoolExecutor
     from loky.backend.reduction import dumps
-    from loky.process_executor import TerminatedWorkerError
 
     try:
         pickled = bytes(dumps(task))  # once, and where its failure can be told
@@ -269,10 +268,10 @@ def _in_processes(task: _Task, workers: int) -> Iterator[Submit]:
     executor = ProcessPoolExecutor(workers, initializer=_bind, initargs=(pickled,), env=_ONE_THREAD)
     try:
         yield lambda block: executor.submit(_block_done, block)
-    except TerminatedWorkerError as error:
+    except BrokenProcessPool as error:
         raise RuntimeError(
-            "A process that worked on images was ended from outside, most often for want of memory. Use a smaller "
-            "n_jobs. With a cache, what was done before is kept."
+            "A process that worked on images came to an end before its work did, most often for want of memory. Use a "
+            "smaller n_jobs; n_jobs=None shows other reasons. With a cache, what was done before is kept."
         ) from error
     finally:
         executor.shutdown(wait=True, kill_workers=True)
