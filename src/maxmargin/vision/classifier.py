@@ -16,7 +16,7 @@ from ..problem import Certificate
 from . import given
 from .features.cnn import CNNRegions
 from .features.extraction import over_images
-from .features.maps import MAPS, map_for, mapped
+from .features.maps import MAPS, map_for, mapped, mostly_sparse
 from .features.sift import DenseSIFT
 from .features.words import WordHistograms
 from .scenes import em, multinomial
@@ -28,7 +28,7 @@ KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
 _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
-@storable("classes_", "grid_", "feature_map_", "extractor_", "learner_", record=None, certified=False)
+@storable("classes_", "grid_", "feature_map_", "mean_", "extractor_", "learner_", record=None, certified=False)
 class SceneClassifier(ClassifierMixin, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
@@ -61,6 +61,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     feature_map : {"auto", "sqrt", "l2", "none"}
         For discriminative training: the square root of normalised histograms, vectors of length 1, or features as
         they are. "auto" is "sqrt" for histograms and "none" for others.
+    center : "auto" or bool
+        Whether the mean of all regions is then subtracted, without which dense features have little to tell them apart
+        and training is slow. "auto" does so unless many features are zero: centred, they would be zero no more.
     init : {"auto", "em", "kmeans", "fixed", "random"}
         The parts that regions begin with: likely ones under the generative model, clusters, part r for region r, or
         random ones. "auto" is "em" for histograms and "kmeans" for others. ``fit(..., Z=...)`` comes before it.
@@ -114,6 +117,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         features: Any = "words",
         n_words: int = 200,
         feature_map: str = "auto",
+        center: Any = "auto",
         init: str = "auto",
         bound: Any = "cccp",
         eta: float = 0.1,
@@ -139,6 +143,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.features = features
         self.n_words = n_words
         self.feature_map = feature_map
+        self.center = center
         self.init = init
         self.bound = bound
         self.eta = eta
@@ -194,7 +199,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         if self.classes_.size < 2:
             raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
         self.grid_ = (int(regions.shape[1]), int(regions.shape[2]))
-        self.feature_map_ = self._map(regions)
+        self.feature_map_, self.mean_ = self._map(regions), None
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
@@ -209,6 +214,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         inputs.check_choice("training", self.training, ("discriminative", "generative"))
         inputs.check_choice("parts", self.parts, ("separate", "shared"))
         inputs.check_choice("feature_map", self.feature_map, ("auto", *MAPS))
+        if self.center not in ("auto", True, False):
+            raise ValueError(f"center must be 'auto', True or False, got {self.center!r}.")
         inputs.check_choice("init", self.init, ("auto", *STARTS))
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("C", self.C)
@@ -261,7 +268,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         """Regions as the learner takes them."""
         if self.kind == "bow":
             regions = pooled(regions)
-        return regions if self.training == "generative" else mapped(self.feature_map_, regions)
+        return regions if self.training == "generative" else mapped(self.feature_map_, regions, self.mean_)
 
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
@@ -288,6 +295,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any, run: dict[str, Any]
     ) -> Any:
         x = self._prepared(regions)
+        if self.center is True or (self.center == "auto" and not mostly_sparse(x)):
+            self.mean_ = x.mean(axis=(0, 1, 2), dtype=np.float64).astype(np.float32)
+            x = self._prepared(regions)
         C = self.C / (x.shape[1] * x.shape[2])
         shared: dict[str, Any] = {
             "C": C, "tol": self.tol, "max_passes": self.max_passes, "memory": self.memory, "n_jobs": self.n_jobs,

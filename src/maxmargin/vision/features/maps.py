@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 _BLOCK = 2**24  # values at a time
+_DENSE = 0.8
 
 
 def square_root(regions: np.ndarray) -> np.ndarray:
@@ -46,8 +47,14 @@ def map_for(regions: np.ndarray) -> str:
     return "sqrt" if some.min(initial=0) >= 0 and np.array_equal(some, np.rint(some)) else "none"
 
 
-def mapped(name: str, regions: np.ndarray) -> np.ndarray:
-    """ψ of many images, block by block. Of a file that is mapped into memory the result is one as well."""
+def mostly_sparse(regions: np.ndarray) -> bool:
+    """Whether enough features are zero for it to pay that they are left out."""
+    some = np.asarray(regions[: max(1, _BLOCK // max(1, regions[0].size))])
+    return np.count_nonzero(some) < _DENSE * some.size
+
+
+def mapped(name: str, regions: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
+    """ψ of many images, less a mean, block by block. Of a file that is mapped into memory the result is one as well."""
     out: Any
     if isinstance(regions, np.memmap):
         file = tempfile.TemporaryFile()  # noqa: SIM115: gone with the array
@@ -56,5 +63,6 @@ def mapped(name: str, regions: np.ndarray) -> np.ndarray:
         out = np.empty(regions.shape, np.float32)
     size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
     for start in range(0, len(regions), size):
-        out[start : start + size] = MAPS[name](regions[start : start + size])
+        block = MAPS[name](regions[start : start + size])
+        out[start : start + size] = block if mean is None else block - mean
     return out
