@@ -28,6 +28,8 @@ import numpy as np
 from . import compiled, inlined
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
+_BITS = 62  # of an integer, one for each label
+_SWEEPS = 3
 
 
 @compiled
@@ -119,23 +121,24 @@ def score_all(unary, which, rows, cols, horizontal, vertical, labels, score):
 @inlined
 def _refresh(p, u, tables, step, label, field):
     """``field[p, k]``: what cell p scores with label k beside its present neighbours."""
-    left = tables[0, label[p + step[0]]]
-    right = tables[1, label[p + step[1]]]
-    up = tables[2, label[p + step[2]]]
-    down = tables[3, label[p + step[3]]]
+    left = label[p - 1]
+    right = label[p + 1]
+    up = label[p + step[2]]
+    down = label[p + step[3]]
     for k in range(u.shape[1]):
-        field[p, k] = u[p, k] + left[k] + right[k] + up[k] + down[k]
+        beside = tables[0, left, k] + tables[1, right, k]
+        field[p, k] = u[p, k] + beside + (tables[2, up, k] + tables[3, down, k])
 
 
 @compiled
-def _single_moves(u, tables, inner, step, least, label, field, look):
+def _single_moves(u, tables, inner, step, least, label, field, look, touched):
     """Iterated conditional modes (Besag, 1986): each cell takes its best label given the others, until all have.
 
-    Only the cells marked in ``look`` and, after a change, their neighbours need to be looked at. Returns whether
-    anything changed.
+    Only the cells marked in ``look`` and, after a change, their neighbours need to be looked at. ``touched[a]`` says
+    when a cell with label a or beside one changed last.
     """
     n_labels = u.shape[1]
-    changed = False
+    now = touched.max() + 1
     again = True
     while again:
         again = False
@@ -154,28 +157,63 @@ def _single_moves(u, tables, inner, step, least, label, field, look):
             if chosen != present:
                 label[p] = chosen
                 again = True
-                changed = True
+                touched[chosen] = now
                 for d in range(4):
                     q = p + step[d]
                     if label[q] < n_labels:
                         look[q] = True
+                        touched[label[q]] = now
                         _refresh(q, u, tables, step, label, field)
-    return changed
 
 
 @compiled
-def _count_hopeful(inner, step, bonus, least, label, field, hopeful):
-    """``hopeful[a, b]``: how many cells could gain by b instead of a if all their neighbours with a changed as well."""
+def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
+    """Bit b of ``hope[p]``: might cell p change to b, together with neighbours that carry its label and have that bit?
+
+    ``hopeful[a]`` joins those of all cells with label a. This only saves looking at most cells for most b: a few sweeps
+    will do, and with more labels than bits everything is hoped for.
+    """
     n_labels = field.shape[1]
-    hopeful[:] = 0
+    width = step[3]
+    if n_labels > _BITS:
+        hope[:] = -1
+        hopeful[:] = -1
+        return
     for i in range(inner.size):
         p = inner[i]
         a = label[p]
-        beside = np.float64(label[p + step[0]] == a) + np.float64(label[p + step[1]] == a)
-        above = np.float64(label[p + step[2]] == a) + np.float64(label[p + step[3]] == a)
+        n_beside = np.int64(label[p - 1] == a) + np.int64(label[p + 1] == a)
+        n_above = np.int64(label[p - width] == a) + np.int64(label[p + width] == a)
         own = field[p, a] + least
+        bits = 0
         for b in range(n_labels):
-            hopeful[a, b] += field[p, b] + beside * bonus[0, a, b] + above * bonus[1, a, b] > own
+            most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+            bits |= np.int64(most > own) << b
+        hope[p] = bits
+    for sweep in range(_SWEEPS):
+        for i in range(inner.size):
+            p = inner[i if sweep % 2 == 1 else inner.size - 1 - i]
+            if hope[p] == 0:
+                continue
+            a = label[p]
+            left = hope[p - 1] if label[p - 1] == a else 0
+            right = hope[p + 1] if label[p + 1] == a else 0
+            up = hope[p - width] if label[p - width] == a else 0
+            down = hope[p + width] if label[p + width] == a else 0
+            bits = hope[p] & (left | right | up | down)
+            hope[p] = 0
+            own = field[p, a] + least
+            b = 0
+            while bits >> b != 0:
+                if (bits >> b) & 1:
+                    n_beside = ((left >> b) & 1) + ((right >> b) & 1)
+                    n_above = ((up >> b) & 1) + ((down >> b) & 1)
+                    most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+                    hope[p] |= np.int64(most > own) << b
+                b += 1
+    hopeful[:] = 0
+    for i in range(inner.size):
+        hopeful[label[inner[i]]] |= hope[inner[i]]
 
 
 @compiled
@@ -196,7 +234,7 @@ def _sort_cells(inner, label, first, by_label):
 
 
 @compiled
-def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, stack, is_open, gain):
+def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, stack, is_open, gain):
     """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
 
     ``carriers`` are all cells with label a. Also fills the ``gain`` of the open ones. Returns how many there are.
@@ -205,9 +243,12 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, s
     # Capacities; and what a neighbour costs for sure where tables are not regular.
     beside = max(c_beside, 0.0)
     above = max(c_above, 0.0)
+    bit = min(b, _BITS)
     n = 0
     for i in range(carriers.size):
         p = carriers[i]
+        if (hope[p] >> bit) & 1 == 0:
+            continue
         n_beside = (label[p - 1] == a) + (label[p + 1] == a)
         n_above = (label[p - width] == a) + (label[p + width] == a)
         f = field[p, b] - field[p, a] + n_beside * (c_beside - beside) + n_above * (c_above - above)
@@ -252,11 +293,13 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, s
 
 
 @compiled
-def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance, queue, chosen):
+def _cut(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen):
     """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
 
     ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
     """
+    beside = max(c_beside, 0.0)
+    above = max(c_above, 0.0)
     for i in range(n):
         p = cells[i]
         for d in range(4):
@@ -327,49 +370,39 @@ def _change(a, b, cells, n, step, coupling, field, chosen):
 
 
 @compiled
-def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, look, memory, work):
+def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, memory, work):
     """Try all pairs of labels once. Returns whether anything changed.
 
-    From a to b is tried again only after a cell with a or beside one has changed: ``touched[a]`` says when.
+    From a to b is tried again only after a cell with a or beside one has changed.
     """
-    tried, touched, hopeful, first, by_label = memory
+    tried, touched, hope, hopeful, first, by_label = memory
     cells, queue, is_open, gain, residual, distance, chosen, renewed = work
     n_labels = u.shape[1]
-    _count_hopeful(inner, step, bonus, least, label, field, hopeful)
+    _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     _sort_cells(inner, label, first, by_label)
     changed = False
-    now = touched.max()
+    began = now = touched.max()
     for a in range(n_labels):
         for b in range(n_labels):
-            if hopeful[a, b] == 0 or touched[a] <= tried[a, b]:
+            if (hopeful[a] >> min(b, _BITS)) & 1 == 0 or touched[a] <= tried[a, b]:
                 continue
-            tried[a, b] = now
+            # Hopes are as old as the beginning: if cells with a were touched since, some may have been overlooked.
+            up_to_date = touched[a] <= began
+            tried[a, b] = began
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
             carriers = by_label[first[a] : first[a + 1]]
-            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, queue, is_open, gain)
+            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            _cut(
-                cells,
-                n,
-                step,
-                max(c_beside, 0.0),
-                max(c_above, 0.0),
-                least,
-                is_open,
-                gain,
-                residual,
-                distance,
-                queue,
-                chosen,
-            )
+            _cut(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
                 now += 1
-                tried[a, b] = now
                 touched[b] = now
+                if up_to_date:
+                    tried[a, b] = now
                 for i in range(n):
                     if chosen[cells[i]]:
                         label[cells[i]] = b
@@ -380,6 +413,7 @@ def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, lo
                             if label[q] < n_labels and renewed[q] < now:
                                 renewed[q] = now
                                 look[q] = True
+                                hope[q] = -1
                                 touched[label[q]] = now
                                 _refresh(q, u, tables, step, label, field)
                 _sort_cells(inner, label, first, by_label)
@@ -416,7 +450,6 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     inner, step = _inner_cells(rows, cols)
     tables = neighbour_tables(horizontal, vertical)
     coupling = _couplings(horizontal, vertical)
-    bonus = np.where(coupling > 0.0, 2.0 * coupling, coupling)
     size = (rows + 2) * (cols + 2)
     u = np.zeros((size, n_labels))
     field = np.zeros((size, n_labels))
@@ -428,7 +461,8 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     memory = (
         tried,
         touched,
-        np.empty((n_labels, n_labels), np.int64),
+        np.zeros(size, np.int64),
+        np.empty(n_labels, np.int64),
         np.empty(n_labels + 1, np.int64),
         np.empty(inner.size, np.int64),
     )
@@ -456,14 +490,12 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         for r in range(inner.size):
             look[inner[r]] = True
             _refresh(inner[r], u, tables[t], step, label, field)
-        _single_moves(u, tables[t], inner, step, least, label, field, look)
         tried[:] = 0
         touched[:] = 1
+        _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
         renewed[:] = 0
-        while swaps and _swap_moves(
-            u, tables[t], coupling[t], bonus[t], inner, step, least, label, field, look, memory, work
-        ):
-            _single_moves(u, tables[t], inner, step, least, label, field, look)
+        while swaps and _swap_moves(u, tables[t], coupling[t], inner, step, least, label, field, look, memory, work):
+            _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
         for r in range(inner.size):
             labels[i, r] = label[inner[r]]
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
