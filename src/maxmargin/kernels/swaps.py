@@ -29,7 +29,8 @@ from . import compiled, inlined
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
 _BITS = 62  # of an integer, one for each label
-_SWEEPS = 3
+_SWEEPS = 3  # of hopes
+_SMOOTH = 0.6  # of all hopes: so many at first, and sweeping is no use
 
 
 @compiled
@@ -171,14 +172,11 @@ def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
     """Bit b of ``hope[p]``: might cell p change to b, together with neighbours that carry its label and have that bit?
 
     ``hopeful[a]`` joins those of all cells with label a. This only saves looking at most cells for most b: a few sweeps
-    will do, and with more labels than bits everything is hoped for.
+    will do. Returns whether it does; if not, because scores are smooth or labels more than bits, all bits are set.
     """
     n_labels = field.shape[1]
     width = step[3]
-    if n_labels > _BITS:
-        hope[:] = -1
-        hopeful[:] = -1
-        return
+    n_bits = 0
     for i in range(inner.size):
         p = inner[i]
         a = label[p]
@@ -186,10 +184,15 @@ def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
         n_above = np.int64(label[p - width] == a) + np.int64(label[p + width] == a)
         own = field[p, a] + least
         bits = 0
-        for b in range(n_labels):
+        for b in range(min(n_labels, _BITS)):
             most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
             bits |= np.int64(most > own) << b
+            n_bits += most > own
         hope[p] = bits
+    if n_labels > _BITS or n_bits > _SMOOTH * inner.size * (n_labels - 1):
+        hope[:] = -1
+        hopeful[:] = -1
+        return False
     for sweep in range(_SWEEPS):
         for i in range(inner.size):
             p = inner[i if sweep % 2 == 1 else inner.size - 1 - i]
@@ -214,6 +217,7 @@ def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
     hopeful[:] = 0
     for i in range(inner.size):
         hopeful[label[inner[i]]] |= hope[inner[i]]
+    return True
 
 
 @compiled
@@ -378,7 +382,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
     tried, touched, hope, hopeful, first, by_label = memory
     cells, queue, is_open, gain, residual, distance, chosen, renewed = work
     n_labels = u.shape[1]
-    _hopes(inner, step, coupling, least, label, field, hope, hopeful)
+    selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     _sort_cells(inner, label, first, by_label)
     changed = False
     began = now = touched.max()
@@ -387,7 +391,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
             if (hopeful[a] >> min(b, _BITS)) & 1 == 0 or touched[a] <= tried[a, b]:
                 continue
             # Hopes are as old as the beginning: if cells with a were touched since, some may have been overlooked.
-            up_to_date = touched[a] <= began
+            up_to_date = not selective or touched[a] <= began
             tried[a, b] = began
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
