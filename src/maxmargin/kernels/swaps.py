@@ -12,9 +12,9 @@ One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they
     change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
 A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
-nobody is left. Otherwise a minimum cut decides: with gain_r = f_r + Σ_s c_rs, change(A) = Σ_{r in A} gain_r − Σ c_rs
-over the rim of A. Gain is pushed from where it is positive to where it is negative (Goldberg and Tarjan, 1988): that
-leaves change(A) as it is for every A. Distances to the nearest such cell are computed anew for every wave of pushes.
+nobody is left. Otherwise a minimum cut decides (``grid_cuts.py``): with gain_r = f_r + Σ_s c_rs,
+
+    change(A) = Σ_{r in A} gain_r − Σ c_rs over the rim of A.
 
 Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
 improves this lowered score improves the true one at least as much.
@@ -26,6 +26,7 @@ is the way back.
 import numpy as np
 
 from . import compiled, inlined
+from .grid_cuts import best_set
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
 _BITS = 62  # of an integer, one for each label
@@ -297,67 +298,6 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, ce
 
 
 @compiled
-def _cut(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen):
-    """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
-
-    ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
-    """
-    beside = max(c_beside, 0.0)
-    above = max(c_above, 0.0)
-    for i in range(n):
-        p = cells[i]
-        for d in range(4):
-            residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
-    pushed = True
-    while pushed:
-        n_sinks = 0
-        n_sources = 0
-        for i in range(n):
-            p = cells[i]
-            distance[p] = 0
-            if gain[p] < -least:
-                distance[p] = 1
-                queue[n_sinks] = p
-                n_sinks += 1
-            elif gain[p] > least:
-                n_sources += 1
-        # How far it is from each cell to the nearest negative gain, over what can still be handed on.
-        end = n_sinks
-        at = 0
-        while at < end and n_sources > 0:
-            p = queue[at]
-            at += 1
-            further = distance[p] + 1
-            for d in range(4):
-                q = p + step[d]
-                if distance[q] == 0 and residual[q, d ^ 1] > least:
-                    distance[q] = further
-                    queue[end] = q
-                    end += 1
-        pushed = False
-        for i in range(end - 1, n_sinks - 1, -1):
-            p = queue[i]
-            if gain[p] <= least:
-                continue
-            pushed = True
-            nearer = distance[p] - 1
-            for d in range(4):
-                q = p + step[d]
-                if distance[q] == nearer and residual[p, d] > least:
-                    flow = min(gain[p], residual[p, d])
-                    gain[p] -= flow
-                    gain[q] += flow
-                    residual[p, d] -= flow
-                    residual[q, d ^ 1] += flow
-                    if gain[p] <= least:
-                        break
-    for i in range(n):
-        p = cells[i]
-        chosen[p] = n_sources > 0 and distance[p] == 0
-        distance[p] = -1
-
-
-@compiled
 def _change(a, b, cells, n, step, coupling, field, chosen):
     """change(A), and how many cells A has."""
     change = 0.0
@@ -380,7 +320,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
     From a to b is tried again only after a cell with a or beside one has changed.
     """
     tried, touched, hope, hopeful, first, by_label = memory
-    cells, queue, is_open, gain, residual, distance, chosen, renewed = work
+    cells, queue, is_open, gain, residual, distance, came, chosen, renewed = work
     n_labels = u.shape[1]
     selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     _sort_cells(inner, label, first, by_label)
@@ -399,7 +339,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
             n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            _cut(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
+            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, came, chosen)
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
@@ -477,6 +417,7 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         np.empty(size),
         np.empty((size, 4)),
         np.full(size, -1, np.int64),
+        np.empty(size, np.int64),
         np.zeros(size, np.bool_),
         renewed,
     )
