@@ -35,7 +35,7 @@ _SMOOTH = 0.6  # of all hopes: so many at first, and sweeping is no use
 
 
 @compiled
-def neighbour_tables(horizontal, vertical):
+def _neighbour_tables(horizontal, vertical):
     """``tables[i, d, z, k]``: what label k scores beside a neighbour z in direction d; zero where z = M, the border."""
     n, n_labels = horizontal.shape[0], horizontal.shape[1]
     tables = np.zeros((n, 4, n_labels + 1, n_labels))
@@ -65,15 +65,24 @@ def _couplings(horizontal, vertical):
 
 
 @compiled
-def allowed_only(unary, tables, place, out):
+def table_sizes(horizontal, vertical):
+    """For each pair of tables: the largest size of a score in them."""
+    largest = np.zeros(horizontal.shape[0])
+    for i in range(horizontal.shape[0]):
+        for j in range(horizontal.shape[1]):
+            for k in range(horizontal.shape[1]):
+                largest[i] = max(largest[i], abs(horizontal[i, j, k]), abs(vertical[i, j, k]))
+    return largest
+
+
+@compiled
+def allowed_only(unary, table_size, place, out):
     """Copy scores of cell r to ``out[place[r]]``, with finite ones for −∞.
 
-    These are so low that a cell with another choice gains by it, whatever is near. Returns the largest size of a score.
+    These are so low that a cell with another choice gains by it, whatever is near: four neighbours, with scores up to
+    ``table_size``. Returns the largest size of a score.
     """
-    reach = 0.0
-    for d in range(4):
-        reach += tables[d].max() - tables[d].min()
-    largest = max(tables.max(), -tables.min())
+    largest = table_size
     n_labels = unary.shape[1]
     for r in range(unary.shape[0]):
         p = place[r]
@@ -89,7 +98,7 @@ def allowed_only(unary, tables, place, out):
                 largest = max(largest, abs(value))
         if forbidden:
             lowest = 0.0 if lowest == np.inf else lowest
-            low = lowest - (abs(lowest) + 2.0 * reach + 1.0)
+            low = lowest - (abs(lowest) + 10.0 * table_size + 1.0)
             largest = max(largest, abs(low))
             for k in range(n_labels):
                 out[p, k] = max(out[p, k], low)
@@ -392,8 +401,9 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     """
     n_labels = unary.shape[2]
     inner, step = _inner_cells(rows, cols)
-    tables = neighbour_tables(horizontal, vertical)
+    tables = _neighbour_tables(horizontal, vertical)
     coupling = _couplings(horizontal, vertical)
+    sizes = table_sizes(horizontal, vertical)
     size = (rows + 2) * (cols + 2)
     u = np.zeros((size, n_labels))
     field = np.zeros((size, n_labels))
@@ -423,7 +433,7 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     )
     for i in range(unary.shape[0]):
         t = which[i]
-        least = _ROUNDING * allowed_only(unary[i], tables[t], inner, u)
+        least = _ROUNDING * allowed_only(unary[i], sizes[t], inner, u)
         for r in range(inner.size):
             p = inner[r]
             label[p] = labels[i, r]
