@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from maxmargin.inference import cuts, grids
 from maxmargin.inference.grids import GridSearch
-from maxmargin.kernels import frontiers, swaps
+from maxmargin.kernels import frontiers, grid_cuts, grids as grid_kernels, swaps
 
 few = settings(max_examples=40, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -316,7 +316,7 @@ def test_compiled_kernels_do_what_their_source_says(swap, scale):
         labels, score = np.full((n, rows * cols), -1, np.int8), np.empty(n)
         given = unary, np.arange(n), rows, cols, horizontal, vertical, labels, score, *more
         with pytest.MonkeyPatch.context() as patch:
-            for module in (swaps, frontiers) if plain else ():
+            for module in (swaps, frontiers, grid_cuts, grid_kernels) if plain else ():
                 for name, value in list(vars(module).items()):
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, value.py_func)

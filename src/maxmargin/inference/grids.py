@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..kernels.frontiers import frontier_all
-from ..kernels.swaps import score_all, swap_all
+from ..kernels.grids import score_all
+from ..kernels.swaps import swap_all
 from . import cuts
 
 _EXACT_LIMIT = 300_000  # additions: about 0.3 ms for each labelling
@@ -41,7 +42,7 @@ class GridSearch:
     Attributes
     ----------
     exact : bool
-        Whether ``best`` finds the best labelling of all; for two labels on larger grids, if tables are regular.
+        Whether ``best`` finds the best labelling of all. On larger grids with two labels it does if tables are regular.
 
     Examples
     --------

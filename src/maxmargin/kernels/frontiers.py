@@ -15,7 +15,7 @@ and this Viterbi's algorithm (1967).
 import numpy as np
 
 from . import compiled
-from .swaps import allowed_only, grid_score, table_sizes
+from .grids import allowed_only, grid_score, table_sizes
 
 
 @compiled
