@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from maxmargin.inference import cuts, grids
 from maxmargin.inference.grids import GridSearch
-from maxmargin.kernels import frontiers, swaps
+from maxmargin.kernels import frontiers, grid_cuts, grids as grid_kernels, swaps
 
 few = settings(max_examples=40, deadline=None)
 seeds = st.integers(0, 2**32 - 1)
@@ -72,12 +72,53 @@ def test_frontiers_find_the_best_of_all(seed, size):
 
 
 @few
-@given(seeds, st.integers(2, 6), st.integers(2, 4))
+@given(seeds, st.integers(1, 6), st.integers(1, 4))
 def test_two_labels_by_cuts_are_exact(seed, rows, cols):
-    given = instance(np.random.default_rng(seed), rows, cols, 2, n=10, scale=0.5)
-    by_cuts = GridSearch(rows, cols, 2, exact_limit=0)
-    assert by_cuts.exact
-    np.testing.assert_allclose(by_cuts.best(*given)[1], GridSearch(rows, cols, 2).best(*given)[1], atol=1e-9)
+    unary, horizontal, vertical = instance(np.random.default_rng(seed), rows, cols, 2, n=10, scale=0.5)
+    search = GridSearch(rows, cols, 2)
+    _, score = search.best(unary, horizontal, vertical)
+    # A third label that nobody may take leads over all frontiers.
+    unary = np.concatenate([unary, np.full((10, rows * cols, 1), -np.inf)], axis=2)
+    horizontal, vertical = (np.pad(t, ((0, 0), (0, 1), (0, 1))) for t in (horizontal, vertical))
+    three = GridSearch(rows, cols, 3, exact_limit=10**7)
+    assert search.exact
+    assert three.exact
+    np.testing.assert_allclose(score, three.best(unary, horizontal, vertical)[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1, 0.01])
+def test_cuts_of_smooth_grids_are_exact(noise):
+    # Gain has far to go where neighbours hold together, and most of the grid changes in one piece.
+    rng = np.random.default_rng(0)
+    rows, cols = 14, 15
+    edges, side = edges_of(rows, cols)
+    for _ in range(15):
+        unary = noise * rng.normal(size=(rows * cols, 2))
+        horizontal, vertical = (regular_table(rng, 2, 0.1) for _ in range(2))
+        _, score = GridSearch(rows, cols, 2).best(unary, horizontal, vertical)
+        tables = np.where(side[:, None, None], horizontal, vertical)
+        _, best, excess = cuts.best_binary(unary, edges, tables)
+        assert best - 1e-9 <= score <= best + excess + 1e-9
+
+
+def test_two_labels_that_like_to_differ():
+    rng = np.random.default_rng(0)
+    unary, apart = rng.normal(size=(12, 2)), -2.0 * np.eye(2)
+    assert GridSearch(3, 4, 2).best(unary, apart, apart)[1] == pytest.approx(by_trying(3, 4, unary, apart, apart))
+
+
+def test_more_labels_than_an_integer_has_bits():
+    rng = np.random.default_rng(0)
+    unary, horizontal, vertical = instance(rng, 4, 6, 2, n=10, scale=0.5)
+    many = np.full((10, 24, 90), -np.inf)
+    many[:, :, [3, 80]] = unary
+    tables = rng.normal(size=(2, 10, 90, 90)) - 100 * (1 - np.eye(90))
+    for i, table in enumerate((horizontal, vertical)):
+        tables[i][np.ix_(range(10), [3, 80], [3, 80])] = table
+    start = np.where(rng.random((10, 24)) < 0.5, 3, 80)
+    labels, score = GridSearch(4, 6, 90).best(many, *tables, start=start)
+    assert np.isin(labels, [3, 80]).all()
+    np.testing.assert_allclose(score, GridSearch(4, 6, 2).best(unary, horizontal, vertical)[1], atol=1e-9)
 
 
 @few
@@ -275,7 +316,7 @@ def test_compiled_kernels_do_what_their_source_says(swap, scale):
         labels, score = np.full((n, rows * cols), -1, np.int8), np.empty(n)
         given = unary, np.arange(n), rows, cols, horizontal, vertical, labels, score, *more
         with pytest.MonkeyPatch.context() as patch:
-            for module in (swaps, frontiers) if plain else ():
+            for module in (swaps, frontiers, grid_cuts, grid_kernels) if plain else ():
                 for name, value in list(vars(module).items()):
                     if hasattr(value, "py_func"):
                         patch.setattr(module, name, value.py_func)

@@ -17,7 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..kernels.frontiers import frontier_all
-from ..kernels.swaps import score_all, swap_all
+from ..kernels.grids import score_all
+from ..kernels.swaps import swap_all
+from . import cuts
 
 _EXACT_LIMIT = 300_000  # additions: about 0.3 ms for each labelling
 _AT_ONCE = 30_000_000  # additions between two looks at Ctrl-C, a fraction of a second
@@ -40,7 +42,7 @@ class GridSearch:
     Attributes
     ----------
     exact : bool
-        Whether ``best`` finds the best labelling of all; for two labels on larger grids, if tables are regular.
+        Whether ``best`` finds the best labelling of all. On larger grids with two labels it does if tables are regular.
 
     Examples
     --------
@@ -153,10 +155,14 @@ class GridSearch:
         which, horizontal, vertical = self._tables(n, horizontal, vertical, which)
         labels = np.full((n, self.n_cells), -1, np.int8) if start is None else self._labels(start, n)
         score = np.empty(n)
+        # Two labels: a cut is as exact as all frontiers, and faster, but for tables that are not regular.
+        over_frontiers = swaps and self._over_frontiers
+        if self.n_labels == 2 and cuts.submodular(horizontal) and cuts.submodular(vertical):
+            over_frontiers = False
 
         def work(part: slice) -> None:
             given = grids[part], which[part], self.rows, self.cols, horizontal, vertical, labels[part], score[part]
-            if swaps and self._over_frontiers:
+            if over_frontiers:
                 frontier_all(*given)
             else:
                 swap_all(*given, swaps)

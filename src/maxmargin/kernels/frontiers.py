@@ -15,7 +15,7 @@ and this Viterbi's algorithm (1967).
 import numpy as np
 
 from . import compiled
-from .swaps import allowed_only, grid_score, neighbour_tables
+from .grids import allowed_only, grid_score, table_sizes
 
 
 @compiled
@@ -83,13 +83,13 @@ def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     first = np.empty(rows * cols, np.int64)
     for s in range(rows * cols):
         first[s] = s if width == cols else (s % width) * cols + s // width
-    tables = neighbour_tables(horizontal, vertical)
+    sizes = table_sizes(horizontal, vertical)
     places = np.arange(rows * cols)
     u = np.empty((rows * cols, n_labels))
     value = np.empty((rows * cols + 1, n_labels**width))
     for i in range(unary.shape[0]):
         t = which[i]
-        allowed_only(unary[i], tables[t], places, u)
+        allowed_only(unary[i], sizes[t], places, u)
         if width == cols:
             along, across = horizontal[t], vertical[t]
         else:

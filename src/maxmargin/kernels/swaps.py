@@ -12,9 +12,9 @@ One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they
     change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
 A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
-nobody is left. Otherwise a minimum cut decides: with gain_r = f_r + Σ_s c_rs, change(A) = Σ_{r in A} gain_r − Σ c_rs
-over the rim of A. Gain is pushed from where it is positive to where it is negative (Goldberg and Tarjan, 1988): that
-leaves change(A) as it is for every A. Distances to the nearest such cell are computed anew for every wave of pushes.
+nobody is left. Otherwise a minimum cut decides (``grid_cuts.py``): with gain_r = f_r + Σ_s c_rs,
+
+    change(A) = Σ_{r in A} gain_r − Σ c_rs over the rim of A.
 
 Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
 improves this lowered score improves the true one at least as much.
@@ -26,12 +26,17 @@ is the way back.
 import numpy as np
 
 from . import compiled, inlined
+from .grid_cuts import best_set
+from .grids import allowed_only, grid_score, table_sizes
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
+_BITS = 62  # of an integer, one for each label
+_SWEEPS = 3  # of hopes
+_SMOOTH = 0.6  # of all hopes: so many at first, and sweeping is no use
 
 
 @compiled
-def neighbour_tables(horizontal, vertical):
+def _neighbour_tables(horizontal, vertical):
     """``tables[i, d, z, k]``: what label k scores beside a neighbour z in direction d; zero where z = M, the border."""
     n, n_labels = horizontal.shape[0], horizontal.shape[1]
     tables = np.zeros((n, 4, n_labels + 1, n_labels))
@@ -60,82 +65,27 @@ def _couplings(horizontal, vertical):
     return c
 
 
-@compiled
-def allowed_only(unary, tables, place, out):
-    """Copy scores of cell r to ``out[place[r]]``, with finite ones for −∞.
-
-    These are so low that a cell with another choice gains by it, whatever is near. Returns the largest size of a score.
-    """
-    reach = 0.0
-    for d in range(4):
-        reach += tables[d].max() - tables[d].min()
-    largest = max(tables.max(), -tables.min())
-    n_labels = unary.shape[1]
-    for r in range(unary.shape[0]):
-        p = place[r]
-        forbidden = False
-        lowest = np.inf
-        for k in range(n_labels):
-            value = np.float64(unary[r, k])
-            out[p, k] = value
-            if value == -np.inf:
-                forbidden = True
-            else:
-                lowest = min(lowest, value)
-                largest = max(largest, abs(value))
-        if forbidden:
-            lowest = 0.0 if lowest == np.inf else lowest
-            low = lowest - (abs(lowest) + 2.0 * reach + 1.0)
-            largest = max(largest, abs(low))
-            for k in range(n_labels):
-                out[p, k] = max(out[p, k], low)
-    return largest
-
-
-@compiled
-def grid_score(unary, rows, cols, horizontal, vertical, labels):
-    """The score of a labelling, summed up in float64."""
-    total = 0.0
-    for i in range(rows):
-        for j in range(cols):
-            r = i * cols + j
-            k = labels[r]
-            total += unary[r, k]
-            if j > 0:
-                total += horizontal[labels[r - 1], k]
-            if i > 0:
-                total += vertical[labels[r - cols], k]
-    return total
-
-
-@compiled
-def score_all(unary, which, rows, cols, horizontal, vertical, labels, score):
-    """``score[i]``: the score of ``labels[i]``."""
-    for i in range(unary.shape[0]):
-        t = which[i]
-        score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
-
-
 @inlined
 def _refresh(p, u, tables, step, label, field):
     """``field[p, k]``: what cell p scores with label k beside its present neighbours."""
-    left = tables[0, label[p + step[0]]]
-    right = tables[1, label[p + step[1]]]
-    up = tables[2, label[p + step[2]]]
-    down = tables[3, label[p + step[3]]]
+    left = label[p - 1]
+    right = label[p + 1]
+    up = label[p + step[2]]
+    down = label[p + step[3]]
     for k in range(u.shape[1]):
-        field[p, k] = u[p, k] + left[k] + right[k] + up[k] + down[k]
+        beside = tables[0, left, k] + tables[1, right, k]
+        field[p, k] = u[p, k] + beside + (tables[2, up, k] + tables[3, down, k])
 
 
 @compiled
-def _single_moves(u, tables, inner, step, least, label, field, look):
+def _single_moves(u, tables, inner, step, least, label, field, look, touched):
     """Iterated conditional modes (Besag, 1986): each cell takes its best label given the others, until all have.
 
-    Only the cells marked in ``look`` and, after a change, their neighbours need to be looked at. Returns whether
-    anything changed.
+    Only the cells marked in ``look`` and, after a change, their neighbours need to be looked at. ``touched[a]`` says
+    when a cell with label a or beside one changed last.
     """
     n_labels = u.shape[1]
-    changed = False
+    now = touched.max() + 1
     again = True
     while again:
         again = False
@@ -154,28 +104,66 @@ def _single_moves(u, tables, inner, step, least, label, field, look):
             if chosen != present:
                 label[p] = chosen
                 again = True
-                changed = True
+                touched[chosen] = now
                 for d in range(4):
                     q = p + step[d]
                     if label[q] < n_labels:
                         look[q] = True
+                        touched[label[q]] = now
                         _refresh(q, u, tables, step, label, field)
-    return changed
 
 
 @compiled
-def _count_hopeful(inner, step, bonus, least, label, field, hopeful):
-    """``hopeful[a, b]``: how many cells could gain by b instead of a if all their neighbours with a changed as well."""
+def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
+    """Bit b of ``hope[p]``: might cell p change to b, together with neighbours that carry its label and have that bit?
+
+    ``hopeful[a]`` joins those of all cells with label a. This only saves looking at most cells for most b: a few sweeps
+    will do. Returns whether it does; if not, because scores are smooth or labels more than bits, all bits are set.
+    """
     n_labels = field.shape[1]
-    hopeful[:] = 0
+    width = step[3]
+    n_bits = 0
     for i in range(inner.size):
         p = inner[i]
         a = label[p]
-        beside = np.float64(label[p + step[0]] == a) + np.float64(label[p + step[1]] == a)
-        above = np.float64(label[p + step[2]] == a) + np.float64(label[p + step[3]] == a)
+        n_beside = np.int64(label[p - 1] == a) + np.int64(label[p + 1] == a)
+        n_above = np.int64(label[p - width] == a) + np.int64(label[p + width] == a)
         own = field[p, a] + least
-        for b in range(n_labels):
-            hopeful[a, b] += field[p, b] + beside * bonus[0, a, b] + above * bonus[1, a, b] > own
+        bits = 0
+        for b in range(min(n_labels, _BITS)):
+            most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+            bits |= np.int64(most > own) << b
+            n_bits += most > own
+        hope[p] = bits
+    if n_labels > _BITS or n_bits > _SMOOTH * inner.size * (n_labels - 1):
+        hope[:] = -1
+        hopeful[:] = -1
+        return False
+    for sweep in range(_SWEEPS):
+        for i in range(inner.size):
+            p = inner[i if sweep % 2 == 1 else inner.size - 1 - i]
+            if hope[p] == 0:
+                continue
+            a = label[p]
+            left = hope[p - 1] if label[p - 1] == a else 0
+            right = hope[p + 1] if label[p + 1] == a else 0
+            up = hope[p - width] if label[p - width] == a else 0
+            down = hope[p + width] if label[p + width] == a else 0
+            bits = hope[p] & (left | right | up | down)
+            hope[p] = 0
+            own = field[p, a] + least
+            b = 0
+            while bits >> b != 0:
+                if (bits >> b) & 1:
+                    n_beside = ((left >> b) & 1) + ((right >> b) & 1)
+                    n_above = ((up >> b) & 1) + ((down >> b) & 1)
+                    most = field[p, b] + 2.0 * (n_beside * coupling[0, a, b] + n_above * coupling[1, a, b])
+                    hope[p] |= np.int64(most > own) << b
+                b += 1
+    hopeful[:] = 0
+    for i in range(inner.size):
+        hopeful[label[inner[i]]] |= hope[inner[i]]
+    return True
 
 
 @compiled
@@ -196,7 +184,7 @@ def _sort_cells(inner, label, first, by_label):
 
 
 @compiled
-def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, stack, is_open, gain):
+def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, stack, is_open, gain):
     """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
 
     ``carriers`` are all cells with label a. Also fills the ``gain`` of the open ones. Returns how many there are.
@@ -205,9 +193,12 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, s
     # Capacities; and what a neighbour costs for sure where tables are not regular.
     beside = max(c_beside, 0.0)
     above = max(c_above, 0.0)
+    bit = min(b, _BITS)
     n = 0
     for i in range(carriers.size):
         p = carriers[i]
+        if (hope[p] >> bit) & 1 == 0:
+            continue
         n_beside = (label[p - 1] == a) + (label[p + 1] == a)
         n_above = (label[p - width] == a) + (label[p + width] == a)
         f = field[p, b] - field[p, a] + n_beside * (c_beside - beside) + n_above * (c_above - above)
@@ -252,65 +243,6 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, s
 
 
 @compiled
-def _cut(cells, n, step, beside, above, least, is_open, gain, residual, distance, queue, chosen):
-    """Which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
-
-    ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
-    """
-    for i in range(n):
-        p = cells[i]
-        for d in range(4):
-            residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
-    pushed = True
-    while pushed:
-        n_sinks = 0
-        n_sources = 0
-        for i in range(n):
-            p = cells[i]
-            distance[p] = 0
-            if gain[p] < -least:
-                distance[p] = 1
-                queue[n_sinks] = p
-                n_sinks += 1
-            elif gain[p] > least:
-                n_sources += 1
-        # How far it is from each cell to the nearest negative gain, over what can still be handed on.
-        end = n_sinks
-        at = 0
-        while at < end and n_sources > 0:
-            p = queue[at]
-            at += 1
-            further = distance[p] + 1
-            for d in range(4):
-                q = p + step[d]
-                if distance[q] == 0 and residual[q, d ^ 1] > least:
-                    distance[q] = further
-                    queue[end] = q
-                    end += 1
-        pushed = False
-        for i in range(end - 1, n_sinks - 1, -1):
-            p = queue[i]
-            if gain[p] <= least:
-                continue
-            pushed = True
-            nearer = distance[p] - 1
-            for d in range(4):
-                q = p + step[d]
-                if distance[q] == nearer and residual[p, d] > least:
-                    flow = min(gain[p], residual[p, d])
-                    gain[p] -= flow
-                    gain[q] += flow
-                    residual[p, d] -= flow
-                    residual[q, d ^ 1] += flow
-                    if gain[p] <= least:
-                        break
-    for i in range(n):
-        p = cells[i]
-        chosen[p] = n_sources > 0 and distance[p] == 0
-        distance[p] = -1
-
-
-@compiled
 def _change(a, b, cells, n, step, coupling, field, chosen):
     """change(A), and how many cells A has."""
     change = 0.0
@@ -327,49 +259,39 @@ def _change(a, b, cells, n, step, coupling, field, chosen):
 
 
 @compiled
-def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, look, memory, work):
+def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, memory, work):
     """Try all pairs of labels once. Returns whether anything changed.
 
-    From a to b is tried again only after a cell with a or beside one has changed: ``touched[a]`` says when.
+    From a to b is tried again only after a cell with a or beside one has changed.
     """
-    tried, touched, hopeful, first, by_label = memory
-    cells, queue, is_open, gain, residual, distance, chosen, renewed = work
+    tried, touched, hope, hopeful, first, by_label = memory
+    cells, queue, is_open, gain, residual, distance, came, chosen, renewed = work
     n_labels = u.shape[1]
-    _count_hopeful(inner, step, bonus, least, label, field, hopeful)
+    selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     _sort_cells(inner, label, first, by_label)
     changed = False
-    now = touched.max()
+    began = now = touched.max()
     for a in range(n_labels):
         for b in range(n_labels):
-            if hopeful[a, b] == 0 or touched[a] <= tried[a, b]:
+            if (hopeful[a] >> min(b, _BITS)) & 1 == 0 or touched[a] <= tried[a, b]:
                 continue
-            tried[a, b] = now
+            # Hopes are as old as the beginning: if cells with a were touched since, some may have been overlooked.
+            up_to_date = not selective or touched[a] <= began
+            tried[a, b] = began
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
             carriers = by_label[first[a] : first[a + 1]]
-            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, cells, queue, is_open, gain)
+            n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            _cut(
-                cells,
-                n,
-                step,
-                max(c_beside, 0.0),
-                max(c_above, 0.0),
-                least,
-                is_open,
-                gain,
-                residual,
-                distance,
-                queue,
-                chosen,
-            )
+            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, came, chosen)
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
                 now += 1
-                tried[a, b] = now
                 touched[b] = now
+                if up_to_date:
+                    tried[a, b] = now
                 for i in range(n):
                     if chosen[cells[i]]:
                         label[cells[i]] = b
@@ -380,6 +302,7 @@ def _swap_moves(u, tables, coupling, bonus, inner, step, least, label, field, lo
                             if label[q] < n_labels and renewed[q] < now:
                                 renewed[q] = now
                                 look[q] = True
+                                hope[q] = -1
                                 touched[label[q]] = now
                                 _refresh(q, u, tables, step, label, field)
                 _sort_cells(inner, label, first, by_label)
@@ -414,9 +337,9 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     """
     n_labels = unary.shape[2]
     inner, step = _inner_cells(rows, cols)
-    tables = neighbour_tables(horizontal, vertical)
+    tables = _neighbour_tables(horizontal, vertical)
     coupling = _couplings(horizontal, vertical)
-    bonus = np.where(coupling > 0.0, 2.0 * coupling, coupling)
+    sizes = table_sizes(horizontal, vertical)
     size = (rows + 2) * (cols + 2)
     u = np.zeros((size, n_labels))
     field = np.zeros((size, n_labels))
@@ -428,7 +351,8 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     memory = (
         tried,
         touched,
-        np.empty((n_labels, n_labels), np.int64),
+        np.zeros(size, np.int64),
+        np.empty(n_labels, np.int64),
         np.empty(n_labels + 1, np.int64),
         np.empty(inner.size, np.int64),
     )
@@ -439,12 +363,13 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         np.empty(size),
         np.empty((size, 4)),
         np.full(size, -1, np.int64),
+        np.empty(size, np.int64),
         np.zeros(size, np.bool_),
         renewed,
     )
     for i in range(unary.shape[0]):
         t = which[i]
-        least = _ROUNDING * allowed_only(unary[i], tables[t], inner, u)
+        least = _ROUNDING * allowed_only(unary[i], sizes[t], inner, u)
         for r in range(inner.size):
             p = inner[r]
             label[p] = labels[i, r]
@@ -456,14 +381,12 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         for r in range(inner.size):
             look[inner[r]] = True
             _refresh(inner[r], u, tables[t], step, label, field)
-        _single_moves(u, tables[t], inner, step, least, label, field, look)
         tried[:] = 0
         touched[:] = 1
+        _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
         renewed[:] = 0
-        while swaps and _swap_moves(
-            u, tables[t], coupling[t], bonus[t], inner, step, least, label, field, look, memory, work
-        ):
-            _single_moves(u, tables[t], inner, step, least, label, field, look)
+        while swaps and _swap_moves(u, tables[t], coupling[t], inner, step, least, label, field, look, memory, work):
+            _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
         for r in range(inner.size):
             labels[i, r] = label[inner[r]]
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
