@@ -10,9 +10,7 @@ from scipy.stats import multinomial
 from sklearn.naive_bayes import MultinomialNB
 
 from maxmargin.data.synthetic import scenes
-from maxmargin.vision.scenes import counts
-from maxmargin.vision.scenes.em import ReconfigurableBagOfWords
-from maxmargin.vision.scenes.multinomial import BagOfWords, SpatialBagOfWords
+from maxmargin.vision.scenes import BagOfWords, ReconfigurableBagOfWords, SpatialBagOfWords, counts
 
 MODELS = (BagOfWords, SpatialBagOfWords, ReconfigurableBagOfWords)
 ROUNDING = 1e-12  # of a likelihood, relative
