@@ -10,9 +10,7 @@ from scipy.stats import multinomial
 from sklearn.naive_bayes import MultinomialNB
 
 from maxmargin.data.synthetic import scenes
-from maxmargin.vision.scenes import counts
-from maxmargin.vision.scenes.em import ReconfigurableBagOfWords
-from maxmargin.vision.scenes.multinomial import BagOfWords, SpatialBagOfWords
+from maxmargin.vision.scenes import BagOfWords, ReconfigurableBagOfWords, SpatialBagOfWords, counts
 
 MODELS = (BagOfWords, SpatialBagOfWords, ReconfigurableBagOfWords)
 ROUNDING = 1e-12  # of a likelihood, relative
@@ -150,6 +148,13 @@ def test_tempering_is_the_same_as_counting_less(rng):
     assert np.allclose(hot.scores(X), few.scores(X / 4))
 
 
+def test_the_temperature_grows_with_the_words_of_a_region(rng):
+    X, y = draw(rng)
+    once, often = (ReconfigurableBagOfWords.fit(k * X, y, n_parts=3, random_state=0) for k in (1, 100))
+    assert often.temperature == pytest.approx(10 * X.sum(axis=2).mean())
+    assert once.temperature == max(1, X.sum(axis=2).mean() / 10)
+
+
 def test_the_order_of_images_and_their_precision_do_not_matter(rng):
     X, y = draw(rng)
     z = rng.integers(3, size=X.shape[:2])
@@ -251,7 +256,7 @@ def test_parts_tell_beach_from_shore_and_regions_do_not():
         for data in (train, test)
         for own in [np.isin(data.y, ["beach", "shore"])]
     )
-    parts = ReconfigurableBagOfWords.fit(X, y, n_parts=8, start=z, max_iter=5)
+    parts = ReconfigurableBagOfWords.fit(X, y, n_parts=8, start=z, temperature=1, max_iter=5)
     spatial = SpatialBagOfWords.fit(X, y)
     assert (parts.scores(X_test).argmax(axis=1) == y_test).mean() > 0.95
     assert (spatial.scores(X_test).argmax(axis=1) == y_test).mean() < 0.7

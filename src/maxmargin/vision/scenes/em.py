@@ -82,7 +82,7 @@ class ReconfigurableBagOfWords:
         n_parts: int = 16,
         smoothing: float = 1.0,
         part_smoothing: float = 0.1,
-        temperature: float = 8.0,
+        temperature: float | None = None,
         prior: Any = None,
         shared: bool = False,
         start: Any = "random",
@@ -105,7 +105,8 @@ class ReconfigurableBagOfWords:
         Parameters
         ----------
         X : array (n, n_regions, n_words)
-            Counts, whole or not.
+            Counts, whole or not. Words of photographs come in bursts: the square roots of counts often tell classes
+            better.
         y : int array (n,)
             Class numbers 0, 1, …
         n_parts : int
@@ -116,6 +117,8 @@ class ReconfigurableBagOfWords:
             Added to how often each part is seen in each region. With 0 a part that starts out missing from a region
             never comes there: with ``start="fixed"`` the model is then the spatial bag of words.
         temperature : float, 1 or more
+            A tenth of the mean number of words in a region unless said otherwise: patches that overlap say the same
+            again, so that a denser sample is no surer. Words that are independent want 1.
         prior : array (n_classes,), optional
             Weights of the classes; their frequencies unless said otherwise.
         shared : bool
@@ -131,6 +134,8 @@ class ReconfigurableBagOfWords:
         random_state : int, Generator or None
         """
         X, y, n_classes = training_data(X, y)
+        if temperature is None:
+            temperature = max(1.0, X.sum(dtype=np.float64) / (10 * X.shape[0] * X.shape[1]))
         settings = _Settings(
             n_parts=checked_whole("n_parts", n_parts),
             smoothing=checked_positive("smoothing", smoothing),
