@@ -34,6 +34,12 @@ class CNNRegions:
     normalize : bool, default True
         Scale the vector of each region to length one.
 
+    Notes
+    -----
+    The defaults were found on 15-Scene by cross-validation within its training half. A linear SVM then has a mean
+    per-class accuracy of 94.4 % on the test half with the regions side by side, and 93.7 % with the whole image
+    (``grid=1``); at ``size=224`` the whole image gives 93.0 %.
+
     Examples
     --------
     >>> from maxmargin.vision.features.cnn import CNNRegions
