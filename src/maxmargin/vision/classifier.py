@@ -122,7 +122,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         bound: Any = "cccp",
         eta: float = 0.1,
         smoothing: float = 1.0,
-        temperature: float = 8.0,
+        temperature: float | None = None,
         tol: float = 1e-2,
         bound_tol: float = 1e-2,
         max_bounds: int = 100,
