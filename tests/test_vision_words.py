@@ -12,7 +12,8 @@ import pytest
 from maxmargin.kernels import sift as kernels
 from maxmargin.vision.features.sift import DenseSIFT
 from maxmargin.vision.features.vocabulary import Vocabulary
-from maxmargin.vision.features.words import WordHistograms, square_root
+from maxmargin.vision.features.maps import square_root
+from maxmargin.vision.features.words import WordHistograms
 
 
 def noise(seed=0, shape=(40, 52)):

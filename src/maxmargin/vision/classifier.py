@@ -58,9 +58,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         method ``settings()``, such as ``WordHistograms(grid=8, sift=DenseSIFT(step=4))``.
     n_words : int
         Size of the vocabulary.
-    feature_map : {"auto", "sqrt", "l2", "none"}
-        For discriminative training: the square root of normalised histograms, vectors of length 1, or features as
-        they are. "auto" is "sqrt" for histograms and "none" for others.
+    feature_map : {"auto", "sqrt", "root", "l2", "none"}
+        The square root of normalised histograms, the square root of counts, vectors of length 1, or features as they
+        are. "auto" is "sqrt" for histograms and "none" for others; for generative models, which need counts, "root".
     center : "auto" or bool
         Whether the mean of all regions is then subtracted, without which dense features have little to tell them apart
         and training is slow. "auto" does so unless many features are zero: centred, they would be zero no more.
@@ -261,19 +261,19 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
-            return "none"
+            return inputs.check_choice("feature_map of generative models", "root" if self.feature_map == "auto" else self.feature_map, ("root", "none"))
         return map_for(regions) if self.feature_map == "auto" else self.feature_map
 
     def _prepared(self, regions: np.ndarray) -> np.ndarray:
         """Regions as the learner takes them."""
-        if self.kind == "bow":
-            regions = pooled(regions)
-        return regions if self.training == "generative" else mapped(self.feature_map_, regions, self.mean_)
+        if self.kind == "bow":  # of counts the sum, of other features the mean
+            regions = pooled(regions) * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
+        return mapped(self.feature_map_, regions, self.mean_)
 
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
-        words = flat(pooled(regions) * regions[0, :, :, 0].size if self.kind == "bow" else regions)
+        words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
             return cls.fit(words, label, smoothing=self.smoothing)
@@ -324,7 +324,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
         return initial_parts(
             how,
-            flat(regions if how == "em" else x),
+            flat(mapped("root", regions) if how == "em" else x),
             label,
             self.n_parts,
             shared=self.parts == "shared",

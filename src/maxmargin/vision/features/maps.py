@@ -38,7 +38,15 @@ def as_is(regions: np.ndarray) -> np.ndarray:
     return np.asarray(regions, dtype=np.float32)
 
 
-MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sqrt": square_root, "l2": unit_length, "none": as_is}
+def root(regions: np.ndarray) -> np.ndarray:
+    """The square root of each count: words that occur often in a region occur in bursts, and count for less."""
+    x = np.asarray(regions, dtype=np.float32)
+    if x.size and x.min() < 0.0:
+        raise ValueError(f"feature_map='root' is for counts, and there is a value of {x.min():.6g}.")
+    return np.sqrt(x)
+
+
+MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sqrt": square_root, "root": root, "l2": unit_length, "none": as_is}
 
 
 def map_for(regions: np.ndarray) -> str:

@@ -125,23 +125,6 @@ class WordHistograms:
         return json.dumps(said, sort_keys=True, default=lambda number: number.item())
 
 
-def square_root(histograms: np.ndarray) -> np.ndarray:
-    """The map of Naderi Parizi §2.6: each region's histogram scaled to sum up to one, then the root of every entry.
-
-    The last axis is that of the words. A region without any words stays zero; all others have length one.
-
-    Examples
-    --------
-    >>> square_root(np.array([[1.0, 3.0, 0.0], [0.0, 0.0, 0.0]])).round(3)
-    array([[0.5  , 0.866, 0.   ],
-           [0.   , 0.   , 0.   ]], dtype=float32)
-    """
-    histograms = np.asarray(histograms)
-    total = histograms.sum(axis=-1, keepdims=True, dtype=np.float64)
-    shares = np.divide(histograms, total, out=np.zeros(histograms.shape, np.float32), where=total > 0, casting="unsafe")
-    return np.sqrt(shares, out=shares)
-
-
 class _Draw:
     """Some descriptors of an image, drawn without replacement; rows of NaN where it has fewer."""
 
