@@ -67,7 +67,7 @@ def test_eight_directions_of_an_edge():
         angle = direction * np.pi / 4
         plane = np.cos(angle) * ramp + np.sin(angle) * ramp[:, None]
         image = np.round(128 + 4 * np.sqrt(2) * plane / max(abs(np.cos(angle)), 0.7) / 2).astype(np.uint8)
-        cells = DenseSIFT(step=8, root=False).describe(image).values.reshape(-1, 16, 8).sum(axis=(0, 1))
+        cells = DenseSIFT().describe(image).values.reshape(-1, 16, 8).sum(axis=(0, 1))
         assert cells.argmax() == direction
         assert cells[direction] > 0.8 * cells.sum()
 
@@ -91,7 +91,7 @@ def test_sizes_are_the_same_alone_and_together():
 
 def test_a_mirrored_image_has_mirrored_descriptors():
     image = noise(4, (40, 48))  # the grid is symmetric: 48 − 16 is a multiple of the step
-    sift = DenseSIFT(step=4)
+    sift = DenseSIFT(step=4, scales=(1.0,))
     plain = sift.describe(image).values.reshape(7, 9, 4, 4, 8)
     mirrored = sift.describe(image[:, ::-1]).values.reshape(7, 9, 4, 4, 8)
     turned = [4, 3, 2, 1, 0, 7, 6, 5]  # directions with left and right exchanged
@@ -115,12 +115,12 @@ def test_contrast_of_the_whole_image_does_not_matter_until_it_is_flat():
 
 def test_kernels_run_as_plain_python():
     image = noise(6, (24, 26))
-    compiled = kernels.cells(image, 4, 2, 1, 2, 10, 9)
+    compiled = kernels.cells(*kernels.directions(image), 4, 2, 1, 2, 10, 9)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in list(vars(kernels).items()):
             if hasattr(value, "py_func"):
                 patch.setattr(kernels, name, value.py_func)
-        plain = kernels.cells(image, 4, 2, 1, 2, 10, 9)
+        plain = kernels.cells(*kernels.directions(image), 4, 2, 1, 2, 10, 9)
         out = np.empty((4, 128), np.float32)
         kernels.descriptors(plain, 2, 2, 1.5, 0.2, True, 2, out)
     np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-5)
@@ -152,7 +152,7 @@ def test_views_are_read_as_copies_are():
 
 def test_a_size_that_does_not_fit_is_left_out():
     image = noise(8, (20, 40))
-    both, small = DenseSIFT(scales=(1, 2)).describe(image), DenseSIFT().describe(image)
+    both, small = DenseSIFT(scales=(1, 2)).describe(image), DenseSIFT(scales=(1,)).describe(image)
     np.testing.assert_array_equal(both.values, small.values)
 
 
@@ -206,7 +206,7 @@ def test_vocabularies_refuse_what_they_cannot_use():
 
 @pytest.fixture(scope="module")
 def words():
-    return WordHistograms(grid=(2, 3), n_words=12, sift=DenseSIFT(step=8)).fit([noise(s) for s in range(6)])
+    return WordHistograms(grid=(2, 3), n_words=12, sift=DenseSIFT(step=4)).fit([noise(s) for s in range(6)])
 
 
 def test_counts_are_those_of_the_regions(words):
@@ -224,7 +224,7 @@ def test_counts_are_those_of_the_regions(words):
 
 
 def test_regions_without_a_patch_are_zero():
-    fine = WordHistograms(grid=9, n_words=4).fit([noise(s) for s in range(3)])
+    fine = WordHistograms(grid=9, n_words=4, sift=DenseSIFT(step=4, scales=(1.0,))).fit([noise(s) for s in range(3)])
     counts = fine.histogram(noise(0, (20, 20)))
     assert counts.sum() == 4 and np.isfinite(square_root(counts)).all()
 
@@ -240,7 +240,7 @@ def test_histograms_travel_and_are_told_apart_by_their_settings(words):
     np.testing.assert_array_equal(rebuilt(image), words(image))
     assert rebuilt.settings() == words.settings()
     others = {words.settings()}
-    for change in ({"grid": 2}, {"sift": DenseSIFT(step=8, root=False)}, {"sift": DenseSIFT(step=8, contrast=2.0)}):
+    for change in ({"grid": 2}, {"sift": DenseSIFT(step=4, root=True)}, {"sift": DenseSIFT(step=4, contrast=2.0)}):
         other = WordHistograms(**{"grid": words.grid, "sift": words.sift, **change}, n_words=12)
         other.vocabulary_ = words.vocabulary_
         others.add(other.settings())

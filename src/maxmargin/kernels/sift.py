@@ -12,7 +12,7 @@ patches. Neighbouring patches share cells, so each cell is summed once: along ro
 
 import numpy as np
 
-from . import compiled, compiled_sum
+from . import compiled, compiled_sum, inlined
 
 DIRECTIONS = 8
 SIDE = 4  # cells along a side of a patch
@@ -22,32 +22,42 @@ _one = np.float32(1.0)
 _half = np.float32(0.5)
 
 
+@inlined
+def _octant(gx, gy):
+    """A gradient as two shares and a direction: the first share is the direction's, the second the next one's."""
+    ax = abs(gx)
+    ay = abs(gy)
+    t = min(ax, ay) / max(ax, ay, np.float32(1e-6))
+    # arctan on [0, 1] in octants, to 2·10⁻⁵: Abramowitz and Stegun 4.4.49, coefficients times 4/π
+    q = t * t
+    f = np.float32(0.026528) * q - np.float32(0.108395)
+    f = f * q + np.float32(0.229363)
+    f = f * q - np.float32(0.420551)
+    f = min(t * (f * q + np.float32(1.273069)), _one)
+    m = np.sqrt(gx * gx + gy * gy)
+    steep = ay > ax
+    against = steep != ((gx < 0.0) != (gy < 0.0))  # octants in which the angle falls where f rises
+    quarter = (3 if gy < 0.0 else 1) if steep else (2 if gx < 0.0 else 0)
+    g = _one - f
+    return m * (f if against else g), m * (g if against else f), (2 * quarter + (7 if against else 0)) & 7
+
+
 @compiled_sum
-def _directions(above, here, below, m0, m1, octant):
-    """Central differences of one row of pixels, each split between the two directions that it lies between."""
-    w = here.size
-    for x in range(w):
-        gx = _half * (np.float32(here[min(x + 1, w - 1)]) - np.float32(here[max(x - 1, 0)]))
-        gy = _half * (np.float32(below[x]) - np.float32(above[x]))
-        ax = abs(gx)
-        ay = abs(gy)
-        large = max(ax, ay)
-        t = min(ax, ay) / max(large, np.float32(1e-6))
-        # arctan on [0, 1] in octants, to 2·10⁻⁵: Abramowitz and Stegun 4.4.49, coefficients times 4/π
-        q = t * t
-        f = np.float32(0.026528) * q - np.float32(0.108395)
-        f = f * q + np.float32(0.229363)
-        f = f * q - np.float32(0.420551)
-        f = t * (f * q + np.float32(1.273069))
-        f = min(f, _one)
-        m = np.sqrt(gx * gx + gy * gy)
-        steep = ay > ax
-        odd = steep != ((gx < 0.0) != (gy < 0.0))  # octants in which the angle runs against f
-        quarter = (3 if gy < 0.0 else 1) if steep else (2 if gx < 0.0 else 0)
-        toward = m * f
-        m0[x] = toward if odd else m - toward
-        m1[x] = m - toward if odd else toward
-        octant[x] = (2 * quarter + (7 if odd else 0)) & 7
+def directions(image):
+    """Central differences at every pixel, as (h, w) arrays of first shares, second shares and directions."""
+    h, w = image.shape
+    first = np.empty((h, w), np.float32)
+    second = np.empty((h, w), np.float32)
+    octant = np.empty((h, w), np.uint8)
+    for y in range(h):
+        above = image[max(y - 1, 0)]
+        here = image[y]
+        below = image[min(y + 1, h - 1)]
+        for x in range(w):
+            gx = _half * (np.float32(here[min(x + 1, w - 1)]) - np.float32(here[max(x - 1, 0)]))
+            gy = _half * (np.float32(below[x]) - np.float32(above[x]))
+            first[y, x], second[y, x], octant[y, x] = _octant(gx, gy)
+    return first, second, octant
 
 
 @compiled
@@ -67,15 +77,12 @@ def _shares(pixels, width, pitch, start, count):
 
 
 @compiled
-def cells(image, width, pitch, left, top, across, down):
+def cells(first, second, octant, width, pitch, left, top, across, down):
     """Cells of ``width`` pixels, ``pitch`` pixels apart, the first of them with its corner at (left, top).
 
-    Returns an array (down, across, 8), in grey levels per pixel.
+    The gradients are those of ``directions``. Returns an array (down, across, 8), in grey levels per pixel.
     """
-    h, w = image.shape
-    m0 = np.empty(w, np.float32)
-    m1 = np.empty(w, np.float32)
-    octant = np.empty(w, np.int64)
+    h, w = octant.shape
     row = np.empty((across, DIRECTIONS), np.float32)
     line = row.reshape(across * DIRECTIONS)
     out = np.zeros((down, across * DIRECTIONS), np.float32)
@@ -84,15 +91,14 @@ def cells(image, width, pitch, left, top, across, down):
     for y in range(h):
         if span_y[y, 0] > span_y[y, 1]:
             continue
-        _directions(image[max(y - 1, 0)], image[y], image[min(y + 1, h - 1)], m0, m1, octant)
         row[:] = 0.0
         for x in range(w):
-            o = octant[x]
-            o1 = (o + 1) & 7
-            first = span_x[x, 0]
-            for i in range(first, span_x[x, 1] + 1):
-                row[i, o] += share_x[x, i - first] * m0[x]
-                row[i, o1] += share_x[x, i - first] * m1[x]
+            o = octant[y, x]
+            after = (o + 1) & 7
+            start = span_x[x, 0]
+            for i in range(start, span_x[x, 1] + 1):
+                row[i, o] += share_x[x, i - start] * first[y, x]
+                row[i, after] += share_x[x, i - start] * second[y, x]
         for i in range(span_y[y, 0], span_y[y, 1] + 1):
             share = share_y[y, i - span_y[y, 0]]
             target = out[i]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.sift import LENGTH, SIDE, cells, descriptors
+from ...kernels.sift import LENGTH, SIDE, cells, descriptors, directions
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class DenseSIFT:
     The image is not smoothed first: on photographs of scenes every bit of smoothing cost accuracy. Gradients are pooled
     with triangular windows, as in the fast variant of VLFeat's dense SIFT.
 
+    The defaults are the best that we found for 200 visual words on the 15-Scene data, whose images have some 300 × 250
+    pixels. There several sizes of patches help discriminative models. ``root`` helps those of whole images, and costs
+    generative models of regions accuracy.
+
     Parameters
     ----------
     patch : int
@@ -47,15 +51,15 @@ class DenseSIFT:
         RootSIFT: the square root of descriptors that sum up to one.
     contrast : float
         Patches with less contrast than this are flat: their descriptors are shorter than one, in proportion. It is
-        measured as the length of the vector of 128 mean gradients, in grey levels per pixel; 0 makes all descriptors
-        equally long.
+        measured as the length of the vector of 128 mean gradients, in grey levels per pixel. 0 makes all descriptors
+        equally long, and lets the noise of a clear sky look like structure.
     clip : float
         The most that one of the 128 numbers may have of the descriptor's length, before it is scaled again.
 
     Examples
     --------
     >>> image = np.tile(np.arange(0, 160, 4, dtype=np.uint8), (24, 1))  # grows brighter to the right
-    >>> found = DenseSIFT(patch=16, step=8, root=False).describe(image)
+    >>> found = DenseSIFT(scales=(1.0,)).describe(image)
     >>> found.values.shape, found.x.tolist(), found.y.tolist()
     ((8, 128), [8.0, 16.0, 24.0, 32.0, 8.0, 16.0, 24.0, 32.0], [8.0, 8.0, 8.0, 8.0, 16.0, 16.0, 16.0, 16.0])
     >>> found.values[1, :8].round(2).tolist()  # all in the first of eight directions
@@ -63,10 +67,10 @@ class DenseSIFT:
     """
 
     patch: int = 16
-    step: int = 4
-    scales: tuple[float, ...] = (1.0,)
-    root: bool = True
-    contrast: float = 1.5
+    step: int = 8
+    scales: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0)
+    root: bool = False
+    contrast: float = 6.0
     clip: float = 0.2
 
     def __post_init__(self) -> None:
@@ -97,15 +101,16 @@ class DenseSIFT:
                 f"Descriptors are taken of grey images, arrays (height, width) of uint8; got {_said(image)}. "
                 "maxmargin.vision.images.read_image makes one of any image."
             )
-        image = np.ascontiguousarray(image)
         height, width = image.shape
-        parts = [self._one_size(image, cell) for cell in self._cells() if SIDE * cell <= min(height, width)]
-        if not parts:
+        fitting = [cell for cell in self._cells() if SIDE * cell <= min(height, width)]
+        if not fitting:
             least = SIDE * min(self._cells())
             raise ValueError(
                 f"The image has {width} × {height} pixels, and a patch needs {least} × {least}. "
                 "Leave the image out, enlarge it, or take a smaller patch."
             )
+        gradients = directions(np.ascontiguousarray(image))
+        parts = [self._one_size(gradients, image.shape, cell) for cell in fitting]
         values, x, y = (np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True))
         return Descriptors(values, x, y, (height, width))
 
@@ -113,14 +118,14 @@ class DenseSIFT:
         """Widths of the cells, for all sizes of patches."""
         return [max(1, round(self.patch * scale / SIDE)) for scale in self.scales]
 
-    def _one_size(self, image: np.ndarray, cell: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _one_size(self, gradients: tuple, shape: tuple[int, int], cell: int) -> tuple[np.ndarray, ...]:
         side, step = SIDE * cell, self.step
         pitch = math.gcd(cell, step)
         stride, reach = step // pitch, cell // pitch
-        down, across = ((size - side) // step + 1 for size in image.shape)
-        top, left = ((size - side - (n - 1) * step) // 2 for size, n in zip(image.shape, (down, across), strict=True))
+        down, across = ((size - side) // step + 1 for size in shape)
+        top, left = ((size - side) % step // 2 for size in shape)
         needed = (SIDE - 1) * reach + 1
-        found = cells(image, cell, pitch, left, top, (across - 1) * stride + needed, (down - 1) * stride + needed)
+        found = cells(*gradients, cell, pitch, left, top, (across - 1) * stride + needed, (down - 1) * stride + needed)
         values = np.empty((down * across, LENGTH), np.float32)
         descriptors(found, stride, reach, float(self.contrast), float(self.clip), bool(self.root), across, values)
         x = np.tile(left + 0.5 * side + step * np.arange(across), down)
