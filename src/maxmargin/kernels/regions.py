@@ -7,8 +7,14 @@ ready-made, ``products[i, r, k, j]``; with shared parts there is one k for all c
 
 Pairs of neighbours are counted once each, from left to right and from top to bottom (MATH: each ordered edge once):
 
-    0: none    1: T_j for each pair that is (j, j)    2: for horizontal and vertical pairs each,
-    S(j, k) = β_jk − α_jk + (γ_j + γ_k)/2 with β antisymmetric, α symmetric; weights γ, β (j < k), α (j < k)
+    0: none
+    1: S(j, k) = −(T_j + T_k)/2 where j ≠ k, else 0
+    2: S(j, k) = β_jk − α_jk + (γ_j + γ_k)/(2√R) with β antisymmetric, α symmetric; for horizontal and for vertical
+       pairs each; weights γ, β (j < k), α (j < k)
+
+Written with T_j where j = k instead, as in (2.21), S differs by a score of single regions, Σ_r T_{z_r}·(neighbours)/2,
+which A has already; and so does γ. Its features would be as large as the grid and drown all others: training would take
+a thousand times as long. Borders between parts are few.
 """
 
 import numpy as np
@@ -107,15 +113,16 @@ def _place(j, k, M):
 
 
 @inlined
-def _count_pair(pairs, j, k, M, at, out):
+def _count_pair(pairs, j, k, M, at, scale, out):
     """Features of one pair of neighbours; ``at`` is where the weights of its direction begin."""
     if pairs == 1:
-        if j == k:
-            out[j] += 1.0
+        if j != k:
+            out[j] -= 0.5
+            out[k] -= 0.5
         return
     half = M * (M - 1) // 2
-    out[at + j] += 0.5
-    out[at + k] += 0.5
+    out[at + j] += 0.5 * scale
+    out[at + k] += 0.5 * scale
     if j < k:
         p = _place(j, k, M)
         out[at + M + p] += 1.0
@@ -132,16 +139,18 @@ def pair_features(pairs, z, rows, cols, M, out):
     out[:] = 0.0
     if pairs == 0:
         return
+    scale = 1.0 / np.sqrt(rows * cols)
     for r in range(rows * cols):
         if (r + 1) % cols != 0:
-            _count_pair(pairs, z[r], z[r + 1], M, 0, out)
+            _count_pair(pairs, z[r], z[r + 1], M, 0, scale, out)
         if r + cols < rows * cols:
-            _count_pair(pairs, z[r], z[r + cols], M, M * M, out)
+            _count_pair(pairs, z[r], z[r + cols], M, M * M, scale, out)
 
 
 @compiled
-def pair_tables(pairs, w, M, horizontal, vertical):
+def pair_tables(pairs, w, M, R, horizontal, vertical):
     """Scores of neighbours, from the weights (classes, Q) of the pairs: tables (classes, M, M)."""
+    scale = 1.0 / np.sqrt(R)
     half = M * (M - 1) // 2
     for c in range(w.shape[0]):
         for direction in range(2):
@@ -150,9 +159,9 @@ def pair_tables(pairs, w, M, horizontal, vertical):
             for j in range(M):
                 for k in range(M):
                     if pairs == 1:
-                        table[j, k] = w[c, j] if j == k else 0.0
+                        table[j, k] = 0.0 if j == k else -0.5 * (w[c, j] + w[c, k])
                         continue
-                    table[j, k] = 0.5 * (w[c, at + j] + w[c, at + k])
+                    table[j, k] = 0.5 * scale * (w[c, at + j] + w[c, at + k])
                     if j < k:
                         p = _place(j, k, M)
                         table[j, k] += w[c, at + M + p] - w[c, at + M + half + p]

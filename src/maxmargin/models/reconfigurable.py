@@ -36,8 +36,8 @@ class Reconfigurable:
         Whether each class has parts of its own, or B is the same for all of them; A and S are the class's own in
         any case.
     pairs : {None, "potts", "regular"}
-        None: regions are independent. "potts": neighbours with the same part j earn T_{y,j} ≥ 0. "regular": any S with
-        S_jj + S_kk ≥ S_jk + S_kj, one for horizontal and one for vertical neighbours.
+        None: regions are independent. "potts": borders between parts j and k cost (T_{y,j} + T_{y,k})/2, with T ≥ 0.
+        "regular": any S with S_jj + S_kk ≥ S_jk + S_kj, one for horizontal and one for vertical neighbours.
     allowed : bool array (n_regions, n_parts) or None
         Which parts each region may use; any by default.
     cost : array (n_classes, n_classes) or None
@@ -134,11 +134,11 @@ class Reconfigurable:
 
     def tables(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """S, the scores of horizontal and of vertical neighbours: two arrays (n_classes, n_parts, n_parts)."""
-        N, _, _, _, Q = self.sizes()
+        N, _, R, _, Q = self.sizes()
         horizontal, vertical = np.zeros((2, N, self.n_parts, self.n_parts))
         if Q:
             pairs = np.ascontiguousarray(w[w.size - N * Q :].reshape(N, Q))
-            kernels.pair_tables(self.pair_kind, pairs, self.n_parts, horizontal, vertical)
+            kernels.pair_tables(self.pair_kind, pairs, self.n_parts, R, horizontal, vertical)
         return horizontal, vertical
 
     @property

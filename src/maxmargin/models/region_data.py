@@ -168,9 +168,13 @@ class RegionData:
     # The search over classes.
 
     def rivals(
-        self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray
+        self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray, *, careful: bool = True
     ) -> tuple[list[tuple[int, np.ndarray]], np.ndarray]:
-        """The best (class, parts) of some images, costs included where there are any, and their scores."""
+        """The best (class, parts) of some images, costs included where there are any, and their scores.
+
+        Where neighbours count and nothing is certain anyway, all classes are first searched by single regions; unless
+        it is to be done with care, only the class that is then the best is searched further.
+        """
         w = np.ascontiguousarray(w, dtype=np.float64)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
         classes, z, score = np.empty(ids.size, np.int64), np.empty((ids.size, self.R), np.int16), np.empty(ids.size)
@@ -182,38 +186,58 @@ class RegionData:
             if self._search is None:
                 kernels.best_class(products, prior, self.y[block], cost, classes[here], z[here], score[here])
                 continue
-            parts, scores = self._each_class(block, products, prior, tables)
+            careful = careful or self.exact
+            unary = self._unaries(products, prior)
+            parts, scores = self._each_class(block, unary, tables, careful)
             if cost.size:
                 scores += cost[self.y[block]]
-            classes[here] = np.argmax(scores, axis=1)
-            chosen = np.arange(block.size), classes[here]
+            top = classes[here] = np.argmax(scores, axis=1)
+            chosen = np.arange(block.size), top
             z[here], score[here] = parts[chosen], scores[chosen]
+            if not careful:
+                z[here], score[here] = self._labelled(block, top, unary[chosen], tables)
+                if cost.size:
+                    score[here] += cost[self.y[block], top]
         return list(zip(classes.tolist(), z, strict=True)), score
 
+    def _unaries(self, products: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """The score of every part in every region, for all classes: (n, N, R, M)."""
+        unary = np.empty((len(products), self.N, self.R, self.M))
+        kernels.unaries(products, prior, unary)
+        return unary
+
     def _each_class(
-        self, ids: np.ndarray, products: np.ndarray, prior: np.ndarray, tables: tuple[np.ndarray, np.ndarray]
+        self, ids: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray], careful: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Parts and scores of all classes, where neighbours count: (n, N, R) and (n, N)."""
-        unary = np.empty((ids.size, self.N, self.R, self.M))
-        kernels.unaries(products, prior, unary)
         z, score = self._labelled(
-            np.repeat(ids, self.N), np.tile(np.arange(self.N), ids.size), unary.reshape(-1, self.R, self.M), tables
+            np.repeat(ids, self.N),
+            np.tile(np.arange(self.N), ids.size),
+            unary.reshape(-1, self.R, self.M),
+            tables,
+            careful,
         )
         return z.reshape(ids.size, self.N, self.R), score.reshape(ids.size, self.N)
 
     def _labelled(
-        self, ids: np.ndarray, classes: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray]
+        self,
+        ids: np.ndarray,
+        classes: np.ndarray,
+        unary: np.ndarray,
+        tables: tuple[np.ndarray, np.ndarray],
+        careful: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The best parts of grids, from those that the same image and class had last."""
+        search: Any = self._search
         if self.exact:
-            return self._search.best(unary, *tables, which=classes)  # type: ignore[union-attr]
+            return search.best(unary, *tables, which=classes)
         if self._found is None:
             self._found = np.full((self.n_examples, self.N, self.R), -1, np.int8)
         start = self._found[ids, classes]
         new = start[:, 0] < 0
         if new.any():
             start[new] = unary[new].argmax(axis=2)
-        z, score = self._search.best(unary, *tables, which=classes, start=start)  # type: ignore[union-attr]
+        z, score = (search.best if careful else search.icm)(unary, *tables, which=classes, start=start)
         self._found[ids, classes] = z
         return z, score
 
@@ -229,7 +253,7 @@ class RegionData:
             if self._search is None:
                 kernels.all_classes(products, prior, out[ids[0] : ids[-1] + 1])
             else:
-                out[ids] = self._each_class(ids, products, prior, tables)[1]
+                out[ids] = self._each_class(ids, self._unaries(products, prior), tables, careful=True)[1]
         return out
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
@@ -263,7 +287,7 @@ class RegionOracle:
         self.n_examples, self.n_weights = data.n_examples, data.n_weights
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        answers, _ = self.data.rivals(ids, w, self.data.costs)
+        answers, _ = self.data.rivals(ids, w, self.data.costs, careful=False)
         return self._planes(ids, answers)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
