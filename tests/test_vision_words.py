@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from maxmargin.kernels import sift as kernels
+from maxmargin.vision.features.maps import square_root
 from maxmargin.vision.features.sift import DenseSIFT
 from maxmargin.vision.features.vocabulary import Vocabulary
-from maxmargin.vision.features.maps import square_root
 from maxmargin.vision.features.words import WordHistograms
 
 

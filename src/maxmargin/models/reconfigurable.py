@@ -180,7 +180,7 @@ class Reconfigurable:
         y, z = answer
         z = np.asarray(z, np.int64).ravel()
         vector = np.zeros(self.n_weights)
-        np.add.at(self.appearance(vector), (0 if P == 1 else y, z), x)
+        np.add.at(self.appearance(vector)[0 if P == 1 else y], z, x)
         self.preference(vector)[y, np.arange(R), z] = 1.0
         if Q:
             pairs = np.empty(Q)

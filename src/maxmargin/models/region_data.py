@@ -29,7 +29,9 @@ def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> 
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Features of regions must be numbers, got {X.dtype}.")
     if grid is not None and X.shape[1:3] != tuple(grid):
-        raise ValueError(f"The model has a grid of {grid[0]} × {grid[1]} regions, X one of {X.shape[1]} × {X.shape[2]}.")
+        raise ValueError(
+            f"The model has a grid of {grid[0]} × {grid[1]} regions, X one of {X.shape[1]} × {X.shape[2]}."
+        )
     if n_features is not None and X.shape[3] != n_features:
         raise ValueError(f"The model has {n_features} features for each region, X has {X.shape[3]}.")
     if 0 in X.shape[1:]:
@@ -292,7 +294,11 @@ class RegionOracle:
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         classes = labelling.check_labels([label[0] for label in labels], self.data.N, "An answer")
-        z = self.data.checked(ids, [label[1] for label in labels]) if len(labels) else np.empty((0, self.data.R), np.int16)
+        z = (
+            self.data.checked(ids, [label[1] for label in labels])
+            if len(labels)
+            else np.empty((0, self.data.R), np.int16)
+        )
         return self._planes(ids, list(zip(classes.tolist(), z, strict=True)))
 
     def _planes(self, ids: np.ndarray, answers: list[tuple[int, np.ndarray]]) -> Rivals:
@@ -310,4 +316,3 @@ class RegionOracle:
         rows = Rows(indptr, indices[:n].copy(), values[:n].copy(), ids.size, self.n_weights)
         losses = data.costs[data.y[ids], classes]
         return Rivals(answers, rows, losses, None if data.exact else np.full(ids.size, np.inf))
-

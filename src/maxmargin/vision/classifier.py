@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -261,7 +261,11 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
-            return inputs.check_choice("feature_map of generative models", "root" if self.feature_map == "auto" else self.feature_map, ("root", "none"))
+            return inputs.check_choice(
+                "feature_map of generative models",
+                "root" if self.feature_map == "auto" else self.feature_map,
+                ("root", "none"),
+            )
         return map_for(regions) if self.feature_map == "auto" else self.feature_map
 
     def _prepared(self, regions: np.ndarray) -> np.ndarray:
@@ -277,7 +281,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
             return cls.fit(words, label, smoothing=self.smoothing)
-        begin: Any = start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
+        begin: Any = (
+            start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
+        )
         return em.ReconfigurableBagOfWords.fit(
             words,
             label,
@@ -288,7 +294,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             **self._em(),
         )
 
-    def _em(self) -> dict[str, float]:
+    def _em(self) -> dict[str, Any]:
         return {"smoothing": self.smoothing, "temperature": self.temperature}
 
     def _discriminative(
@@ -305,9 +311,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         }  # fmt: skip
         if self.kind in ("bow", "sbow"):
             return LinearSVC(**shared).fit(x.reshape(len(x), -1), label, weight, **run)
-        model = Reconfigurable(
-            self.classes_.size, n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind]
-        )
+        model = Reconfigurable(self.classes_.size, n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind])
         if start is None:
             start = self._initial(regions, x, label)
         svm = LatentStructuralSVM(
@@ -318,7 +322,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             max_bounds=self.max_bounds,
             **shared,
         )
-        return svm.fit(x, label, list(start.reshape(len(start), -1)), weight, **run)
+        return svm.fit(cast(Any, x), cast(Any, label), list(start.reshape(len(start), -1)), weight, **run)
 
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
@@ -382,7 +386,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def region_models_(self) -> RegionModels:
         view = self._view()
         if isinstance(view, Spatial):
-            tables = view.tables(self.learner_.n_features_in_ // (1 if self.kind == "bow" else int(np.prod(self.grid_))))
+            tables = view.tables(
+                self.learner_.n_features_in_ // (1 if self.kind == "bow" else int(np.prod(self.grid_)))
+            )
         else:
             tables = view.tables()
         rows, cols = (1, 1) if self.kind == "bow" else self.grid_
@@ -454,8 +460,10 @@ def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.nd
     return parts.reshape(n, *grid).astype(np.int16)
 
 
-storable_part("patch", "step", "scales", "root", "contrast", "clip")(DenseSIFT)
-storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(WordHistograms)
+storable_part("patch", "step", "scales", "root", "contrast", "clip", "max_side")(DenseSIFT)
+storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(
+    WordHistograms
+)
 storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
 for _model in (multinomial.BagOfWords, multinomial.SpatialBagOfWords):
     storable_part("log_words", "log_prior", "temperature")(_model)

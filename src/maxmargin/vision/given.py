@@ -1,4 +1,4 @@
-"""What users hand over: folders, files, images as arrays, or features of regions. It is told apart here and nowhere else."""
+"""What users hand over, told apart: folders, files, images as arrays, or features of regions."""
 
 from __future__ import annotations
 

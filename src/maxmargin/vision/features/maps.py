@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,12 @@ def root(regions: np.ndarray) -> np.ndarray:
     return np.sqrt(x)
 
 
-MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {"sqrt": square_root, "root": root, "l2": unit_length, "none": as_is}
+MAPS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "sqrt": square_root,
+    "root": root,
+    "l2": unit_length,
+    "none": as_is,
+}
 
 
 def map_for(regions: np.ndarray) -> str:
@@ -58,15 +64,16 @@ def map_for(regions: np.ndarray) -> str:
 def mostly_sparse(regions: np.ndarray) -> bool:
     """Whether enough features are zero for it to pay that they are left out."""
     some = np.asarray(regions[: max(1, _BLOCK // max(1, regions[0].size))])
-    return np.count_nonzero(some) < _DENSE * some.size
+    return bool(np.count_nonzero(some) < _DENSE * some.size)
 
 
 def mapped(name: str, regions: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
     """ψ of many images, less a mean, block by block. Of a file that is mapped into memory the result is one as well."""
     out: Any
     if isinstance(regions, np.memmap):
-        file = tempfile.TemporaryFile()  # noqa: SIM115: gone with the array
-        out = np.memmap(file, dtype=np.float32, mode="w+", shape=regions.shape)
+        # Where there was room for the one there may be for the other. The file is gone with the array.
+        with tempfile.TemporaryFile(dir=os.path.dirname(str(regions.filename))) as file:
+            out = np.memmap(file, dtype=np.float32, mode="w+", shape=regions.shape)
     else:
         out = np.empty(regions.shape, np.float32)
     size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.sift import LENGTH, SIDE, cells, descriptors, directions
+from ..images import pillow
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class DenseSIFT:
         equally long, and lets the noise of a clear sky look like structure.
     clip : float
         The most that one of the 128 numbers may have of the descriptor's length, before it is scaled again.
+    max_side : int or None
+        Larger images are first reduced to so many pixels across and down, at most: patches are of a size in pixels, and
+        words learned from small images mean nothing in photographs of twelve million.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class DenseSIFT:
     root: bool = False
     contrast: float = 6.0
     clip: float = 0.2
+    max_side: int | None = 640
 
     def __post_init__(self) -> None:
         for name in ("patch", "step"):
@@ -89,6 +94,8 @@ class DenseSIFT:
             raise ValueError(f"contrast must be zero or positive, in grey levels per pixel, got {self.contrast!r}.")
         if not 0 < self.clip <= 1:
             raise ValueError(f"clip must be in (0, 1], got {self.clip!r}.")
+        if self.max_side is not None and not self.max_side >= self.patch:
+            raise ValueError(f"max_side must be at least a patch, {self.patch} pixels, or None; got {self.max_side!r}.")
         object.__setattr__(self, "scales", tuple(float(s) for s in scales))
 
     def describe(self, image: np.ndarray) -> Descriptors:
@@ -101,6 +108,8 @@ class DenseSIFT:
                 f"Descriptors are taken of grey images, arrays (height, width) of uint8; got {_said(image)}. "
                 "maxmargin.vision.images.read_image makes one of any image."
             )
+        whole = image.shape
+        image = self._reduced(image)
         height, width = image.shape
         fitting = [cell for cell in self._cells() if SIDE * cell <= min(height, width)]
         if not fitting:
@@ -112,7 +121,15 @@ class DenseSIFT:
         gradients = directions(np.ascontiguousarray(image))
         parts = [self._one_size(gradients, image.shape, cell) for cell in fitting]
         values, x, y = (np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True))
-        return Descriptors(values, x, y, (height, width))
+        return Descriptors(values, x * (whole[1] / width), y * (whole[0] / height), whole)
+
+    def _reduced(self, image: np.ndarray) -> np.ndarray:
+        if self.max_side is None or max(image.shape) <= self.max_side:
+            return image
+        ratio = self.max_side / max(image.shape)
+        height, width = (max(1, round(side * ratio)) for side in image.shape)
+        Image = pillow()
+        return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BOX))
 
     def _cells(self) -> list[int]:
         """Widths of the cells, for all sizes of patches."""

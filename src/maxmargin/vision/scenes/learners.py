@@ -5,16 +5,13 @@ Each is given regions (n, rows, columns, features): counts where it is generativ
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from ...estimators import LatentStructuralSVM, LinearSVC
-from ...problem import Certificate
-from .em import ReconfigurableBagOfWords
-from .multinomial import BagOfWords, SpatialBagOfWords
+from ...models import Reconfigurable
 
 Grid = tuple[int, int]
 
@@ -101,18 +98,22 @@ class Latent:
 
     model: LatentStructuralSVM
 
+    @property
+    def _regions(self) -> Reconfigurable:
+        return cast(Reconfigurable, self.model.model_)
+
     def scores(self, regions: np.ndarray) -> np.ndarray:
-        return self.model.model_.class_scores(regions, self.model.coef_)
+        return self._regions.class_scores(regions, self.model.coef_)
 
     def parts(self, regions: np.ndarray, classes: np.ndarray) -> np.ndarray:
-        data = self.model.model_.latent_oracle(regions, classes)
+        data = self._regions.latent_oracle(regions, classes)
         return np.array(data.complete(self.model.coef_)[0]).reshape(len(regions), -1)
 
     def tables(self) -> dict[str, np.ndarray | None]:
-        model, w = self.model.model_, self.model.coef_
-        N, M = model.n_classes, model.n_parts
+        model, w = self._regions, self.model.coef_
+        N, M, D = cast(int, model.n_classes), model.n_parts, cast(int, model.n_features)
         found: dict[str, np.ndarray | None] = {
-            "appearance": np.broadcast_to(model.appearance(w), (N, M, model.n_features)),
+            "appearance": np.broadcast_to(model.appearance(w), (N, M, D)),
             "preference": model.preference(w),
         }
         if model.pairs is not None:
