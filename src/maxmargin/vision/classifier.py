@@ -110,7 +110,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         kind: str = "rbow",
         training: str = "discriminative",
         *,
-        C: float = 0.5,
+        C: float = 2.0,
         grid: int | tuple[int, int] = 4,
         n_parts: int = 16,
         parts: str = "separate",
