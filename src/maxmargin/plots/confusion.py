@@ -55,9 +55,8 @@ def confusion(y_true: Any, y_pred: Any, classes: Any = None, ax: Any = None, *, 
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=100.0)
     for (row, column), value in np.ndenumerate(share):
         if value >= 0.5:  # what rounds to nothing would only hide what matters
-            ax.text(
-                column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color="white" if value > 55 else "0.15"
-            )  # fmt: skip
+            ink = "white" if value > 55 else "0.15"
+            ax.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color=ink)
     labels = [str(label) for label in known]
     ax.set_xticks(np.arange(known.size), labels, rotation=90 if known.size > 3 else 0)
     ax.set_yticks(np.arange(known.size), labels)

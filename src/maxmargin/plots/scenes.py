@@ -146,10 +146,9 @@ def region_models(
         raise ValueError("kind='bow' has one model for the whole image, and no regions to draw.")
     if n < 1 or parts < 1:
         raise ValueError(f"n and parts must be at least 1, got {n} and {parts}.")
-    likely = classifier.training == "generative"  # logarithms of probabilities are no sight: draw these themselves
-    preference = np.exp(tables.preference[0]) if likely else tables.preference[0]
-    if classifier.kind == "sbow":
-        preference = tables.preference[0]
+    fixed, likely = classifier.kind == "sbow", classifier.training == "generative"
+    # Logarithms of probabilities are no sight: those themselves are drawn.
+    preference = np.exp(tables.preference[0]) if likely and not fixed else tables.preference[0]
     files, found = (None, None) if images is None and features is None else _used(classifier, name, images, features)
     if found is None:
         best = np.bincount(preference.argmax(axis=2).ravel(), minlength=preference.shape[2])
@@ -165,28 +164,33 @@ def region_models(
     fig, left, right = _layout(fig, len(shown), n_right, files is not None, preference.shape[0] / preference.shape[1])
     drawn = preference[:, :, shown]
     limit = float(np.abs(drawn).max()) or 1.0
-    scale: dict[str, Any] = {"cmap": "viridis", "vmin": 0.0} if likely or classifier.kind == "sbow" else {
-        "cmap": "RdBu_r", "vmin": -limit,
-    }  # fmt: skip
+    signed = not (likely or fixed)
+    scale: dict[str, Any] = {
+        "cmap": "RdBu_r" if signed else "viridis",
+        "vmin": -limit if signed else 0.0,
+        "vmax": limit,
+    }
     for row, part in enumerate(shown):
-        picture = left[row].imshow(preference[:, :, part], vmax=limit, **scale)
+        picture = left[row].imshow(preference[:, :, part], **scale)
         left[row].set_xticks([])
         left[row].set_yticks([])
         label = f"part {part}"
         if uses is not None:
             label += f"\n{100.0 * uses[part] / uses.sum():.0f} % of regions"
-        left[row].set_ylabel(label)
+        left[row].set_ylabel(label, fontsize=8)
         if files is not None:
             _patches(right[row], part, files, found)
         elif few:
             weights = tables.appearance[0, part]
             _bars(right[row][0], np.exp(weights) if likely else weights, tables.appearance[0][shown], likely)
-    left[0].set_title("probability" if likely else "preference", fontsize=9)
-    if classifier.kind != "sbow":
+    left[0].set_title("place" if fixed else "probability" if likely else "preference", fontsize=9)
+    if not fixed:
         fig.colorbar(picture, ax=left, location="bottom", shrink=0.9, aspect=12, pad=0.02).ax.tick_params(labelsize=7)
     if right and files is None:
         right[0][0].set_title("probabilities of words" if likely else "weights of features", fontsize=9)
-        right[-1][0].set_xlabel("word" if likely else "feature")
+        right[-1][0].set_xlabel("word" if likely else "feature", fontsize=9)
+        for above in right[:-1]:
+            above[0].tick_params(labelbottom=False)
     said = f"{name}: region models"
     if files is not None:
         said += f", and regions of {len(files)} image{'s' * (len(files) > 1)} classified as {name}"
@@ -248,7 +252,10 @@ def _patches(axes: list[Any], part: int, files: list[Any], found: tuple[Any, Any
 
 def _cut(pixels: np.ndarray, row: int, column: int, grid: tuple[int, ...]) -> np.ndarray:
     (rows, columns), (height, width) = grid, pixels.shape[:2]
-    return pixels[height * row // rows : -(-height * (row + 1) // rows), width * column // columns : -(-width * (column + 1) // columns)]
+    return pixels[
+        height * row // rows : -(-height * (row + 1) // rows),
+        width * column // columns : -(-width * (column + 1) // columns),
+    ]
 
 
 def _bars(ax: Any, weights: np.ndarray, all_shown: np.ndarray, likely: bool) -> None:
@@ -269,7 +276,9 @@ def _layout(fig: Any, rows: int, n_right: int, images: bool, slope: float) -> tu
     if fig is None:
         from matplotlib import pyplot
 
-        fig = pyplot.figure(figsize=(1.0 + 1.1 * sum(widths), 0.9 + 1.25 * rows * max(slope, 0.5)), layout="constrained")
+        fig = pyplot.figure(
+            figsize=(1.0 + 1.1 * sum(widths), 0.9 + 1.25 * rows * max(slope, 0.5)), layout="constrained"
+        )
     grid = fig.add_gridspec(rows, 1 + n_right, width_ratios=widths)
     left = [fig.add_subplot(grid[row, 0]) for row in range(rows)]
     right = [[fig.add_subplot(grid[row, 1 + k]) for k in range(n_right)] for row in range(rows)]
@@ -286,9 +295,8 @@ def _palette(n: int) -> list[tuple[float, ...]]:
     """Strong colours first, then paler ones; the same number has the same colour however many there are."""
     from matplotlib import colormaps
 
-    strong, pale = colormaps["tab10"].colors, colormaps["tab20"].colors[1::2]  # type: ignore[attr-defined]
-    third = colormaps["tab20b"].colors  # type: ignore[attr-defined]
-    every = [*strong, *pale, *third]
+    strong, pale, more = colormaps["tab10"].colors, colormaps["tab20"].colors[1::2], colormaps["tab20b"].colors  # type: ignore[attr-defined]
+    every = [*strong[:7], *strong[8:], *pale[:7], *pale[8:], *more]  # no greys: images are grey
     return [(*every[k % len(every)], 1.0) for k in range(n)]
 
 
