@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import DONE, options
-from .files import check_writable, load_linear, named, replacing
+from .files import check_writable, load_usable, named, replacing
 from .talk import Talk
 
 HELP = "a model and how well it does, as one HTML file"
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import report
 
     check_writable(args.output, [args.model, *(args.data or [])])
-    model = load_linear(args.model)
+    model = load_usable(args.model)
     source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
     with replacing(args.output) as path:
