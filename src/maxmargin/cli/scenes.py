@@ -387,3 +387,29 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
         else:
             talk.say("\nTraining ended before its goal; train longer for a smaller gap.")
     return DONE if proved else NOT_CONVERGED
+
+
+def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
+    from ..vision.images import list_images
+    from .scene_page import page
+
+    use(model, args, talk)
+    with ExitStack() as stack:
+        if args.cache is None:  # features are asked for several times
+            model.cache = stack.enter_context(tempfile.TemporaryDirectory())
+        files = list_images(options.where(args.data)) if args.data else []
+        true, answered = None, np.empty(0)
+        if files:
+            true = _known_labels(args.data, files, model.classes_)
+            found = list(_answered(model, files, args.on_error or "raise", parts=False))
+            if not found:
+                raise ValueError(f"None of the {len(files)} images could be read.")
+            kept = np.concatenate([at for _, at, _, _ in found])
+            answered = np.concatenate([labels for _, _, labels, _ in found])
+            files, true = [files[i] for i in kept], None if true is None else true[kept]
+        text = page(model, args.title or os.path.basename(args.model), files, true, answered)
+        with replacing(args.output) as path:
+            path.write_text(text, encoding="utf-8")
+    talk.result(command="report", task="scene", model=args.model, data=args.data, output=args.output)
+    talk.say(f"Report: {args.output}")
+    return DONE

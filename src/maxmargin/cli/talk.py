@@ -107,7 +107,8 @@ def warnings_in_plain_words() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         # Libraries talk to their own developers with these.
-        for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ConvergenceWarning):
+        developers = DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning
+        for category in (*developers, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
         warnings.showwarning = show
         yield

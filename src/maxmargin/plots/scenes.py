@@ -186,7 +186,7 @@ def region_models(
     left[0].set_title("place" if fixed else "probability" if likely else "preference", fontsize=9)
     if not fixed:
         fig.colorbar(picture, ax=left, location="bottom", shrink=0.9, aspect=12, pad=0.02).ax.tick_params(labelsize=7)
-    if right and files is None:
+    if n_right and files is None:
         right[0][0].set_title("probabilities of words" if likely else "weights of features", fontsize=9)
         right[-1][0].set_xlabel("word" if likely else "feature", fontsize=9)
         for above in right[:-1]:
