@@ -14,14 +14,16 @@ from .. import __version__
 from ..report import numbers
 from ..report.markup import Markup, element, together
 from ..report.page import _document, _section
-from ..report.summary import settings
 
 _LABELLED = 6  # images with their parts
 _DOTS = 80  # per inch
 
 
-def page(model: Any, title: str, files: list[str], true: np.ndarray | None, answered: np.ndarray) -> str:
-    """The page; ``true`` are classes that the images lie in folders of, ``answered`` those that the model gave."""
+def page(model: Any, title: str, files: list[str], true: np.ndarray | None, answered: np.ndarray, facts: Markup) -> str:
+    """The page. ``true`` are the classes of the folders that images lie in, ``answered`` those of the model.
+
+    ``facts`` are the settings, to stand at its end.
+    """
     pyplot = _pyplot()
     from .. import plots
 
@@ -47,7 +49,7 @@ def page(model: Any, title: str, files: list[str], true: np.ndarray | None, answ
         together(
             element("header", element("h1", title), *_claim(model), _tiles(tiles)),
             *[section for section in sections if section is not None],
-            _section("Settings", settings(model)),
+            _section("Settings", facts),
             element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"),
         ),
     )
@@ -113,7 +115,5 @@ def _picture(figure: Any, what: str) -> Markup:
     figure.savefig(data, format="png", dpi=_DOTS)
     _pyplot().close(figure)
     code = base64.b64encode(data.getvalue()).decode()
-    style = "max-width:100%;height:auto;background:white"
-    return Markup(
-        f'<p style="max-width:none"><img alt="{escape(what)}" style="{style}" src="data:image/png;base64,{code}"></p>'
-    )
+    image = f'<img alt="{escape(what)}" style="max-width:100%;height:auto" src="data:image/png;base64,{code}">'
+    return Markup(f'<p style="max-width:none;display:inline-block;margin-right:1rem">{image}</p>')

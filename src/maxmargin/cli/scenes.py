@@ -390,10 +390,11 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 
 
 def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
+    from ..report.summary import settings
     from ..vision.images import list_images
     from .scene_page import page
 
-    use(model, args, talk)
+    facts = settings(use(model, args, talk))
     with ExitStack() as stack:
         if args.cache is None:  # features are asked for several times
             model.cache = stack.enter_context(tempfile.TemporaryDirectory())
@@ -407,7 +408,7 @@ def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
             kept = np.concatenate([at for _, at, _, _ in found])
             answered = np.concatenate([labels for _, _, labels, _ in found])
             files, true = [files[i] for i in kept], None if true is None else true[kept]
-        text = page(model, args.title or os.path.basename(args.model), files, true, answered)
+        text = page(model, args.title or os.path.basename(args.model), files, true, answered, facts)
         with replacing(args.output) as path:
             path.write_text(text, encoding="utf-8")
     talk.result(command="report", task="scene", model=args.model, data=args.data, output=args.output)

@@ -161,7 +161,7 @@ def region_models(
     shown = order[:parts]
     few = tables.appearance.shape[2] <= _FEW_FEATURES
     n_right = n if files is not None else int(few)
-    fig, left, right = _layout(fig, len(shown), n_right, files is not None, preference.shape[0] / preference.shape[1])
+    fig, left, right = _layout(fig, len(shown), n_right, files is not None)
     drawn = preference[:, :, shown]
     limit = float(np.abs(drawn).max()) or 1.0
     signed = not (likely or fixed)
@@ -171,7 +171,8 @@ def region_models(
         "vmax": limit,
     }
     for row, part in enumerate(shown):
-        picture = left[row].imshow(preference[:, :, part], **scale)
+        picture = left[row].imshow(preference[:, :, part], aspect="auto", **scale)
+        left[row].set_box_aspect(1.0)  # as images are about square, whatever their grid
         left[row].set_xticks([])
         left[row].set_yticks([])
         label = f"part {part}"
@@ -270,15 +271,13 @@ def _bars(ax: Any, weights: np.ndarray, all_shown: np.ndarray, likely: bool) -> 
         ax.spines[side].set_visible(False)
 
 
-def _layout(fig: Any, rows: int, n_right: int, images: bool, slope: float) -> tuple[Any, list[Any], list[list[Any]]]:
+def _layout(fig: Any, rows: int, n_right: int, images: bool) -> tuple[Any, list[Any], list[list[Any]]]:
     """Axes of the maps, and those to the right of each."""
     widths = [1.25] + ([1.0] * n_right if images else [3.0] * n_right)
     if fig is None:
         from matplotlib import pyplot
 
-        fig = pyplot.figure(
-            figsize=(1.0 + 1.1 * sum(widths), 0.9 + 1.25 * rows * max(slope, 0.5)), layout="constrained"
-        )
+        fig = pyplot.figure(figsize=(1.0 + 1.1 * sum(widths), 0.9 + 1.25 * rows), layout="constrained")
     grid = fig.add_gridspec(rows, 1 + n_right, width_ratios=widths)
     left = [fig.add_subplot(grid[row, 0]) for row in range(rows)]
     right = [[fig.add_subplot(grid[row, 1 + k]) for k in range(n_right)] for row in range(rows)]
