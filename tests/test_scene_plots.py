@@ -100,6 +100,12 @@ def test_region_models_without_images_draws_weights_if_they_are_few(trained):
     assert heights == {round(float(w), 9) for w in weights.ravel()}
 
 
+def test_region_models_of_many_features_without_images_are_maps(rng):
+    X, y = rng.random((8, 2, 3, 60)), np.arange(8) % 2
+    figure = region_models(SceneClassifier("sbow", random_state=0).fit(X, y), 1, parts=4)
+    assert len(figure.axes) == len(_maps(figure)) == 4
+
+
 @pytest.mark.parametrize(
     ("kind", "training"), [("sbow", "discriminative"), ("sbow", "generative"), ("rbow", "generative")]
 )

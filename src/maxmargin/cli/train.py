@@ -167,10 +167,11 @@ def as_json(certificate: Any) -> dict[str, Any]:
 
 
 def _is_scene(args: argparse.Namespace, talk: Talk) -> bool:
-    if args.task != "auto":
+    images = len(args.data) == 1 and scene_options.is_image_folder(args.data[0])
+    if images and args.task in _KINDS:
+        raise ValueError(f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene.")
+    if args.task != "auto" or not images:
         return args.task == "scene"
-    if not (len(args.data) == 1 and scene_options.is_image_folder(args.data[0])):
-        return False
     talk.say("Task: scene, because DATA is a folder of images.")
     return True
 
