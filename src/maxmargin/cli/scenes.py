@@ -132,7 +132,7 @@ def _outcome(classifier: Any, interrupted: bool) -> dict[str, Any]:
         # Without an upper bound there is nothing to compare tol with.
         found = {
             "converged": closed and (solved or not certificate.exact) and not interrupted, "bounds": len(history),
-            "objective": last.objective, "passes": classifier.learner_.n_passes_,
+            "objective": classifier.learner_.objective_, "passes": classifier.learner_.n_passes_,
         }  # fmt: skip
     return {"certificate": as_json(certificate) | {"exact": certificate.exact}, "tol": classifier.tol, **found}
 
