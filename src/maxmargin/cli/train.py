@@ -114,9 +114,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report.reading import left_out
 
     if _is_scene(args, talk):
-        from . import scenes
+        from . import scene_training
 
-        return scenes.train(args, talk, guessed=args.task == "auto")
+        return scene_training.train(args, talk, guessed=args.task == "auto")
     scene_options.refuse_for_rows(args)
     for name, value in _DEFAULTS.items():
         if getattr(args, name) is None:

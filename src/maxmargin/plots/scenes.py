@@ -149,16 +149,12 @@ def region_models(
     fixed, likely = classifier.kind == "sbow", classifier.training == "generative"
     # Logarithms of probabilities are no sight: those themselves are drawn.
     preference = np.exp(tables.preference[0]) if likely and not fixed else tables.preference[0]
-    files, found = (None, None) if images is None and features is None else _used(classifier, name, images, features)
-    if found is None:
-        best = np.bincount(preference.argmax(axis=2).ravel(), minlength=preference.shape[2])
-        order = np.lexsort((-preference.max(axis=(0, 1)), -best))
-        uses = None
-    else:
-        uses = np.bincount(found[0].ravel(), minlength=preference.shape[2])
-        order = np.argsort(-uses, kind="stable")
-        order = order[uses[order] > 0]
-    shown = order[:parts]
+    files: Any = None
+    found: Any = None
+    if images is not None or features is not None:
+        files, found = _used(classifier, name, images, features)
+    uses = None if found is None else np.bincount(found[0].ravel(), minlength=preference.shape[2])
+    shown = _most_used(uses, preference)[:parts]
     few = tables.appearance.shape[2] <= _FEW_FEATURES
     n_right = n if files is not None else int(few)
     fig, left, right = _layout(fig, len(shown), n_right, files is not None)
@@ -202,6 +198,15 @@ def region_models(
 _LABEL = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.6}
 
 
+def _most_used(uses: np.ndarray | None, preference: np.ndarray) -> np.ndarray:
+    """Parts that are used, those most used first; where nobody knows, all, those that most regions prefer first."""
+    if uses is None:
+        best = np.bincount(preference.argmax(axis=2).ravel(), minlength=preference.shape[2])
+        return np.lexsort((-preference.max(axis=(0, 1)), -best))
+    order = np.argsort(-uses, kind="stable")
+    return order[uses[order] > 0]
+
+
 def _used(classifier: Any, name: Any, images: Any, features: Any) -> tuple[list[Any] | None, tuple[Any, Any]]:
     """Images of the class as classified, the parts of their regions, and the scores that these were chosen with."""
     files = None
@@ -215,7 +220,7 @@ def _used(classifier: Any, name: Any, images: Any, features: Any) -> tuple[list[
             raise ValueError(
                 "The classifier was trained on features of regions and cannot look at images: give features= as well."
             )
-    X = files if features is None else np.asarray(features)
+    X: Any = files if features is None else np.asarray(features)
     if files is not None and len(files) != len(X):
         raise ValueError(f"There are {len(files)} images, and features of {len(X)}; they must belong together.")
     mine = np.flatnonzero(classifier.predict(X) == name)
