@@ -44,6 +44,7 @@ examples:
   maxmargin train train.svm -o model.mm --test test.svm
   maxmargin predict model.mm new.svm -o answers.txt
   maxmargin report model.mm test.svm -o report.html
+  maxmargin train photos/ -o scenes.mm --test others/
 
 exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
 3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
@@ -83,11 +84,16 @@ def _run(arguments: list[str]) -> int:
     except Exception as error:
         if args.debug:
             traceback.print_exc()
-        if isinstance(error, ValueError | OSError | MemoryError):
+        if isinstance(error, ValueError | OSError | MemoryError) or _is_extra(error):
             complain(_in_words_of_the_shell(_message(error)))
             return UNUSABLE
         complain(f"{type(error).__name__}: {error}. This is a fault of maxmargin: --debug shows where.")
         return FAULT
+
+
+def _is_extra(error: Exception) -> bool:
+    """Whether a library is missing that only some tasks need: the message says how to get it."""
+    return isinstance(error, ImportError) and "pip install" in str(error)
 
 
 def _message(error: Exception) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from . import DONE, NOT_CONVERGED, options
-from .files import load_linear
+from . import DONE, NOT_CONVERGED, options, scene_options, scenes
+from .files import load_usable
 from .measuring import peak_memory
 from .talk import Talk
 
@@ -19,12 +19,15 @@ data alone: nothing that training has kept along the way is trusted.
 The upper bound is the objective of the weights on this data. The lower bound comes from the dual variables, one set
 per row, so it needs the data that the model was trained on, all of it, read in the same way and order. On other data it
 is trivial, and the gap says nothing.
+
+For scenes with latent parts both bounds are those of the last convex bound, in which parts are fixed.
 """
 EXAMPLES = """\
 examples:
   maxmargin certify model.mm train.svm
   maxmargin certify model.mm clicks.parquet --label clicked --weight n
   maxmargin certify model.mm train.svm --json
+  maxmargin certify scenes.mm train/
 
 exit status: 0 the gap is at most the goal that the model was trained to, 1 it is larger, 2 wrong usage or
 unusable data.
@@ -34,6 +37,7 @@ unusable data.
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
     options.add_data(parser, what="the data it was trained on")
+    scene_options.add_cache(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -42,7 +46,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
     from .train import as_json
 
-    model = load_linear(args.model)
+    model = load_usable(args.model)
+    if scenes.is_scenes(model):
+        return scenes.certify(model, args, talk)
+    scene_options.refuse_for_rows(args)
     # Rows at the end of a text file may lack the last features; the model knows how many there were.
     source = options.open_data(args.data, args, like=model, n_features=args.features or model.n_features_in_)
     start = time.perf_counter()

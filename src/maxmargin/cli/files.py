@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 
 def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
@@ -54,17 +56,33 @@ def named(paths: list[str], most: int = 3) -> str:
     return shown if len(paths) <= most else f"{shown} and {len(paths) - most} more"
 
 
-def load_linear(path: str) -> Any:
-    """A model that scores rows of a matrix; other kinds need their own inputs and are for Python."""
+def load_usable(path: str) -> Any:
+    """A model that scores rows of a matrix or images of scenes; other kinds need their own inputs."""
     from ..estimators import load
     from ..report.page import is_linear
+    from .scenes import is_scenes
 
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no model file {path}. maxmargin train writes one.")
     model = load(path)
-    if not is_linear(model):
+    if not is_linear(model) and not is_scenes(model):
         raise ValueError(
-            f"{path} holds a {type(model).__name__}, which does not work on rows of a matrix. "
+            f"{path} holds a {type(model).__name__}, which works neither on rows of a matrix nor on images. "
             "Use it from Python: maxmargin.load."
         )
     return model
+
+
+@contextmanager
+def answers_to(args: argparse.Namespace) -> Iterator[TextIO | None]:
+    """Where answers go: a file that is there whole or not at all, stdout, or (with --json alone) nowhere."""
+    if args.output is not None:
+        with replacing(args.output) as path, open(path, "w", encoding="utf-8") as file:
+            yield file
+    else:
+        yield None if args.json else sys.stdout
+
+
+def on_one_line(text: str) -> str:
+    """One line per answer is a promise: text labels and paths may hold anything."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")

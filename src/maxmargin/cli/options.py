@@ -10,19 +10,21 @@ from ..data.errors import DataError
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
 
 
-def add_data(parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read") -> None:
-    """The data, and how to read it."""
+def add_data(
+    parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read", features: Any = None
+) -> None:
+    """The data, and how to read it; ``features`` reads the option of that name."""
     parser.add_argument(
         "data",
         nargs="+" if required else "*",
         metavar="DATA",
         help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
-        "such as 'day-*.svm.gz', or a folder written by maxmargin convert",
+        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes a folder of images",
     )
-    add_reading(parser)
+    add_reading(parser, features)
 
 
-def add_reading(parser: argparse.ArgumentParser) -> None:
+def add_reading(parser: argparse.ArgumentParser, features: Any = None) -> None:
     group = parser.add_argument_group("reading data")
     group.add_argument("--label", metavar="COL", help="column of labels (Parquet); label, y or target by default")
     group.add_argument("--group", metavar="COL", help="column of groups, for ranking (Parquet)")
@@ -30,9 +32,16 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--zero-based", choices=sorted(_ZERO_BASED), help="whether text files count features from 0 (default: auto)"
     )
-    group.add_argument("--features", type=whole, metavar="N", help="number of features, where it is known")
     group.add_argument(
-        "--on-error", choices=("raise", "skip"), help="what to do with rows that cannot be read (default: raise)"
+        "--features",
+        type=features or whole,
+        metavar="N",
+        help="number of features, where it is known" + ("; for scenes words (default) or cnn" if features else ""),
+    )
+    group.add_argument(
+        "--on-error",
+        choices=("raise", "skip"),
+        help="what to do with rows or images that cannot be read (default: raise)",
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any, TextIO
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 
-from . import DONE, options
-from .files import check_writable, load_linear, replacing
+from . import DONE, options, scene_options, scenes
+from .files import answers_to, check_writable, load_usable, on_one_line
 from .talk import Talk, say_left_out, warn
 
 HELP = "answers of a model, one line per row"
@@ -22,6 +22,10 @@ Read data in chunks and write one answer per row: the class, the predicted numbe
 If the data has labels, stderr says how well the answers fit them: accuracy, R², or the share of pairs in the right
 order. Labels that were not in the training data count as wrong. Features that were not there have no weight and are
 left out, with one warning; features that are missing are zero.
+
+For a model of scenes, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path of an
+image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how many
+answers are right.
 """
 EXAMPLES = """\
 examples:
@@ -29,8 +33,10 @@ examples:
   maxmargin predict model.mm 'logs/*.svm.gz' -o answers.txt
   maxmargin predict model.mm new.parquet --scores -o answers.tsv
   maxmargin predict model.mm test.svm --json
+  maxmargin predict scenes.mm photos/ -o answers.txt
 
 With --scores each line holds the answer and the score of every class (one score for two classes), separated by tabs.
+With --regions (scenes) the parts of the regions stand between: numbers with commas, row after row with semicolons.
 With --json stdout holds one JSON object with the counts and the score; name -o for the answers themselves.
 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
@@ -42,6 +48,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     options.add_data(parser, what="rows to answer")
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write the answers (default: stdout)")
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes as well")
+    parser.add_argument("--regions", action="store_true", help="scenes: write the part of every region as well")
+    scene_options.add_cache(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -52,7 +60,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report.tallies import tally_for, task_of
 
     check_writable(args.output, [args.model, *args.data])
-    model = load_linear(args.model)
+    model = load_usable(args.model)
+    if scenes.is_scenes(model):
+        return scenes.predict(model, args, talk)
+    scene_options.refuse_for_rows(args)
     task = task_of(model)
     if args.scores and task != "classify":
         raise ValueError(f"--scores is for classes; the answers of this model ({task}) are its scores. Leave it out.")
@@ -61,7 +72,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     lines = _lines_of(model, task, args.scores)
     # Answers on a terminal are progress enough, and would be torn by another line.
     counting = talk.counting("Answered") if args.output or not sys.stdout.isatty() else nullcontext(lambda rows: None)
-    with _answers(args) as file, counting as progress:
+    with answers_to(args) as file, counting as progress:
         for chunk, scores in scored(model, source, survey):
             if file is not None:
                 file.write(lines(scores))
@@ -106,16 +117,6 @@ def _verdict(task: str, tally: Any) -> str:
     return f"{tally.name[0].upper()}{tally.name[1:]}: {numbers.score(task, tally.score)}."
 
 
-@contextmanager
-def _answers(args: argparse.Namespace) -> Iterator[TextIO | None]:
-    """Where answers go: a file that is there whole or not at all, stdout, or (with --json alone) nowhere."""
-    if args.output is not None:
-        with replacing(args.output) as path, open(path, "w", encoding="utf-8") as file:
-            yield file
-    else:
-        yield None if args.json else sys.stdout
-
-
 def _lines_of(model: Any, task: str, with_scores: bool) -> Callable[[np.ndarray], str]:
     """A function from the scores of a chunk to its lines."""
     from ..report import numbers
@@ -123,8 +124,7 @@ def _lines_of(model: Any, task: str, with_scores: bool) -> Callable[[np.ndarray]
 
     if task != "classify":
         return lambda scores: "".join([f"{score:.9g}\n" for score in scores.tolist()])
-    # One line per row is a promise: text labels may hold anything.
-    names = np.array([_on_one_line(numbers.label(c)) for c in model.classes_], dtype=object)
+    names = np.array([on_one_line(numbers.label(c)) for c in model.classes_], dtype=object)
     if not with_scores:
         return lambda scores: "".join([f"{name}\n" for name in names[chosen(scores)]])
 
@@ -134,7 +134,3 @@ def _lines_of(model: Any, task: str, with_scores: bool) -> Callable[[np.ndarray]
         return "".join([f"{name}\t{v}\n" for name, v in zip(names[chosen(scores)], values, strict=True)])
 
     return lines
-
-
-def _on_one_line(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")

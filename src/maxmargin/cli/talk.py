@@ -29,15 +29,15 @@ class Talk:
             self._print(text)
 
     @contextmanager
-    def counting(self, what: str) -> Iterator[Callable[..., None]]:
-        """A line that counts rows, with a bar where the end is known: the value is called with (rows, done, total)."""
+    def counting(self, what: str, of: str = "rows") -> Iterator[Callable[..., None]]:
+        """A line that counts, with a bar where the end is known: the value is called with (rows, done, total)."""
         if not self.progress:
             yield lambda rows, done=None, total=None: None
             return
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = TextColumn(what), TextColumn("{task.fields[rows]:,} rows"), BarColumn(), TimeElapsedColumn()
+        columns = TextColumn(what), TextColumn("{task.fields[rows]:,} " + of), BarColumn(), TimeElapsedColumn()
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             line = bar.add_task(what, total=None, rows=0)
             yield lambda rows, done=None, total=None: bar.update(line, rows=rows, completed=done or 0, total=total)
@@ -107,7 +107,8 @@ def warnings_in_plain_words() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         # Libraries talk to their own developers with these.
-        for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ConvergenceWarning):
+        developers = DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning
+        for category in (*developers, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
         warnings.showwarning = show
         yield

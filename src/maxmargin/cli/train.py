@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
+from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options, scene_options
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
@@ -27,6 +27,10 @@ proved, not estimated. A smaller --tol means more passes over the data and a mod
 
 The task is guessed from the labels: rows in groups (qid: in text files, or --group) are ranked; text and few different
 whole numbers are classes; anything else is a number to predict. --task says otherwise.
+
+A folder of images, one sub-folder per class, makes a classifier of scenes: images are cut into a grid of regions,
+described by visual words or a network, and explained by region models that each class learns. Training with parts is
+not convex; its certificate is that of the last convex bound.
 """
 EXAMPLES = """\
 examples:
@@ -34,6 +38,7 @@ examples:
   maxmargin train 'logs/day-*.svm.gz' -o model.mm --C 0.1 --memory 2GB --jobs 4 --checkpoint run1
   maxmargin train clicks.parquet --label clicked --weight n -o model.mm --test held-out.parquet
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
+  maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
 
 Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same command goes on where it stopped.
 
@@ -45,19 +50,23 @@ _LOSSES = {
     "rank": ("hinge", "squared_hinge"),
     "regress": ("epsilon_insensitive", "squared_epsilon_insensitive"),
 }
+_DEFAULTS = {"C": 1.0, "tol": 1e-3, "max_passes": 20_000, "memory": "512MB"}
 _KINDS = {"classify": "LinearSVC", "regress": "LinearSVR", "rank": "RankingSVM"}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    options.add_data(parser, what="data to learn from")
+    options.add_data(parser, what="data to learn from", features=scene_options.described_by)
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="model file to write")
     group = parser.add_argument_group("problem")
     group.add_argument(
-        "--task", choices=("auto", *_KINDS), default="auto", help="what to learn (default: auto, from the labels)"
+        "--task",
+        choices=("auto", *_KINDS, "scene"),
+        default="auto",
+        help="what to learn (default: auto, from the data)",
     )
     group.add_argument(
-        "-C", "--C", type=options.positive, default=1.0, metavar="C",
-        help="price of a unit of loss: larger fits the data more closely (default: 1)",
+        "-C", "--C", type=options.positive, metavar="C",
+        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 0.5)",
     )  # fmt: skip
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
@@ -73,20 +82,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--class-weight", choices=("balanced",), help="let rare classes count as much as frequent ones")
     group.add_argument("--no-intercept", action="store_true", help="learn no intercept")
+    scene_options.add_training(parser)
     group = parser.add_argument_group("training")
     group.add_argument(
-        "--tol", type=options.positive, default=1e-3, metavar="GAP", help="relative gap to stop at (default: 0.001)"
+        "--tol", type=options.positive, metavar="GAP", help="relative gap to stop at (default: 0.001; scenes: 0.01)"
     )
     group.add_argument(
         "--max-passes",
         type=options.whole,
-        default=20_000,
         metavar="N",
-        help="most passes over the data (default: 20000)",
+        help="most passes over the data (default: 20000; scenes: 1000 for each bound)",
     )
-    group.add_argument(
-        "--memory", default="512MB", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)"
-    )
+    group.add_argument("--memory", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)")
     options.add_jobs(group)  # type: ignore[arg-type]
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed on one thread gives the same model (default: 0)"
@@ -106,6 +113,14 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..estimators.inputs import check_memory
     from ..report.reading import left_out
 
+    if _is_scene(args, talk):
+        from . import scene_training
+
+        return scene_training.train(args, talk, guessed=args.task == "auto")
+    scene_options.refuse_for_rows(args)
+    for name, value in _DEFAULTS.items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
     for path in (args.output, args.report):
         check_writable(path, [*args.data, *(args.test or [])])
     check_memory(args.memory)
@@ -149,6 +164,16 @@ def as_json(certificate: Any) -> dict[str, Any]:
         "gap": certificate.gap,
         "relative_gap": certificate.relative_gap,
     }
+
+
+def _is_scene(args: argparse.Namespace, talk: Talk) -> bool:
+    images = len(args.data) == 1 and scene_options.is_image_folder(args.data[0])
+    if images and args.task in _KINDS:
+        raise ValueError(f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene.")
+    if args.task != "auto" or not images:
+        return args.task == "scene"
+    talk.say("Task: scene, because DATA is a folder of images.")
+    return True
 
 
 def _task(args: argparse.Namespace, source: Any, talk: Talk) -> tuple[str, bool]:

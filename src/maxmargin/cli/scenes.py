@@ -1,0 +1,214 @@
+"""What the commands do with scenes: folders of images instead of rows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from . import DONE, NOT_CONVERGED, options, scene_options
+from .files import answers_to, on_one_line, replacing
+from .measuring import peak_memory
+from .talk import Talk, warn
+
+_AT_A_TIME = 256  # images whose features are held while answering
+
+
+def is_scenes(model: Any) -> bool:
+    return hasattr(model, "predict_regions")
+
+
+def labelled(path: str) -> Any:
+    from ..vision import ImageFolder
+
+    return ImageFolder(path)
+
+
+def verdict_on(true: np.ndarray, answered: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    unseen = np.setdiff1d(true, classes)
+    if unseen.size:
+        warn(
+            f"{int(np.isin(true, unseen).sum())} images are of classes that were not there in training and count as "
+            f"wrong: {', '.join(unseen[:5].tolist())}."
+        )
+    right = true == answered
+    return {
+        "score": "accuracy", "value": right.mean(), "images": true.size,
+        "per_class": np.mean([right[true == name].mean() for name in np.unique(true)]),
+    }  # fmt: skip
+
+
+def answers_of(
+    classifier: Any, files: list[str], on_error: str, *, parts: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]]:
+    """Answers, some images at a time: scores, positions of the images, classes and (where asked for) parts."""
+    for begin in range(0, len(files), _AT_A_TIME):
+        kept, scores = _scored(classifier, files, np.arange(begin, min(begin + _AT_A_TIME, len(files))), on_error)
+        if not kept.size:
+            continue
+        labels = classifier.classes_[scores.argmax(axis=1)]
+        table = classifier.predict_regions([files[i] for i in kept], labels) if parts else None
+        yield scores, kept, labels, table
+
+
+def _scored(classifier: Any, files: list[str], at: np.ndarray, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+    from ..vision import ImageError
+
+    try:
+        return at, classifier.decision_function([files[i] for i in at])
+    except ImageError:
+        if on_error == "raise":
+            raise
+    found = []
+    for i in at:  # one by one, to see which of them
+        try:
+            found.append((i, classifier.decision_function([files[i]])[0]))
+        except ImageError as error:
+            warn(f"left out: {error}")
+    return np.array([i for i, _ in found], np.int64), np.array([scores for _, scores in found])
+
+
+def use(model: Any, args: argparse.Namespace, talk: Talk) -> Any:
+    """A loaded model, with the means of this machine rather than those of the one that it was trained on."""
+    scene_options.refuse_for_scenes(args)
+    if isinstance(args.features, str):
+        raise ValueError("--features is for maxmargin train; the model knows what describes its images.")
+    if model.extractor_ is None:
+        raise ValueError(
+            f"{args.model} was trained on features of regions and cannot look at images. Use it from Python: "
+            "maxmargin.load."
+        )
+    said = {"cache": args.cache, "n_jobs": args.jobs, "verbose": int(talk.progress)}
+    return model.set_params(**said, **({} if args.on_error is None else {"on_error": args.on_error}))
+
+
+def predict(model: Any, args: argparse.Namespace, talk: Talk) -> int:
+    from ..report import numbers
+    from ..vision.images import list_images
+
+    use(model, args, talk)
+    if args.regions and model.kind == "bow":
+        raise ValueError("--regions is for kinds with regions, and this model is a bag of words. Leave it out.")
+    files = list_images(options.where(args.data))
+    true = _known_labels(args.data, files, model.classes_)
+    answered, judged = 0, []
+    with ExitStack() as stack:
+        file = stack.enter_context(answers_to(args))
+        if args.regions and args.cache is None:  # parts are a second look at the features
+            model.cache = stack.enter_context(tempfile.TemporaryDirectory())
+        counting = stack.enter_context(talk.counting("Answered", "images"))
+        model.verbose = 0  # one line that counts is enough
+        for scores, kept, labels, parts in answers_of(model, files, args.on_error or "raise", parts=args.regions):
+            if file is not None:
+                for k, i in enumerate(kept):
+                    file.write(_line(files[i], labels[k], scores[k] if args.scores else None, parts, k))
+            if true is not None:
+                judged.append((true[kept], labels))
+            answered += kept.size
+            counting(answered, done=int(kept[-1]) + 1, total=len(files))
+    if not answered:
+        raise ValueError(f"None of the {len(files)} images could be read.")
+    score = None
+    if judged:
+        y, found = (np.concatenate(part) for part in zip(*judged, strict=True))
+        score = verdict_on(y, found, model.classes_)
+    talk.result(
+        command="predict", task="scene", model=args.model, images=answered, left_out=len(files) - answered,
+        score=None if score is None else score["score"], value=None if score is None else score["value"],
+        per_class=None if score is None else score["per_class"], output=args.output,
+    )  # fmt: skip
+    verdict = "They are in no folders of known classes to compare answers with."
+    if score is not None:
+        verdict = f"Accuracy: {numbers.share(score['value'])}, mean over classes {numbers.share(score['per_class'])}."
+    talk.say(f"{numbers.count(answered)} images answered. {verdict}")
+    return DONE
+
+
+def _known_labels(data: list[str], files: list[str], classes: np.ndarray) -> np.ndarray | None:
+    """The sub-folders that images lie in, if all of these have names of classes."""
+    if len(data) != 1 or not os.path.isdir(data[0]):
+        return None
+    inside = [os.path.relpath(file, data[0]).split(os.sep) for file in files]
+    if not all(len(steps) > 1 and steps[0] in classes for steps in inside):
+        return None
+    return np.array([steps[0] for steps in inside])
+
+
+def _line(path: str, label: Any, scores: np.ndarray | None, parts: np.ndarray | None, k: int) -> str:
+    columns = [on_one_line(path), on_one_line(str(label))]
+    if parts is not None:
+        columns.append(";".join(",".join(map(str, row)) for row in parts[k].tolist()))
+    if scores is not None:
+        columns += [f"{score:.9g}" for score in scores.tolist()]
+    return "\t".join(columns) + "\n"
+
+
+def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
+    from ..report import numbers
+    from .train import as_json
+
+    use(model, args, talk)
+    if model.training == "generative":
+        raise ValueError(f"{args.model} was trained generatively: there is no certificate to prove again.")
+    if len(args.data) != 1:
+        raise ValueError(f"Scenes are in one folder with a sub-folder per class, got {len(args.data)} paths.")
+    folder = labelled(args.data[0])
+    start = time.perf_counter()
+    certificate = model.certify(folder.paths, folder.labels)
+    seconds = time.perf_counter() - start
+    gap = certificate.relative_gap
+    proved = gap <= model.tol
+    talk.result(
+        command="certify", task="scene", model=args.model, data=args.data, images=len(folder),
+        certificate=as_json(certificate) | {"exact": certificate.exact}, tol=model.tol, proved=proved,
+        seconds=seconds, peak_memory=peak_memory(),
+    )  # fmt: skip
+    facts = [
+        ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
+        ("relative gap", f"{gap:.1e}, goal {model.tol:g}"),
+    ]
+    if not certificate.exact:
+        facts = [("certificate", f"{certificate.lower:.8g} <= optimum; the search was approximate: no upper bound")]
+    if model.kind not in ("bow", "sbow"):
+        facts.append(("", "of the last convex bound, its parts fixed; about other parts nothing is proved"))
+    facts += [("images", numbers.count(len(folder))), ("time", numbers.duration(seconds))]
+    talk.facts("Proved again" if proved else "Not proved to the model's goal", facts)
+    if not proved and certificate.exact:
+        if gap > 2.0 * max(model.certificate_.relative_gap, model.tol):
+            talk.say("\nThese are likely not the images that the model was trained on, or they come in another order.")
+        else:
+            talk.say("\nTraining ended before its goal; train longer for a smaller gap.")
+    return DONE if proved else NOT_CONVERGED
+
+
+def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
+    from ..report.summary import settings
+    from ..vision.images import list_images
+    from .scene_page import page
+
+    facts = settings(use(model, args, talk))
+    with ExitStack() as stack:
+        if args.cache is None:  # features are asked for several times
+            model.cache = stack.enter_context(tempfile.TemporaryDirectory())
+        files = list_images(options.where(args.data)) if args.data else []
+        true, answered = None, np.empty(0)
+        if files:
+            true = _known_labels(args.data, files, model.classes_)
+            found = list(answers_of(model, files, args.on_error or "raise", parts=False))
+            if not found:
+                raise ValueError(f"None of the {len(files)} images could be read.")
+            kept = np.concatenate([at for _, at, _, _ in found])
+            answered = np.concatenate([labels for _, _, labels, _ in found])
+            files, true = [files[i] for i in kept], None if true is None else true[kept]
+        text = page(model, args.title or os.path.basename(args.model), files, true, answered, facts)
+        with replacing(args.output) as path:
+            path.write_text(text, encoding="utf-8")
+    talk.result(command="report", task="scene", model=args.model, data=args.data, output=args.output)
+    talk.say(f"Report: {args.output}")
+    return DONE
