@@ -260,6 +260,8 @@ class RegionData:
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """Parts of some images as one array (n, R), if these are parts of this model."""
+        if not len(latent) and not ids.size:
+            return np.empty((0, self.R), np.int16)
         try:
             z = np.asarray(latent)
         except ValueError:
@@ -294,11 +296,7 @@ class RegionOracle:
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         classes = labelling.check_labels([label[0] for label in labels], self.data.N, "An answer")
-        z = (
-            self.data.checked(ids, [label[1] for label in labels])
-            if len(labels)
-            else np.empty((0, self.data.R), np.int16)
-        )
+        z = self.data.checked(ids, [label[1] for label in labels])
         return self._planes(ids, list(zip(classes.tolist(), z, strict=True)))
 
     def _planes(self, ids: np.ndarray, answers: list[tuple[int, np.ndarray]]) -> Rivals:

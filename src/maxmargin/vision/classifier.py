@@ -28,7 +28,18 @@ KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
 _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
-@storable("classes_", "grid_", "feature_map_", "mean_", "extractor_", "learner_", record=None, certified=False)
+@storable(
+    "classes_",
+    "grid_",
+    "n_region_features_",
+    "left_out_",
+    "feature_map_",
+    "mean_",
+    "extractor_",
+    "learner_",
+    record=None,
+    certified=False,
+)
 class SceneClassifier(ClassifierMixin, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
@@ -87,6 +98,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array
     grid_ : (int, int)
+    n_region_features_ : int
+    left_out_ : int
+        Images that could not be read.
     learner_ : estimator or generative model
     extractor_ : object or None
         What describes images; None where features were given.
@@ -100,8 +114,11 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from maxmargin.data.synthetic import scenes
     >>> some, others = scenes(5, random_state=0), scenes(5, random_state=1)
-    >>> model = SceneClassifier(kind="sbow", random_state=0).fit(some.X, some.y)
-    >>> bool((model.predict(others.X) == others.y).mean() > 0.5)
+    >>> model = SceneClassifier("rbow", "generative", n_parts=8, feature_map="none", temperature=1)
+    >>> model = model.fit(some.X, some.y, Z=some.regions)
+    >>> model.score(others.X, others.y) > 0.6
+    True
+    >>> bool((model.predict_regions(others.X) == others.regions).mean() > 0.9)
     True
     """
 
@@ -198,7 +215,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, label = np.unique(names, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
-        self.grid_ = (int(regions.shape[1]), int(regions.shape[2]))
+        self.grid_, self.n_region_features_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
+        self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
@@ -246,9 +264,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
         """Features of all images that could be read, and which these are."""
         if data.regions is not None:
-            if self.extractor_ is not None and hasattr(self, "learner_"):
-                _check_same(data.regions, (*self.grid_, self.extractor_.n_features))
             return _checked_regions(data.regions), np.arange(len(data))
+        if self.extractor_ is None:
+            raise ValueError("This model was trained on features of regions: give those, (n, rows, columns, features).")
         return over_images(
             data.images,  # type: ignore[arg-type]
             self.extractor_,
@@ -353,7 +371,16 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
         check_is_fitted(self)
-        return self._prepared(self._regions(given.described(X), "raise")[0])
+        return self._prepared(self._known(self._regions(given.described(X), "raise")[0]))
+
+    def _known(self, regions: np.ndarray) -> np.ndarray:
+        """Regions of the shape that was learned."""
+        if regions.shape[1:] != (*self.grid_, self.n_region_features_):
+            raise ValueError(
+                f"The model was trained on regions of shape {(*self.grid_, self.n_region_features_)}, got "
+                f"{regions.shape[1:]}."
+            )
+        return regions
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
@@ -418,7 +445,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self._check_certified()
         data = given.training(X, y)
         regions, kept = self._regions(data, self.on_error)
-        x = self._prepared(regions)
+        x = self._prepared(self._known(regions))
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
         if self.kind in ("bow", "sbow"):
@@ -441,11 +468,6 @@ def _checked_regions(regions: np.ndarray) -> np.ndarray:
     if regions.dtype.kind not in "fiub" or 0 in regions.shape:
         raise ValueError(f"Features of regions must be numbers, got {regions.dtype} of shape {regions.shape}.")
     return regions
-
-
-def _check_same(regions: np.ndarray, shape: tuple[int, ...]) -> None:
-    if regions.shape[1:] != shape:
-        raise ValueError(f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}.")
 
 
 def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
