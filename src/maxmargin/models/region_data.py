@@ -234,6 +234,8 @@ class RegionData:
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """Parts of some images as one array (n, R), if these are parts of this model."""
+        if not ids.size and not len(latent):  # no numbers to look at
+            return np.empty((0, self.R), np.int16)
         try:
             z = np.asarray(latent)
         except ValueError:
@@ -267,8 +269,10 @@ class RegionOracle:
         return self._planes(ids, answers)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        if not len(labels):  # no numbers to look at
+            return self._planes(ids, [])
         classes = labelling.check_labels([label[0] for label in labels], self.data.N, "An answer")
-        z = self.data.checked(ids, [label[1] for label in labels]) if len(labels) else np.empty((0, self.data.R), np.int16)
+        z = self.data.checked(ids, [label[1] for label in labels])
         return self._planes(ids, list(zip(classes.tolist(), z, strict=True)))
 
     def _planes(self, ids: np.ndarray, answers: list[tuple[int, np.ndarray]]) -> Rivals:
