@@ -22,6 +22,7 @@ from maxmargin.solvers import OracleAscent
 PARTS = ("separate", "shared")
 PAIRS = (None, "potts", "regular")
 COST = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 2.0, 0.0]])
+ALLOWED = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
 
 
 def images(rng, n=6, grid=(2, 2), d=3, n_classes=3):
@@ -88,8 +89,7 @@ def quiet(svm, *args, **kwargs):
 
 @pytest.mark.parametrize("pairs", PAIRS)
 @pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.parametrize("more", [{}, {"cost": COST}, {"allowed": np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])}],
-                         ids=["plain", "cost", "allowed"])  # fmt: skip
+@pytest.mark.parametrize("more", [{}, {"cost": COST}, {"allowed": ALLOWED}], ids=["plain", "cost", "allowed"])
 def test_every_combination_passes_the_check_of_models(parts, pairs, more):
     X, y = images(np.random.default_rng(0))
     check_model(Reconfigurable(3, n_parts=3, parts=parts, pairs=pairs, **more), X, y)
@@ -575,7 +575,7 @@ def test_regions_that_cannot_be():
     X = np.zeros((4, 2, 2, 3))
     broken = X.copy()
     broken[2, 0, 1, 0] = np.nan
-    for given, labels, message in (
+    for regions, labels, message in (
         (X[0], [0, 1], "must be an array"),
         (X[..., :2], [0, 1, 0, 1], "The model has 3 features for each region, X has 2"),
         (X[:, :1], [0, 1, 0, 1], "a grid of 2 × 2 regions, X one of 1 × 2"),
@@ -585,7 +585,7 @@ def test_regions_that_cannot_be():
         (X, [0, 1, 0, 2], "Y"),
     ):
         with pytest.raises(ValueError, match=message):
-            model.latent_oracle(given, labels)
+            model.latent_oracle(regions, labels)
     with pytest.raises(ValueError, match="does not know its sizes"):
         _ = Reconfigurable().n_weights
     with pytest.raises(ValueError, match="allowed has 3 rows, the grid has 4 regions"):

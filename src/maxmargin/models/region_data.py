@@ -30,7 +30,9 @@ def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> 
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Features of regions must be numbers, got {X.dtype}.")
     if grid is not None and X.shape[1:3] != tuple(grid):
-        raise ValueError(f"The model has a grid of {grid[0]} × {grid[1]} regions, X one of {X.shape[1]} × {X.shape[2]}.")
+        raise ValueError(
+            f"The model has a grid of {grid[0]} × {grid[1]} regions, X one of {X.shape[1]} × {X.shape[2]}."
+        )
     if n_features is not None and X.shape[3] != n_features:
         raise ValueError(f"The model has {n_features} features for each region, X has {X.shape[3]}.")
     if 0 in X.shape[1:]:
