@@ -358,7 +358,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every image: of a folder, a pattern, files, arrays, or of features of regions."""
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        scores = self.decision_function(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``."""
