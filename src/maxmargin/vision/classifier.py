@@ -16,7 +16,7 @@ from ..problem import Certificate
 from . import given
 from .features.cnn import CNNRegions
 from .features.extraction import over_images
-from .features.maps import MAPS, map_for, mapped, mostly_sparse
+from .features.maps import MAPS, first_not_finite, map_for, mapped, mostly_sparse
 from .features.sift import DenseSIFT
 from .features.words import WordHistograms
 from .scenes import em, multinomial
@@ -198,7 +198,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, label = np.unique(names, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
-        self.grid_ = (int(regions.shape[1]), int(regions.shape[2]))
+        self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.feature_map_, self.mean_ = self._map(regions), None
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
@@ -246,10 +246,14 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
         """Features of all images that could be read, and which these are."""
         if data.regions is not None:
-            if self.extractor_ is not None and hasattr(self, "learner_"):
-                _check_same(data.regions, (*self.grid_, self.extractor_.n_features))
-            return _checked_regions(data.regions), np.arange(len(data))
-        return over_images(
+            kept = np.arange(len(data))
+            return _checked_regions(data.regions, kept), kept
+        if self.extractor_ is None:
+            raise ValueError(
+                "This model was trained on features of regions and cannot describe images. Give their features, or "
+                "train it on images."
+            )
+        regions, kept = over_images(
             data.images,  # type: ignore[arg-type]
             self.extractor_,
             settings=self.extractor_.settings(),
@@ -258,6 +262,17 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             on_error=on_error,
             verbose=self.verbose,
         )
+        return _checked_regions(regions, kept), kept
+
+    def _known_regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+        """The same, of the shape that the model was trained on."""
+        regions, kept = self._regions(data, on_error)
+        shape = (*self.grid_, self.n_features_in_)
+        if regions.shape[1:] != shape:
+            raise ValueError(
+                f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}: rows, columns, features."
+            )
+        return regions, kept
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
@@ -349,7 +364,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
         check_is_fitted(self)
-        return self._prepared(self._regions(given.described(X), "raise")[0])
+        return self._prepared(self._known_regions(given.described(X), "raise")[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
@@ -412,7 +427,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_certified()
         data = given.training(X, y)
-        regions, kept = self._regions(data, self.on_error)
+        regions, kept = self._known_regions(data, self.on_error)
         x = self._prepared(regions)
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
         weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
@@ -432,15 +447,20 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         persistence.save(self, path)
 
 
-def _checked_regions(regions: np.ndarray) -> np.ndarray:
-    if regions.dtype.kind not in "fiub" or 0 in regions.shape:
-        raise ValueError(f"Features of regions must be numbers, got {regions.dtype} of shape {regions.shape}.")
+def _checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Regions that can be learned from; ``number`` says which image each belongs to."""
+    if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
+        raise ValueError(
+            "Features of regions must be numbers, for each image an array (rows, columns, features); got "
+            f"{regions.dtype} of shape {regions.shape}."
+        )
+    bad = first_not_finite(regions)
+    if bad is not None:
+        raise ValueError(
+            f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "
+            "image out, or mend its features."
+        )
     return regions
-
-
-def _check_same(regions: np.ndarray, shape: tuple[int, ...]) -> None:
-    if regions.shape[1:] != shape:
-        raise ValueError(f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}.")
 
 
 def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
