@@ -200,7 +200,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.feature_map_, self.mean_ = self._map(regions), None
-        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
@@ -430,7 +430,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         regions, kept = self._known_regions(data, self.on_error)
         x = self._prepared(regions)
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
-        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
         if self.kind in ("bow", "sbow"):
             x = x.reshape(len(x), -1)
         return self.learner_.certify(x, label, weight)
@@ -461,6 +461,15 @@ def _checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
             "image out, or mend its features."
         )
     return regions
+
+
+def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
+    weights = np.asarray(sample_weight)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"There are {n} images, sample_weight has shape {weights.shape}; one weight for each image is needed."
+        )
+    return weights
 
 
 def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
