@@ -193,7 +193,6 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.extractor_ = self._extractor(data)
         regions, kept = self._regions(data, self.on_error)
         names = data.labels[kept]  # type: ignore[index]
-        inputs.check_labels(names)
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
         if self.classes_.size < 2:
