@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -239,6 +240,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             seed = int(inputs.generator(self.random_state).integers(0, 2**31))
             extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
         if hasattr(extractor, "fit"):
+            extractor = copy.deepcopy(extractor)  # parameters are the user's
             extractor.fit(data.images, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose)
         return extractor
 
