@@ -292,7 +292,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
-            return cls.fit(words, label, smoothing=self.smoothing)
+            temperature = 1.0 if self.temperature is None else self.temperature
+            return cls.fit(words, label, smoothing=self.smoothing, temperature=temperature)
         begin: Any = start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
         return em.ReconfigurableBagOfWords.fit(
             words,
