@@ -289,6 +289,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
+        _check_counts("training='generative'", regions, "training='discriminative'")
         words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
@@ -339,6 +340,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
+        if how == "em":
+            _check_counts("init='em'", regions, "init='kmeans'")
         return initial_parts(
             how,
             flat(mapped("root", regions) if how == "em" else x),
@@ -463,6 +466,11 @@ def _checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
             "image out, or mend its features."
         )
     return regions
+
+
+def _check_counts(what: str, regions: np.ndarray, instead: str) -> None:
+    if regions.min() < 0:
+        raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
 
 
 def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
