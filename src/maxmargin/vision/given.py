@@ -55,6 +55,8 @@ def described(X: Any) -> Given:
         return Given(images=list_images(X))
     if isinstance(X, ImageFolder):
         return Given(images=X.paths)
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "UO":  # of paths, or of images of any size
+        X = X.tolist()
     if isinstance(X, np.ndarray):
         if _pixels(X, X.ndim - 1):
             return Given(images=list(X))
