@@ -526,7 +526,7 @@ def _unknown_learner(header):
 
 
 def _unknown_entry_of_a_part(header):
-    _fitted(header, "extractor_")["content"]["__class__"] = "Popen"
+    _fitted(header, "extractor_")["content"]["color"] = True
 
 
 def _missing_argument_of_a_part(header):

@@ -172,6 +172,28 @@ def test_scores_are_those_of_the_region_models(kind, center, measures):
 
 
 @pytest.mark.parametrize("kind", ["bow", "sbow"])
+def test_two_classes_have_region_models_too(kind, measures):
+    X, y = measures[0], np.where(measures[1] == "waves", "waves", "others")
+    model = quiet(small(kind), X, y)
+    scores, appearance = model.decision_function(X), model.region_models_.appearance
+    assert appearance.shape == (2, 1 if kind == "bow" else 4, 5)
+    x = model.transform(X).reshape(len(X), -1, 5)
+    weights = appearance - appearance.mean(axis=0)
+    np.testing.assert_allclose(
+        scores[:, 1] - scores[:, 0],
+        2 * (np.einsum("nrd,rd->n", x, weights[1]) + model.learner_.intercept_),
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_price_of_loss_is_for_each_region(kind, measures):
+    learner = quiet(small(kind, C=3.0, max_bounds=1), *measures).learner_
+    regions = 1 if kind == "bow" else 4
+    assert learner.C * regions == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("kind", ["bow", "sbow"])
 def test_generative_scores_are_linear_in_the_words(kind, counts):
     """(2.5)–(2.7), through the classifier: w_y·[x; 1] with the logarithms of the frequencies."""
     X, y = counts
