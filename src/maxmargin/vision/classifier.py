@@ -443,8 +443,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = given.training(X, y)
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
         right = self.predict(data.images if data.regions is None else data.regions) == data.labels
-        return float(np.average(right, weights=sample_weight))
+        return float(np.average(right, weights=weight))
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
@@ -483,7 +484,10 @@ def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
-    parts = np.asarray(Z)
+    try:
+        parts = np.asarray(Z)
+    except ValueError:  # of rows of different lengths
+        parts = np.asarray(Z, dtype=object)
     if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
         raise ValueError(
             f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "
