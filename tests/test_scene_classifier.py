@@ -148,6 +148,8 @@ def test_scores_are_those_of_the_region_models(kind, center, measures):
     model = quiet(small(kind, center=center), X, y)
     assert (model.mean_ is None) == (center is False)
     x = model.transform(X)
+    if center is not False:
+        np.testing.assert_allclose(x.mean(axis=(0, 1, 2)), 0.0, atol=1e-5)
     models = model.region_models_
     R = models.preference.shape[1] * models.preference.shape[2]
     M = models.appearance.shape[1]
@@ -570,6 +572,31 @@ def test_ctrl_c_keeps_the_best(kind, measures):
     assert again.upper <= model.certificate_.upper * (1 + 1e-6)
 
 
+class Interrupted(Means):
+    """Somebody presses Ctrl-C at the fifth image, unless that was before."""
+
+    def __init__(self):
+        self.seen = -100
+
+    def __call__(self, image):
+        self.seen += 1
+        if self.seen == 5:
+            raise KeyboardInterrupt
+        return super().__call__(image)
+
+
+def test_ctrl_c_before_there_is_anything_to_keep(pictures):
+    """While images are described: the estimator is what it was."""
+    features = Interrupted()
+    model = quiet(small("sbow", features=features), *pictures)
+    before = dict(vars(model))
+    features.seen = 0
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*pictures)
+    assert vars(model) == before
+    assert model.score(*pictures) > 0.3
+
+
 def test_a_fit_that_fails_leaves_everything_as_it_was(counts, pictures):
     X, y = counts
     model = quiet(small(features=Means()), X, y)
@@ -716,6 +743,7 @@ def test_images_need_a_model_that_has_seen_images(counts, pictures):
         (np.full((18, 2, 2), 2), "Z has parts from 2 to 2, n_parts=2 counts from 0"),
         (np.full((18, 2, 2), -1), "Z has parts from -1 to -1"),
         (3, "Z must be whole numbers"),
+        ([[0, 1], [1]], "Z must be whole numbers"),
     ],
 )
 @pytest.mark.parametrize("training", ["discriminative", "generative"])
@@ -737,6 +765,8 @@ def test_weights_that_cannot_be(counts):
                 small(kind).fit(X, y, sample_weight=weight)
         with pytest.raises(ValueError, match="sample_weight"):
             quiet(small(kind), X, y).certify(X, y, np.ones(19))
+        with pytest.raises(ValueError, match="sample_weight"):
+            quiet(small(kind), X, y).score(X, y, np.ones(17))
     with pytest.raises(ValueError, match="sample_weight is for discriminative training"):
         small("sbow", "generative").fit(X, y, sample_weight=np.ones(18))
 
