@@ -1,8 +1,12 @@
 """Models in files: what goes in comes out, and what is not known is refused. Loading never runs code."""
 
 import json
+import os
 import pickletools
 import struct
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -382,3 +386,172 @@ def test_a_class_smuggled_into_the_estimators_module_is_not_constructed(saved, m
     with pytest.raises(ValueError, match="does not know"):
         mm.load(saved)
     assert made == []
+
+
+# --- Estimators inside estimators, and parts: a scene classifier has a learner and something that describes images.
+
+SCENES = [(kind, "discriminative") for kind in ("bow", "sbow", "rbow", "rbow+", "rbow++")]
+SCENES += [(kind, "generative") for kind in ("bow", "sbow", "rbow")]
+
+
+def _pictures(n=9, size=64):
+    """Stripes in three directions, with noise."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:size, :size]
+    waves = np.array([np.sin(x / 2), np.sin(y / 2), np.sin((x + y) / 3)])
+    noise = 20 * rng.normal(size=(n, size, size))
+    return (128 + 80 * waves[np.arange(n) % 3] + noise).clip(0, 255).astype(np.uint8), np.array(["a", "bé", "c"])[
+        np.arange(n) % 3
+    ]
+
+
+def _scenes(kind, training, X, y, **more):
+    from sklearn.exceptions import ConvergenceWarning
+
+    from maxmargin.vision import SceneClassifier
+
+    settings = {"grid": 2, "n_words": 6, "n_parts": 2, "random_state": 0, "max_bounds": 3, **more}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return SceneClassifier(kind, training, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("parts", ["separate", "shared"])
+@pytest.mark.parametrize(("kind", "training"), SCENES)
+def test_round_trip_of_scenes_keeps_words_parts_and_certificate(kind, training, parts, tmp_path):
+    images, y = _pictures()
+    fitted = _scenes(kind, training, images, y, parts=parts, C=2.0)
+    loaded = _reload(fitted, tmp_path)
+    assert type(loaded) is type(fitted)
+    assert loaded.get_params() == fitted.get_params()
+    assert vars(loaded).keys() == vars(fitted).keys()
+    assert loaded.grid_ == fitted.grid_ == (2, 2)
+    np.testing.assert_array_equal(loaded.extractor_.vocabulary_, fitted.extractor_.vocabulary_)
+    assert loaded.extractor_.settings() == fitted.extractor_.settings()
+    np.testing.assert_array_equal(loaded.decision_function(images), fitted.decision_function(images))
+    np.testing.assert_array_equal(loaded.predict(images), fitted.predict(images))
+    assert loaded.history_ == fitted.history_
+    if kind != "bow":
+        np.testing.assert_array_equal(loaded.predict_regions(images), fitted.predict_regions(images))
+    if training == "discriminative":
+        assert loaded.certificate_ == fitted.certificate_
+        assert loaded.certify(images, y) == fitted.certify(images, y)
+    # And it can be trained again, to the same bits.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = loaded.fit(images, y)
+    np.testing.assert_array_equal(again.decision_function(images), fitted.decision_function(images))
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_round_trip_of_scenes_from_features(center, tmp_path, rng):
+    X, y = rng.normal(size=(8, 2, 3, 4)).astype(np.float32), np.arange(8) % 2
+    fitted = _scenes("rbow", "discriminative", X, y, center=center)
+    loaded = _reload(fitted, tmp_path)
+    assert loaded.extractor_ is None
+    _assert_same(fitted.mean_, loaded.mean_)
+    np.testing.assert_array_equal(loaded.decision_function(X), fitted.decision_function(X))
+    with pytest.raises(ValueError, match=r"trained on regions of shape \(2, 3, 4\)"):
+        loaded.predict(X[:, :1])
+
+
+def test_round_trip_keeps_how_images_are_described(tmp_path):
+    from maxmargin.vision import DenseSIFT, WordHistograms
+
+    images, y = _pictures()
+    words = WordHistograms((2, 1), 5, DenseSIFT(patch=12, step=6, contrast=2.0), n_sampled=500, random_state=3)
+    fitted = _scenes("sbow", "discriminative", images, y, features=words)
+    loaded = _reload(fitted, tmp_path)
+    assert loaded.extractor_.sift == words.sift
+    assert loaded.features.settings
+    assert not hasattr(loaded.features, "vocabulary_")  # a parameter, not yet trained
+    np.testing.assert_array_equal(loaded.decision_function(images), fitted.decision_function(images))
+
+
+class _Brightness:
+    """Features of the user's: code, which no file holds."""
+
+    color = False
+
+    def __call__(self, image):
+        return image.reshape(2, 32, 2, 32).mean(axis=(1, 3))[..., None] / 255.0
+
+    def settings(self):
+        return "brightness"
+
+
+def test_features_of_the_users_are_not_saved(tmp_path):
+    fitted = _scenes("sbow", "discriminative", *_pictures(), features=_Brightness())
+    with pytest.raises(ValueError, match=r"Cannot save .*_Brightness"):
+        fitted.save(tmp_path / "model.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def saved_scenes(tmp_path):
+    path = tmp_path / "model.safetensors"
+    _scenes("rbow", "discriminative", *_pictures()).save(path)
+    return path
+
+
+def test_files_of_scenes_hold_no_code(saved_scenes, monkeypatch):
+    def forbidden(*_, **__):
+        raise AssertionError("code was run")
+
+    raw = saved_scenes.read_bytes()
+    assert b"maxmargin.vision" not in raw
+    assert b"numpy" not in raw
+    mm.load(saved_scenes)
+    for name in ("pickle.load", "pickle.loads", "builtins.eval", "builtins.exec"):
+        monkeypatch.setattr(name, forbidden)
+    assert mm.load(saved_scenes).kind == "rbow"
+
+
+def test_files_of_scenes_load_where_nobody_has_imported_vision(saved_scenes):
+    code = f"import maxmargin as mm; print(mm.load({str(saved_scenes)!r}).classes_.tolist())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert "'bé'" in done.stdout
+
+
+def _fitted(header, name):
+    return next(value for key, value in header["fitted"]["pairs"] if key == name)
+
+
+def _unknown_part(header):
+    _fitted(header, "extractor_")["part"] = "Popen"
+
+
+def _unknown_learner(header):
+    _fitted(header, "learner_")["estimator"] = "Popen"
+
+
+def _unknown_entry_of_a_part(header):
+    _fitted(header, "extractor_")["content"]["color"] = True
+
+
+def _missing_argument_of_a_part(header):
+    del _fitted(header, "extractor_")["content"]["sift"]
+
+
+def _unknown_entry_of_the_learner(header):
+    _fitted(header, "learner_")["content"]["fitted"]["pairs"].append(["predict", 1])
+
+
+def _learner_without_weights(header):
+    content = _fitted(header, "learner_")["content"]["fitted"]
+    content["pairs"] = [pair for pair in content["pairs"] if pair[0] != "coef_"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _unknown_part, _unknown_learner, _unknown_entry_of_a_part, _missing_argument_of_a_part,
+        _unknown_entry_of_the_learner, _learner_without_weights, _drop_fitted("learner_"), _drop_fitted("extractor_"),
+    ],
+    ids=["part", "learner", "entry of a part", "argument of a part", "entry of the learner", "no weights", "no learner",
+         "no extractor"],
+)  # fmt: skip
+def test_damaged_files_of_scenes_are_refused_in_plain_words(saved_scenes, change):
+    _inner(saved_scenes, change)
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        mm.load(saved_scenes)

@@ -57,13 +57,15 @@ _MODELS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# The same for choosers of bounds, as far as they hold no functions of the user's.
+# The same for choosers of bounds and what they consist of; those that hold functions of the user's are not kept.
 _CHOOSERS: dict[str, dict[str, str]] = {
     "CCCP": {},
     "RandomWalk": {"sweeps": "sweeps"},
     "RandomSubset": {"growth": "growth"},
     "MaximumEntropy": {"precision": "precision"},
     "MultiFold": {"folds": "folds"},
+    "Biased": {"bias": "bias", "sweeps": "sweeps"},
+    "Coherence": {"edges": "edges"},
 }
 
 

@@ -67,6 +67,12 @@ class GridSearch:
         self.exact = self._over_frontiers or n_labels == 2
         self._cost = additions if self._over_frontiers else _SWAP_COST * self.n_cells * n_labels
 
+    def exact_for(self, horizontal: np.ndarray, vertical: np.ndarray) -> bool:
+        """Whether ``best`` finds the best labelling of all with these tables."""
+        if self._over_frontiers or self.n_labels > 2:
+            return self._over_frontiers
+        return cuts.submodular(horizontal) and cuts.submodular(vertical)
+
     def best(
         self,
         unary: np.ndarray,

@@ -196,7 +196,7 @@ class Reconfigurable:
 
     @property
     def exact(self) -> bool:
-        """Whether the best parts are found for certain."""
+        """Whether the best parts are found for certain, at weights that the regularizer allows."""
         return self.pairs is None or (self.grid is not None and self.search().exact)
 
     def search(self) -> Any:

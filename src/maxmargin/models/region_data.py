@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +62,10 @@ class RegionData:
         self._search = model.search() if self.Q else None
         self._found: np.ndarray | None = None
         self._last: tuple[np.ndarray, np.ndarray] = np.empty(0), np.empty(0)
+
+    def exact_at(self, w: np.ndarray) -> bool:
+        """Whether the best parts are found for certain at these weights, whatever regularizer let them come about."""
+        return self._search is None or self._search.exact_for(*self.model.tables(w))
 
     def _check_finite(self) -> None:
         for ids in self._blocks(np.arange(len(self.X))):
@@ -260,7 +265,7 @@ class RegionData:
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """Parts of some images as one array (n, R), if these are parts of this model."""
-        if not len(latent) and not ids.size:
+        if not ids.size and not len(latent):  # no numbers to look at
             return np.empty((0, self.R), np.int16)
         try:
             z = np.asarray(latent)
@@ -292,9 +297,12 @@ class RegionOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         answers, _ = self.data.rivals(ids, w, self.data.costs, careful=False)
-        return self._planes(ids, answers)
+        found = self._planes(ids, answers)
+        return found if self.data.exact_at(w) else replace(found, excess=np.full(ids.size, np.inf))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        if not len(labels):  # no numbers to look at
+            return self._planes(ids, [])
         classes = labelling.check_labels([label[0] for label in labels], self.data.N, "An answer")
         z = self.data.checked(ids, [label[1] for label in labels])
         return self._planes(ids, list(zip(classes.tolist(), z, strict=True)))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from ..problem import Certificate
 from . import given
 from .features.cnn import CNNRegions
 from .features.extraction import over_images
-from .features.maps import MAPS, map_for, mapped, mostly_sparse
+from .features.maps import MAPS, first_not_finite, map_for, mapped, mostly_sparse
 from .features.sift import DenseSIFT
 from .features.words import WordHistograms
 from .scenes import em, multinomial
@@ -98,7 +99,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array
     grid_ : (int, int)
-    n_region_features_ : int
+    n_features_in_ : int
+        Features of a region.
     left_out_ : int
         Images that could not be read.
     learner_ : estimator or generative model
@@ -210,15 +212,14 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.extractor_ = self._extractor(data)
         regions, kept = self._regions(data, self.on_error)
         names = data.labels[kept]  # type: ignore[index]
-        inputs.check_labels(names)
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
-        self.grid_, self.n_region_features_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
+        self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
-        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
@@ -258,16 +259,21 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             seed = int(inputs.generator(self.random_state).integers(0, 2**31))
             extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
         if hasattr(extractor, "fit"):
+            extractor = copy.deepcopy(extractor)  # parameters are the user's
             extractor.fit(data.images, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose)
         return extractor
 
     def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
         """Features of all images that could be read, and which these are."""
         if data.regions is not None:
-            return _checked_regions(data.regions), np.arange(len(data))
+            kept = np.arange(len(data))
+            return _checked_regions(data.regions, kept), kept
         if self.extractor_ is None:
-            raise ValueError("This model was trained on features of regions: give those, (n, rows, columns, features).")
-        return over_images(
+            raise ValueError(
+                "This model was trained on features of regions and cannot describe images. Give their features, or "
+                "train it on images."
+            )
+        regions, kept = over_images(
             data.images,  # type: ignore[arg-type]
             self.extractor_,
             settings=self.extractor_.settings(),
@@ -276,6 +282,17 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             on_error=on_error,
             verbose=self.verbose,
         )
+        return _checked_regions(regions, kept), kept
+
+    def _known_regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+        """The same, of the shape that the model was trained on."""
+        regions, kept = self._regions(data, on_error)
+        shape = (*self.grid_, self.n_features_in_)
+        if regions.shape[1:] != shape:
+            raise ValueError(
+                f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}: rows, columns, features."
+            )
+        return regions, kept
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
@@ -295,13 +312,13 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
+        _check_counts("training='generative'", regions, "training='discriminative'")
         words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
-            return cls.fit(words, label, smoothing=self.smoothing)
-        begin: Any = (
-            start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
-        )
+            temperature = 1.0 if self.temperature is None else self.temperature
+            return cls.fit(words, label, smoothing=self.smoothing, temperature=temperature)
+        begin: Any = start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
         return em.ReconfigurableBagOfWords.fit(
             words,
             label,
@@ -344,6 +361,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
+        if how == "em":
+            _check_counts("init='em'", regions, "init='kmeans'")
         return initial_parts(
             how,
             flat(mapped("root", regions) if how == "em" else x),
@@ -371,16 +390,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
         check_is_fitted(self)
-        return self._prepared(self._known(self._regions(given.described(X), "raise")[0]))
-
-    def _known(self, regions: np.ndarray) -> np.ndarray:
-        """Regions of the shape that was learned."""
-        if regions.shape[1:] != (*self.grid_, self.n_region_features_):
-            raise ValueError(
-                f"The model was trained on regions of shape {(*self.grid_, self.n_region_features_)}, got "
-                f"{regions.shape[1:]}."
-            )
-        return regions
+        return self._prepared(self._known_regions(given.described(X), "raise")[0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
@@ -389,7 +399,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every image: of a folder, a pattern, files, arrays, or of features of regions."""
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        scores = self.decision_function(X)
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``."""
@@ -444,10 +455,10 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_certified()
         data = given.training(X, y)
-        regions, kept = self._regions(data, self.on_error)
-        x = self._prepared(self._known(regions))
+        regions, kept = self._known_regions(data, self.on_error)
+        x = self._prepared(regions)
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
-        weight = None if sample_weight is None else np.asarray(sample_weight)[kept]
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
         if self.kind in ("bow", "sbow"):
             x = x.reshape(len(x), -1)
         return self.learner_.certify(x, label, weight)
@@ -455,8 +466,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = given.training(X, y)
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
         right = self.predict(data.images if data.regions is None else data.regions) == data.labels
-        return float(np.average(right, weights=sample_weight))
+        return float(np.average(right, weights=weight))
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
@@ -464,14 +476,41 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         persistence.save(self, path)
 
 
-def _checked_regions(regions: np.ndarray) -> np.ndarray:
-    if regions.dtype.kind not in "fiub" or 0 in regions.shape:
-        raise ValueError(f"Features of regions must be numbers, got {regions.dtype} of shape {regions.shape}.")
+def _checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Regions that can be learned from; ``number`` says which image each belongs to."""
+    if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
+        raise ValueError(
+            "Features of regions must be numbers, for each image an array (rows, columns, features); got "
+            f"{regions.dtype} of shape {regions.shape}."
+        )
+    bad = first_not_finite(regions)
+    if bad is not None:
+        raise ValueError(
+            f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "
+            "image out, or mend its features."
+        )
     return regions
 
 
+def _check_counts(what: str, regions: np.ndarray, instead: str) -> None:
+    if regions.min() < 0:
+        raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
+
+
+def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
+    weights = np.asarray(sample_weight)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"There are {n} images, sample_weight has shape {weights.shape}; one weight for each image is needed."
+        )
+    return weights
+
+
 def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
-    parts = np.asarray(Z)
+    try:
+        parts = np.asarray(Z)
+    except ValueError:  # of rows of different lengths
+        parts = np.asarray(Z, dtype=object)
     if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
         raise ValueError(
             f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "

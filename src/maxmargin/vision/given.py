@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators import inputs
 from .images import ImageFolder, list_images
 
 _CHANNELS = (1, 3, 4)
@@ -41,6 +42,7 @@ def training(X: Any, y: Any) -> Given:
         raise ValueError(
             "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
         )
+    inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
     labels = np.asarray(y)
     if labels.shape != (len(given),):
         raise ValueError(f"X has {len(given)} images, y has shape {labels.shape}; one label for each image is needed.")
@@ -53,6 +55,8 @@ def described(X: Any) -> Given:
         return Given(images=list_images(X))
     if isinstance(X, ImageFolder):
         return Given(images=X.paths)
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "UO":  # of paths, or of images of any size
+        X = X.tolist()
     if isinstance(X, np.ndarray):
         if _pixels(X, X.ndim - 1):
             return Given(images=list(X))

@@ -67,6 +67,18 @@ def mostly_sparse(regions: np.ndarray) -> bool:
     return bool(np.count_nonzero(some) < _DENSE * some.size)
 
 
+def first_not_finite(regions: np.ndarray) -> int | None:
+    """The first image with a feature that is NaN or infinite."""
+    if regions.dtype.kind != "f":
+        return None
+    size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
+    for start in range(0, len(regions), size):
+        good = np.isfinite(regions[start : start + size]).all(axis=(1, 2, 3))
+        if not good.all():
+            return start + int(np.argmin(good))
+    return None
+
+
 def mapped(name: str, regions: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
     """ψ of many images, less a mean, block by block. Of a file that is mapped into memory the result is one as well."""
     out: Any
