@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import matplotlib
@@ -35,15 +35,15 @@ SEARCH = {"tol": 1e-2, "bound_tol": 1e-2, "max_bounds": 100}
 FOLDS = 3
 # Prices of loss to choose from; a single one is taken as it is.
 PRICES = {
-    "bow": (0.5, 1.0, 2.0, 4.0),
-    "sbow": (0.25, 0.5, 1.0, 2.0),
+    "bow": (1.0, 2.0, 4.0, 8.0, 16.0),
+    "sbow": (0.25, 0.5, 1.0, 2.0, 4.0),
     "rbow": (0.25, 0.5, 1.0),
     "cnn": (0.5, 2.0, 8.0),
     "rbow-cnn": (2.0,),
     "many": (0.25, 0.5, 1.0),
     "rbow-many": (0.5,),
 }
-SHOWN = ("MITcoast", "MITmountain", "kitchen")  # classes whose region models are drawn
+SHOWN = ("Coast", "Street", "Kitchen")  # classes whose region models are drawn
 N_LABELLED = 8
 
 
@@ -116,7 +116,9 @@ def options(parser):
     every = [*ROWS, *BEYOND, *CNN]
     parser.add_argument("--splits", type=int, default=SPLITS, help=f"random splits (default: {SPLITS})")
     parser.add_argument("--rows", help=f"rows of the table, separated by commas, of {','.join(every)}")
-    parser.add_argument("--C", default="", help=f"prices that are not to be chosen, as in sbow=1,rbow=0.5 ({','.join(PRICES)})")
+    parser.add_argument(
+        "--C", default="", help=f"prices that are not to be chosen, as in sbow=1,rbow=0.5 ({','.join(PRICES)})"
+    )
     parser.add_argument("--cache", type=Path, help="folder for images and features (default: a temporary one)")
     parser.add_argument("--beyond", action="store_true", help="also models on more words")
     parser.add_argument("--cnn", action="store_true", help="also models on features of a network")
@@ -145,9 +147,9 @@ class Photographs:
 
     def __init__(self, cache, quick, jobs):
         self.cache, self.quick, self.jobs = cache, quick, jobs
+        self.last = None, None
 
-    @property
-    @lru_cache(maxsize=1)  # noqa: B019: there is one
+    @cached_property
     def paths(self):
         paths = sorted(self._unpacked().glob("t*/*/*.jpg"), key=lambda path: (path.parent.name, path.name))
         if not self.quick:
@@ -155,7 +157,7 @@ class Photographs:
         classes = np.unique([path.parent.name for path in paths])
         return np.array([str(p) for name in classes for p in [q for q in paths if q.parent.name == name][:30]])
 
-    @property
+    @cached_property
     def y(self):
         return np.array([Path(path).parent.name for path in self.paths])
 
@@ -176,9 +178,13 @@ class Photographs:
             train[rng.permutation(np.flatnonzero(y == name))[: 15 if self.quick else N_TRAIN]] = True
         return train
 
-    @lru_cache(maxsize=1)  # noqa: B019: there is one
     def described(self, features, split):
-        """Features of all images, and what made them."""
+        """Features of all images, and what made them. The last ones are kept: rows come in the order of features."""
+        if self.last[0] != (features, split):
+            self.last = (features, split), self._described(features, split)
+        return self.last[1]
+
+    def _described(self, features, split):
         begin = time.perf_counter()
         extractor = FEATURES[features].extractor(split)
         if hasattr(extractor, "fit"):
@@ -244,7 +250,9 @@ def name_of(row, split, price, quick):
     how = FEATURES[row.features]
     words = "" if how.cnn else f" {how.n_words} words {how.sift}"
     search = " ".join(f"{key}={value:g}" for key, value in SEARCH.items())
-    return f"{row.name}, split {split}{', quick' if quick else ''}: C={price} grid={GRID} parts={N_PARTS} {search}{words}"
+    return (
+        f"{row.name}, split {split}{', quick' if quick else ''}: C={price} grid={GRID} parts={N_PARTS} {search}{words}"
+    )
 
 
 def prices_for(given, photographs, kept):
@@ -308,26 +316,20 @@ def pictures(given, photographs):
     if not model_file(given).exists():
         print(f"No pictures: they need the row {TEACHER}, whose model is not in {model_file(given)}.")
         return
-    model = maxmargin.load(model_file(given))
+    model = maxmargin.load(model_file(given)).set_params(cache=photographs.cache / "features", n_jobs=given.jobs)
     test = ~photographs.training(0)
     paths, y = photographs.paths[test], photographs.y[test]
-    X = over_images(
-        list(paths), model.extractor_, settings=model.extractor_.settings(),
-        cache=photographs.cache / "features", n_jobs=given.jobs,
-    )[0]  # fmt: skip
-    predicted = model.predict(np.asarray(X))
-    figure, panel = pyplot.subplots(figsize=(9, 8), layout="constrained")
-    plots.confusion(y, predicted, ax=panel)
+    predicted = model.predict(paths.tolist())
+    figure, panel = pyplot.subplots(figsize=(10, 9), layout="constrained")
+    plots.confusion(y, predicted, ax=panel, name="RBoW")
     figure.savefig(given.out / "scenes_confusion.png", dpi=110)
     for name in SHOWN:
-        plots.region_models(model, name, images=list(paths[y == name])).savefig(
-            given.out / f"scenes_parts_{name}.png", dpi=110
-        )
+        figure = plots.region_models(model, name, images=paths[y == name].tolist())
+        figure.savefig(given.out / f"scenes_parts_{name}.png", dpi=110)
     some = np.random.default_rng(0).choice(np.flatnonzero(predicted == y), N_LABELLED, replace=False)
-    figure, panels = pyplot.subplots(2, N_LABELLED // 2, figsize=(14, 7), layout="constrained")
-    for panel, i in zip(panels.ravel(), some, strict=True):
-        plots.labelled_regions(read_image(paths[i]), model.predict_regions(X[i : i + 1])[0], ax=panel)
-        panel.set_title(y[i])
+    figure, panels = pyplot.subplots(2, N_LABELLED // 2, figsize=(16, 8), layout="constrained")
+    for panel, i, regions in zip(panels.ravel(), some, model.predict_regions(paths[some].tolist()), strict=True):
+        plots.labelled_regions(read_image(paths[i]), regions, ax=panel, legend=False).set_title(y[i])
     figure.savefig(given.out / "scenes_labelled.png", dpi=110)
     print(f"Pictures: {given.out}/scenes_*.png")
 
