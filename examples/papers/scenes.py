@@ -3,7 +3,7 @@
 MAXMARGIN_DATA=folder python examples/papers/scenes.py [--out FOLDER] [--splits 5] [--rows bow,sbow,…] [--cache FOLDER]
 
 Needs scene15.tar (photographs as train/CLASS/NAME.jpg and test/CLASS/NAME.jpg) in the folder named by MAXMARGIN_DATA,
-and the packages of pip install 'maxmargin[papers,vision]'. --cnn adds models on features of a network (maxmargin[cnn]),
+and the packages of pip install 'maxmargin[papers]'. --cnn adds models on features of a network (maxmargin[cnn]),
 --beyond models on more words than the thesis has. Writes scenes.md and pictures. Results are kept in scenes.json as
 they come, so that a run that was stopped goes on; with --cache images and their features are kept, too.
 """

@@ -136,7 +136,7 @@ def draw(results, path):
     )
     for panel, (kind, result) in zip(panels[0], results.items(), strict=True):
         plots.confusion(result["truth"], result["predicted"], CLASSES, ax=panel, name=NAMES[kind])
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")
 
 
 def main():
