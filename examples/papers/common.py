@@ -1,6 +1,7 @@
-"""What scripts of this folder share: the command line, where data lies, processes, tables."""
+"""What scripts of this folder share: the command line, where data lies, processes, results on disk, tables."""
 
 import argparse
+import json
 import multiprocessing
 import os
 import signal
@@ -12,11 +13,14 @@ from pathlib import Path
 from sklearn.exceptions import ConvergenceWarning
 
 
-def arguments(description, argv=None):
+def arguments(description, argv=None, extend=None):
+    """The usual options; ``extend`` is called with the parser to add some of the script's own."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path(), help="folder for tables and figures (default: here)")
     parser.add_argument("--quick", action="store_true", help="a small part of the data, in about a minute")
-    parser.add_argument("--jobs", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes or threads (default: 2)")
+    if extend is not None:
+        extend(parser)
     given = parser.parse_args(argv)
     if given.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {given.jobs}")
@@ -67,6 +71,40 @@ def _stopping_with_children(results):
         for child in multiprocessing.active_children():
             child.terminate()
         raise
+
+
+class Kept:
+    """Results by name in a JSON file, written as soon as they are known: an interrupted run goes on from there."""
+
+    def __init__(self, path):
+        self.path = path
+        self.values = {}
+        if path.exists():
+            try:
+                self.values = json.loads(path.read_text())
+            except ValueError:
+                sys.exit(f"{path} is not a file of results. Move it away, or choose another folder with --out.")
+
+    def result(self, name, work):
+        """What ``work()`` returns, or has returned in an earlier run."""
+        if name not in self.values:
+            self.values[name] = work()
+            aside = self.path.with_suffix(".part")
+            aside.write_text(json.dumps(self.values, indent=1) + "\n")
+            aside.replace(self.path)
+        return self.values[name]
+
+
+def stop_when_interrupted(kept):
+    """Ctrl-C ends the script at once, and says where results are.
+
+    A fit that sees KeyboardInterrupt ends with its best so far, which would pass for a result here.
+    """
+
+    def stop(*_):
+        sys.exit(f"\nStopped. {len(kept.values)} results are in {kept.path}; the same command goes on from there.")
+
+    signal.signal(signal.SIGINT, stop)
 
 
 def table(head, rows):
