@@ -222,10 +222,9 @@ def test_each_edge_is_counted_once(grid):
     number = rows * (cols - 1) + cols * (rows - 1)
     model = Reconfigurable(2, 1, n_parts=2, grid=grid, pairs="potts")
     x = np.zeros((rows, cols, 1))
-    together = model.features(x, (1, np.ones(rows * cols, int))).toarray()[0]
-    np.testing.assert_array_equal(together[-4:], [0, 0, 0, number])
+    assert not model.features(x, (1, np.ones(rows * cols, int))).toarray()[0, -4:].any()  # no borders
     board = np.indices(grid).sum(axis=0).ravel() % 2
-    assert not model.features(x, (1, board)).toarray()[0, -4:].any()
+    np.testing.assert_array_equal(model.features(x, (1, board)).toarray()[0, -4:], [0, 0, -0.5 * number, -0.5 * number])
     # Stripes, with tables that differ in both directions and from left to right.
     regular = Reconfigurable(2, 1, n_parts=2, grid=grid, pairs="regular")
     w = np.random.default_rng(0).normal(size=regular.n_weights)
@@ -313,7 +312,7 @@ def test_trained_with_pairs_that_may_weigh_nothing(pairs):
     )
     assert found.certificate.upper == pytest.approx(expected.certificate.upper, rel=1e-6)
     np.testing.assert_allclose(found.weights[: plain.n_weights], expected.weights, atol=2e-3)
-    assert [k for k, _ in more.predict_all(X, found.weights)] == [k for k, _ in plain.predict_all(X, expected.weights)]
+    np.testing.assert_allclose(more.class_scores(X, found.weights), plain.class_scores(X, expected.weights), atol=1e-2)
 
 
 def test_a_single_region_has_no_neighbours():
@@ -328,7 +327,7 @@ def test_a_single_region_has_no_neighbours():
 
 
 @pytest.mark.parametrize("grid", [(2, 3), (5, 5)], ids=str)
-def test_equal_diagonal_tables_are_the_potts_model(grid):
+def test_borders_that_cost_alike_are_the_potts_model(grid):
     rng = np.random.default_rng(11)
     X, Y = images(rng, grid=grid)
     potts, regular = (Reconfigurable(3, 3, n_parts=6, grid=grid, pairs=pairs) for pairs in ("potts", "regular"))
@@ -338,7 +337,6 @@ def test_equal_diagonal_tables_are_the_potts_model(grid):
     same[: T[0]] = w[: T[0]]
     j, k = np.triu_indices(6, 1)
     for weights, t in zip(same[T[0] :].reshape(3, 2, 36), w[T].reshape(3, 6), strict=True):
-        weights[:, :6] = t
         weights[:, 6 + j.size :] = 0.5 * (t[j] + t[k])
     np.testing.assert_allclose(regular.tables(same), potts.tables(w), atol=1e-12)
     np.testing.assert_allclose(regular.class_scores(X, same), potts.class_scores(X, w), rtol=1e-10)
