@@ -17,7 +17,7 @@ REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were des
 help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
-	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib and CRFsuite (needs MAXMARGIN_DATA and 10 GB of disk; long)"
+	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
 	@echo "make docs    the API and the mathematics as HTML in docs/_build"
 	@echo "make clean   remove .venv and everything that was built"
 	@echo
@@ -40,13 +40,14 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/structured.py
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/latent.py
+	$(BIN)/python benchmarks/scenes.py
 
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f demo.png regularizers.png path.png ranking.png sequence.png segmentation.png multilabel.png own_model.png out_of_core.png bags.png clustering.png
+	rm -f demo.png regularizers.png path.png ranking.png sequence.png segmentation.png multilabel.png own_model.png out_of_core.png bags.png clustering.png scenes.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 need-data:
@@ -60,7 +61,7 @@ need-data:
 # Tests want an editable install and the others a real one, so each kind cancels the stamps of the other.
 
 $(VENV)/.for-demo: EXTRA := plots
-$(VENV)/.for-bench: EXTRA := bench
+$(VENV)/.for-bench: EXTRA := bench,vision
 $(VENV)/.for-docs: EXTRA := docs
 AS_USERS := $(addprefix $(VENV)/.for-,demo bench docs)
 
