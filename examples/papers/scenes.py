@@ -35,13 +35,13 @@ SEARCH = {"tol": 1e-2, "bound_tol": 1e-2, "max_bounds": 100}
 FOLDS = 3
 # Prices of loss to choose from; a single one is taken as it is.
 PRICES = {
-    "bow": (1.0, 2.0, 4.0, 8.0, 16.0),
-    "sbow": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "rbow": (0.25, 0.5, 1.0),
+    "bow": (1.0, 2.0, 4.0, 8.0),
+    "sbow": (1.0, 2.0, 4.0, 8.0),
+    "rbow": (1.0, 2.0, 4.0),
     "cnn": (0.5, 2.0, 8.0),
     "rbow-cnn": (2.0,),
-    "many": (0.25, 0.5, 1.0),
-    "rbow-many": (0.5,),
+    "many": (1.0, 2.0, 4.0),
+    "rbow-many": (2.0,),
 }
 SHOWN = ("Coast", "Street", "Kitchen")  # classes whose region models are drawn
 N_LABELLED = 8
@@ -92,7 +92,7 @@ BEYOND = {
 }
 CNN = {
     "sbow-cnn": Row("SBoW, network", "–", {"kind": "sbow"}, "cnn", "cnn"),
-    "rbow-cnn": Row("RBoW, network", "–", {"kind": "rbow"}, "rbow-cnn", "cnn"),
+    "rbow-cnn": Row("RBoW, network, 4 region models", "–", {"kind": "rbow", "n_parts": 4}, "rbow-cnn", "cnn"),
 }
 CHOSEN_BY = {"bow": "bow", "sbow": "sbow", "rbow": "rbow-em", "cnn": "sbow-cnn", "many": "sbow-many"}
 TEACHER = "rbow-em"  # the model that is drawn
