@@ -198,7 +198,8 @@ class Photographs:
 
 def classifier(row, price, jobs):
     price = {"C": price} if price else {}
-    return SceneClassifier(grid=GRID, n_parts=N_PARTS, n_jobs=jobs, random_state=0, **row.settings, **price, **SEARCH)
+    settings = {"n_parts": N_PARTS, **row.settings}
+    return SceneClassifier(grid=GRID, n_jobs=jobs, random_state=0, **settings, **price, **SEARCH)
 
 
 def per_class(truth, predicted):
