@@ -15,7 +15,7 @@ import numpy as np
 
 from ..problem import Rivals
 from ..protocols import Oracle
-from .threads import pool
+from .threads import one_blas_thread, pool
 
 Found = tuple[np.ndarray, np.ndarray, Rivals]
 
@@ -29,7 +29,20 @@ def search(
             w = weights()
             yield ids, w, oracle.rivals(ids, w)
         return
-    submit = _threads(oracle, n_jobs) if oracle.releases_gil else _processes(oracle, n_jobs)
+    if oracle.releases_gil:
+        with one_blas_thread():  # each of ours has a core to itself
+            yield from _ahead(oracle, chunks, weights, n_jobs, _threads(oracle, n_jobs))
+    else:
+        yield from _ahead(oracle, chunks, weights, n_jobs, _processes(oracle, n_jobs))
+
+
+def _ahead(
+    oracle: Oracle,
+    chunks: Iterable[np.ndarray],
+    weights: Callable[[], np.ndarray],
+    n_jobs: int,
+    submit: Callable[[np.ndarray, np.ndarray], Future[Rivals]],
+) -> Iterator[Found]:
     in_view = getattr(oracle, "in_view", lambda ids: True)
     ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]] = deque()
     try:
