@@ -319,7 +319,8 @@ def tables(given, photographs, kept):
             print(f"split {split}, {row.name}: {result['mean_diagonal']:.2f} %, {seconds}", flush=True)
     rows = [line(r, chosen[r.price]["chosen"], results[name]) for name, r in given.rows.items()]
     text = ABOUT.format(
-        n_train=photographs.n_train, grid=GRID, n_parts=N_PARTS, n_words=FEATURES["words"].n_words, jobs=given.jobs, folds=FOLDS,
+        n_train=photographs.n_train, grid=GRID, n_parts=N_PARTS, n_words=FEATURES["words"].n_words,
+        jobs=given.jobs, folds=FOLDS,
         chosen="; ".join(said(name, choice) for name, choice in chosen.items() if name) or "–",
         sift=FEATURES["words"].sift,
     )  # fmt: skip
