@@ -66,7 +66,7 @@ class Described:
 
 FEATURES = {
     "words": Described(),
-    "many words": Described(1000, DenseSIFT(scales=(1.0, 1.5, 2.0)), max_iter=30),
+    "many words": Described(1000, DenseSIFT(step=8, scales=(1.0, 1.5, 2.0)), max_iter=30),
     "cnn": Described(cnn=True),
 }
 
