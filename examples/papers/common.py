@@ -102,7 +102,8 @@ def stop_when_interrupted(kept):
     """
 
     def stop(*_):
-        sys.exit(f"\nStopped. {len(kept.values)} results are in {kept.path}; the same command goes on from there.")
+        done = f"{len(kept.values)} results are in {kept.path}; the same command goes on from there."
+        sys.exit(f"\nStopped. {done if kept.values else 'There are no results yet.'}")
 
     signal.signal(signal.SIGINT, stop)
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 
 import matplotlib
@@ -30,7 +31,7 @@ from maxmargin import plots
 from maxmargin.vision import CNNRegions, DenseSIFT, SceneClassifier, WordHistograms, read_image
 from maxmargin.vision.features.extraction import over_images
 
-SPLITS, N_TRAIN, GRID, N_PARTS = 5, 100, 4, 16
+SPLITS, N_TRAIN, N_QUICK, GRID, N_PARTS = 5, 100, 15, 4, 16
 SEARCH = {"tol": 1e-2, "bound_tol": 1e-2, "max_bounds": 100}
 FOLDS = 3
 # Prices of loss to choose from; a single one is taken as it is.
@@ -53,15 +54,19 @@ class Described:
 
     n_words: int = 200
     sift: DenseSIFT = field(default_factory=DenseSIFT)
+    max_iter: int = 100  # of k-means
     cnn: bool = False
 
-    def extractor(self, split):
-        return CNNRegions(GRID) if self.cnn else WordHistograms(GRID, self.n_words, self.sift, random_state=split)
+    def extractor(self, split, quick):
+        if self.cnn:
+            return CNNRegions(GRID)
+        learning = {"n_sampled": 10_000 if quick else 100_000, "max_iter": self.max_iter, "random_state": split}
+        return WordHistograms(GRID, self.n_words, self.sift, **learning)
 
 
 FEATURES = {
     "words": Described(),
-    "many words": Described(1000, DenseSIFT(scales=(1.0, 1.5, 2.0))),
+    "many words": Described(1000, DenseSIFT(step=8, scales=(1.0, 1.5, 2.0)), max_iter=30),
     "cnn": Described(cnn=True),
 }
 
@@ -94,6 +99,7 @@ CNN = {
     "sbow-cnn": Row("SBoW, network", "–", {"kind": "sbow"}, "cnn", "cnn"),
     "rbow-cnn": Row("RBoW, network, 4 region models", "–", {"kind": "rbow", "n_parts": 4}, "rbow-cnn", "cnn"),
 }
+EVERY = ROWS | BEYOND | CNN
 CHOSEN_BY = {"bow": "bow", "sbow": "sbow", "rbow": "rbow-em", "cnn": "sbow-cnn", "many": "sbow-many"}
 TEACHER = "rbow-em"  # the model that is drawn
 
@@ -113,9 +119,8 @@ bound) are means, *images/s* are for classification from histograms with {jobs} 
 
 
 def options(parser):
-    every = [*ROWS, *BEYOND, *CNN]
     parser.add_argument("--splits", type=int, default=SPLITS, help=f"random splits (default: {SPLITS})")
-    parser.add_argument("--rows", help=f"rows of the table, separated by commas, of {','.join(every)}")
+    parser.add_argument("--rows", help=f"rows of the table, separated by commas, of {','.join(EVERY)}")
     parser.add_argument(
         "--C", default="", help=f"prices that are not to be chosen, as in sbow=1,rbow=0.5 ({','.join(PRICES)})"
     )
@@ -127,10 +132,10 @@ def options(parser):
 def checked(given):
     rows = ROWS | (BEYOND if given.beyond else {}) | (CNN if given.cnn else {})
     names = list(rows) if given.rows is None else given.rows.split(",")
-    unknown = [name for name in names if name not in ROWS | BEYOND | CNN]
+    unknown = [name for name in names if name not in EVERY]
     if unknown or given.splits < 1:
         sys.exit(f"--splits must be at least 1, got {given.splits}; --rows has these unknown names: {unknown}.")
-    given.rows = {name: (ROWS | BEYOND | CNN)[name] for name in names}
+    given.rows = {name: EVERY[name] for name in names}
     try:
         prices = {name: float(value) for name, value in (pair.split("=") for pair in given.C.split(",") if pair)}
     except ValueError:
@@ -147,6 +152,7 @@ class Photographs:
 
     def __init__(self, cache, quick, jobs):
         self.cache, self.quick, self.jobs = cache, quick, jobs
+        self.n_train = N_QUICK if quick else N_TRAIN
         self.last = None, None
 
     @cached_property
@@ -155,7 +161,9 @@ class Photographs:
         if not self.quick:
             return np.array([str(path) for path in paths])
         classes = np.unique([path.parent.name for path in paths])
-        return np.array([str(p) for name in classes for p in [q for q in paths if q.parent.name == name][:30]])
+        return np.array(
+            [str(p) for name in classes for p in [q for q in paths if q.parent.name == name][: 2 * N_QUICK]]
+        )
 
     @cached_property
     def y(self):
@@ -175,7 +183,7 @@ class Photographs:
         y, rng = self.y, np.random.default_rng(split)
         train = np.zeros(len(y), bool)
         for name in np.unique(y):
-            train[rng.permutation(np.flatnonzero(y == name))[: 15 if self.quick else N_TRAIN]] = True
+            train[rng.permutation(np.flatnonzero(y == name))[: self.n_train]] = True
         return train
 
     def described(self, features, split):
@@ -186,14 +194,27 @@ class Photographs:
 
     def _described(self, features, split):
         begin = time.perf_counter()
-        extractor = FEATURES[features].extractor(split)
+        extractor = FEATURES[features].extractor(split, self.quick)
         if hasattr(extractor, "fit"):
-            extractor.fit(self.paths[self.training(split)], n_jobs=self.jobs)
+            self._learn_words(extractor, split)
         kept = {"settings": extractor.settings(), "cache": self.cache / "features", "n_jobs": self.jobs}
         X = over_images(list(self.paths), extractor, **kept)[0]
         X = X.astype(np.float32 if FEATURES[features].cnn else np.uint16)
         print(f"{features}, split {split}: {len(X)} images described, {time.perf_counter() - begin:.0f} s", flush=True)
         return X, extractor
+
+    def _learn_words(self, extractor, split):
+        """From the training images of the split, or as an earlier run has learned them from the same ones."""
+        train = self.paths[self.training(split)].tolist()
+        said = f"{extractor.n_words} {extractor.sift} {extractor.n_sampled} {extractor.max_iter} {split} {len(train)}"
+        file = self.cache / f"words_{sha256(said.encode()).hexdigest()[:16]}.npy"
+        if file.exists():
+            extractor.vocabulary_ = np.load(file)
+            return
+        extractor.fit(train, n_jobs=self.jobs)
+        with file.with_suffix(".part").open("wb") as aside:
+            np.save(aside, extractor.vocabulary_)
+        file.with_suffix(".part").replace(file)
 
 
 def classifier(row, price, jobs):
@@ -256,17 +277,14 @@ def name_of(row, split, price, quick):
     )
 
 
-def prices_for(given, photographs, kept):
-    chosen = {}
-    for name in dict.fromkeys(row.price for row in given.rows.values() if row.price):
-        among = given.prices[name]
-        if len(among) == 1:
-            chosen[name] = {"chosen": among[0], "scores": {}}
-            continue
-        row = (ROWS | BEYOND | CNN)[CHOSEN_BY[name]]
-        work = partial(choose, photographs, row, among, given.jobs)
-        chosen[name] = kept.result("C of " + name_of(row, 0, among, given.quick), work)
-    return chosen
+def price_for(name, given, photographs, kept):
+    """The price of loss that rows of this name share, with what it was chosen from."""
+    among = given.prices[name]
+    if len(among) == 1:
+        return {"chosen": among[0], "scores": {}}
+    row = EVERY[CHOSEN_BY[name]]
+    work = partial(choose, photographs, row, among, given.jobs)
+    return kept.result("C of " + name_of(row, 0, among, given.quick), work)
 
 
 def said(name, choice):
@@ -286,30 +304,34 @@ def line(row, price, results):
 
 
 def tables(given, photographs, kept):
-    chosen = prices_for(given, photographs, kept)
+    chosen = {"": {"chosen": None}}
     results = {name: [] for name in given.rows}
     # Split by split and feature by feature: features are made once and then dropped.
     for split in range(given.splits):
         for name, row in sorted(given.rows.items(), key=lambda item: list(FEATURES).index(item[1].features)):
-            price = chosen[row.price]["chosen"] if row.price else None
+            if row.price not in chosen:
+                chosen[row.price] = price_for(row.price, given, photographs, kept)
+            price = chosen[row.price]["chosen"]
             save = model_file(given) if (name, split) == (TEACHER, 0) else None
             work = partial(measured, photographs, row, price, split, given.jobs, save)
             result = kept.result(name_of(row, split, price, given.quick), work)
             results[name].append(result)
             seconds = f"fit {result['fit_seconds']:.1f} s"
             print(f"split {split}, {row.name}: {result['mean_diagonal']:.2f} %, {seconds}", flush=True)
-    rows = [line(r, chosen[r.price]["chosen"] if r.price else None, results[name]) for name, r in given.rows.items()]
+    rows = [line(r, chosen[r.price]["chosen"], results[name]) for name, r in given.rows.items()]
     text = ABOUT.format(
-        n_train=N_TRAIN, grid=GRID, n_parts=N_PARTS, n_words=FEATURES["words"].n_words, jobs=given.jobs, folds=FOLDS,
-        chosen="; ".join(said(name, choice) for name, choice in chosen.items()) or "–", sift=FEATURES["words"].sift,
+        n_train=photographs.n_train, grid=GRID, n_parts=N_PARTS, n_words=FEATURES["words"].n_words,
+        jobs=given.jobs, folds=FOLDS,
+        chosen="; ".join(said(name, choice) for name, choice in chosen.items() if name) or "–",
+        sift=FEATURES["words"].sift,
     )  # fmt: skip
-    if given.cnn:
+    if any(row.features == "cnn" for row in given.rows.values()):
         text += "- On the given split a linear SVM on the network's features of whole images has 93.0 %.\n"
     return f"# Fifteen scenes\n\n{table(HEAD, rows)}{text}"
 
 
 def model_file(given):
-    return given.out / "scenes_rbow.mm"
+    return given.out / ("scenes_rbow_quick.mm" if given.quick else "scenes_rbow.mm")
 
 
 def pictures(given, photographs):

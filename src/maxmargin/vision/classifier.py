@@ -219,6 +219,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
+        if Z is not None and self.kind in ("bow", "sbow"):
+            raise ValueError(f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out.")
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
