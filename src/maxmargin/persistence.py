@@ -166,6 +166,8 @@ def _storable(estimator: Any, name: str, value: Any) -> Any:
     """A parameter as the file can hold it. Objects that are needed for fitting only are left at their defaults."""
     if name == "random_state":  # a generator's position is no part of the model
         return value if isinstance(value, int | np.integer) else None
+    if name == "cache":  # a folder on this machine is nobody else's
+        return None
     if name not in _FOR_FITTING:
         return value
     try:
@@ -206,7 +208,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
         estimator = _from_content(name, json.loads(metadata["header"]), arrays)
     except _Unfit as error:
         raise ValueError(f"{path} {error}") from None
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
     if "model_" in _KNOWN[name].fitted:
         _hand_over(estimator, model, path)
@@ -233,6 +235,8 @@ def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarr
     estimator = kind.cls(**params)
     for key, value in fitted.items():
         setattr(estimator, key, value)
+    if hasattr(estimator, "_check_fitted_sizes"):
+        estimator._check_fitted_sizes()
     if kind.record is not None:
         estimator.history_ = [kind.record(*values) for values in content["history"]]
     if kind.certified:
@@ -340,7 +344,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "planes" in value:
         return _decode_planes(decode(value["planes"], arrays))
     if value.get("estimator") in _KNOWN:
-        return _from_content(value["estimator"], value["content"], arrays)
+        return _inner(_from_content(value["estimator"], value["content"], arrays))
     if value.get("part") in _PARTS:
         return _part(_PARTS[value["part"]], {k: decode(v, arrays) for k, v in value["content"].items()})
     for entry, module, known in _OBJECTS:
@@ -350,6 +354,14 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
                 raise TypeError(f"unknown arguments of {kind}")
             return getattr(module, kind)(**{k: decode(v, arrays) for k, v in value["arguments"].items()})
     raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
+
+
+def _inner(estimator: Any) -> Any:
+    """An estimator inside of another: nobody can hand over its model."""
+    model = getattr(estimator, "model_", None)
+    if isinstance(model, str) or (model is not None and int(model.n_weights) != estimator.coef_.size):
+        raise _Unfit(f"is damaged: its {type(estimator).__name__} and the weights of it do not fit together.")
+    return estimator
 
 
 def _part(kind: _Part, content: dict[str, Any]) -> Any:

@@ -204,7 +204,7 @@ class LatentOracle(Protocol):
     """A latent model bound to data.
 
     Latent values of all examples stand in a sequence: an int array where they can be listed, else a list. Optional:
-    ``exact = False`` where ``complete`` is approximate.
+    ``exact = False`` where ``complete`` is approximate; ``exact_at(w)`` where that depends on the weights.
     """
 
     n_examples: int

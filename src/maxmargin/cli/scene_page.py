@@ -13,7 +13,7 @@ import numpy as np
 from .. import __version__
 from ..report import numbers
 from ..report.markup import Markup, element, together
-from ..report.page import _document, _section
+from ..report.page import document, section
 
 _LABELLED = 6  # images with their parts
 _DOTS = 80  # per inch
@@ -35,21 +35,21 @@ def page(model: Any, title: str, files: list[str], true: np.ndarray | None, answ
         mean = np.mean([right[true == name].mean() for name in np.unique(true)])
         tiles = [("accuracy", numbers.share(right.mean())), ("mean over classes", numbers.share(mean)), *tiles]
         ax = plots.confusion(true, answered, classes=np.union1d(model.classes_, true))
-        sections.append(_section("Which class was taken for which", _picture(ax.figure, "confusion matrix")))
+        sections.append(section("Which class was taken for which", _picture(ax.figure, "confusion matrix")))
     if files:
         tiles.append(("images", numbers.count(len(files))))
     if model.kind != "bow":
         if files:
-            sections.append(_section("Images and the parts of their regions", _labelled(model, files, answered)))
+            sections.append(section("Images and the parts of their regions", _labelled(model, files, answered)))
         figures = [_models(model, name, files, answered) for name in model.classes_]
-        sections.append(_section("Region models of each class", together(*figures)))
+        sections.append(section("Region models of each class", together(*figures)))
     pyplot.close("all")
-    return _document(
+    return document(
         title,
         together(
             element("header", element("h1", title), *_claim(model), _tiles(tiles)),
             *[section for section in sections if section is not None],
-            _section("Settings", facts),
+            section("Settings", facts),
             element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"),
         ),
     )

@@ -26,20 +26,20 @@ def train(args: argparse.Namespace, talk: Talk, guessed: bool) -> int:
         raise ValueError("--report is for rows of a matrix. For scenes: maxmargin report MODEL FOLDER -o FILE.")
     classifier = SceneClassifier(**scene_options.settings(args), verbose=int(talk.progress))
     _check_settings(args)
-    files, labels, left_out = _training_images(args, classifier)
+    folder = labelled(args.data[0])
     for folder in args.test or []:
         labelled(folder)  # complain now rather than after training
     start = time.perf_counter()
     with interrupts() as seen:
-        classifier.fit(files, labels, **_fit_options(args, classifier, talk))
+        classifier.fit(folder, **_fit_options(args, classifier, talk))
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         classifier.save(path)
     # Whoever has interrupted does not want to wait for more images.
     score = _score(classifier, args.test, args.on_error) if args.test and not seen else None
     facts = {
-        "task": "scene", "task_guessed": guessed, "model": args.output, "data": args.data, "images": len(files),
-        "left_out": left_out, "classes": classifier.classes_.size, "kind": classifier.kind,
+        "task": "scene", "task_guessed": guessed, "model": args.output, "data": args.data, "images": len(folder) - classifier.left_out_,
+        "left_out": classifier.left_out_, "classes": classifier.classes_.size, "kind": classifier.kind,
         "training": classifier.training, "grid": list(classifier.grid_), **_outcome(classifier, bool(seen)),
         "interrupted": bool(seen), "seconds": seconds, "peak_memory": peak_memory(), "test": score,
     }  # fmt: skip
@@ -54,28 +54,6 @@ def _check_settings(args: argparse.Namespace) -> None:
     check_memory(args.memory)
     if len(args.data) != 1:
         raise ValueError(f"Scenes are learned from one folder with a sub-folder per class, got {len(args.data)} paths.")
-
-
-def _training_images(args: argparse.Namespace, classifier: Any) -> tuple[list[str], np.ndarray, int]:
-    """Images that can be read, their classes, and how many others there are."""
-    folder = labelled(args.data[0])
-    if args.on_error != "skip":
-        return folder.paths, folder.labels, 0
-    from ..vision.features.extraction import over_images
-
-    # The library warns of what it leaves out; here the number is wanted, too.
-    _, kept = over_images(folder.paths, _Look(), n_jobs=classifier.n_jobs, on_error="skip")
-    return [folder.paths[i] for i in kept], folder.labels[kept], len(folder) - kept.size
-
-
-class _Look:
-    """Work that only asks whether an image can be read."""
-
-    color = False
-    releases_gil = True
-
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        return np.array(image.shape)
 
 
 def _fit_options(args: argparse.Namespace, classifier: Any, talk: Talk) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..kernels.grids import score_all
 from ..kernels.swaps import swap_all
 from . import cuts
 
+MOST_LABELS = 127
 _EXACT_LIMIT = 300_000  # additions: about 0.3 ms for each labelling
 _AT_ONCE = 30_000_000  # additions between two looks at Ctrl-C, a fraction of a second
 _SWAP_COST = 60  # additions for each score of a cell that swap moves cost, roughly
@@ -57,8 +58,8 @@ class GridSearch:
     def __init__(self, rows: int, cols: int, n_labels: int, *, exact_limit: int = _EXACT_LIMIT) -> None:
         if rows < 1 or cols < 1:
             raise ValueError(f"A grid needs at least one row and one column, got {rows} × {cols}.")
-        if not 1 <= n_labels <= 127:
-            raise ValueError(f"Labels are stored in one byte each: n_labels must be 1 … 127, got {n_labels}.")
+        if not 1 <= n_labels <= MOST_LABELS:
+            raise ValueError(f"Labels are stored in one byte each: n_labels must be 1 … {MOST_LABELS}, got {n_labels}.")
         self.rows, self.cols, self.n_labels = rows, cols, n_labels
         self.n_cells = rows * cols
         narrow = min(rows, cols)

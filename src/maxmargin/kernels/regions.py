@@ -13,8 +13,8 @@ Pairs of neighbours are counted once each, from left to right and from top to bo
        pairs each; weights γ, β (j < k), α (j < k)
 
 Written with T_j where j = k instead, as in (2.21), S differs by a score of single regions, Σ_r T_{z_r}·(neighbours)/2,
-which A has already; and so does γ. Its features would be as large as the grid and drown all others: training would take
-a thousand times as long. Borders between parts are few.
+which A has already; and so does γ. Its features would be as large as the grid and drown all others: the dual would take
+far more steps. Borders between parts are few.
 """
 
 import numpy as np

@@ -62,7 +62,8 @@ class StructuralStanding:
     def __init__(self, objective: StructuralObjective, w: np.ndarray) -> None:
         self._oracle, self._budget, self._w = objective.oracle, objective.budget, w
         self.best, self._top = self._oracle.complete(w)
-        self._exact = bool(getattr(self._oracle, "exact", True))
+        exact_at = getattr(self._oracle, "exact_at", None)
+        self._exact = bool(getattr(self._oracle, "exact", True)) if exact_at is None else exact_at(w)
 
     def _weighted(self, regret: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """Regrets times C_i, cleared of rounding.

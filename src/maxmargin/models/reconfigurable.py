@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..inference.grids import MOST_LABELS, GridSearch
 from ..kernels import regions as kernels
 from ..regularizers import Bounded
 from . import labelling
@@ -70,6 +71,8 @@ class Reconfigurable:
             raise ValueError(f"parts must be 'separate' or 'shared', got {parts!r}.")
         if pairs not in PAIRS:
             raise ValueError(f"pairs must be None, 'potts' or 'regular', got {pairs!r}.")
+        if pairs is not None and n_parts > MOST_LABELS:
+            raise ValueError(f"Where neighbours count there can be {MOST_LABELS} parts at most, got n_parts={n_parts}.")
         self.n_classes = n_classes
         self.n_features = n_features
         self.n_parts = int(n_parts)
@@ -137,7 +140,7 @@ class Reconfigurable:
         N, _, R, _, Q = self.sizes()
         horizontal, vertical = np.zeros((2, N, self.n_parts, self.n_parts))
         if Q:
-            pairs = np.ascontiguousarray(w[w.size - N * Q :].reshape(N, Q))
+            pairs = np.ascontiguousarray(w[self.n_weights - N * Q :].reshape(N, Q))
             kernels.pair_tables(self.pair_kind, pairs, self.n_parts, R, horizontal, vertical)
         return horizontal, vertical
 
@@ -199,10 +202,8 @@ class Reconfigurable:
         """Whether the best parts are found for certain, at weights that the regularizer allows."""
         return self.pairs is None or (self.grid is not None and self.search().exact)
 
-    def search(self) -> Any:
+    def search(self) -> GridSearch:
         """The search for the best parts of a whole grid, where neighbours count."""
-        from ..inference.grids import GridSearch
-
         return GridSearch(*self.grid, self.n_parts)  # type: ignore[misc]
 
     def predict(self, x: Any, w: np.ndarray) -> tuple[int, np.ndarray]:
@@ -212,12 +213,12 @@ class Reconfigurable:
         """The best class of every image, and the parts that explain it."""
         return self._bound_to(X).answers(w)
 
-    def class_scores(self, X: Any, w: np.ndarray) -> np.ndarray:
-        """The score of every class with its best parts: (n, n_classes)."""
-        return self._bound_to(X).class_scores(w)
+    def class_scores(self, X: Any, w: np.ndarray, *, n_jobs: int = 1) -> np.ndarray:
+        """The score of every class with its best parts: (n, n_classes). Threads share grids with neighbours."""
+        return self._bound_to(X).class_scores(w, n_jobs)
 
     def _bound_to(self, X: Any) -> RegionData:
-        return RegionData(self, X, np.zeros(len(X), np.int64))
+        return RegionData(self, X, np.zeros(len(X), np.int64), once=True)
 
     def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, np.ndarray]:
         data = RegionData(self, np.asarray(x)[None], [y])

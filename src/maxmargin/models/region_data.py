@@ -43,10 +43,10 @@ def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> 
 class RegionData:
     """A ``LatentOracle``. Where neighbours count, the last parts found for each class are where the next search begins.
 
-    Latent values are a list of int16 arrays, one part for each region.
+    Latent values are a list of int16 arrays, one part for each region. Who asks ``once`` only saves the room for these.
     """
 
-    def __init__(self, model: Reconfigurable, X: Any, Y: Any) -> None:
+    def __init__(self, model: Reconfigurable, X: Any, Y: Any, *, once: bool = False) -> None:
         self.model = model
         self.N, self.P, self.R, self.D, self.Q = model.sizes()
         self.M = model.n_parts
@@ -60,7 +60,8 @@ class RegionData:
         self.exact = model.exact
         self.costs = model.costs()
         self._search = model.search() if self.Q else None
-        self._found: np.ndarray | None = None
+        keeps = self.Q and not self.exact and not once
+        self._found = np.full((self.n_examples, self.N, self.R), -1, np.int8) if keeps else None
         self._last: tuple[np.ndarray, np.ndarray] = np.empty(0), np.empty(0)
 
     def exact_at(self, w: np.ndarray) -> bool:
@@ -214,7 +215,7 @@ class RegionData:
         return unary
 
     def _each_class(
-        self, ids: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray], careful: bool
+        self, ids: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray], careful: bool, n_jobs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
         """Parts and scores of all classes, where neighbours count: (n, N, R) and (n, N)."""
         z, score = self._labelled(
@@ -223,6 +224,7 @@ class RegionData:
             unary.reshape(-1, self.R, self.M),
             tables,
             careful,
+            n_jobs,
         )
         return z.reshape(ids.size, self.N, self.R), score.reshape(ids.size, self.N)
 
@@ -233,25 +235,26 @@ class RegionData:
         unary: np.ndarray,
         tables: tuple[np.ndarray, np.ndarray],
         careful: bool = True,
+        n_jobs: int = 1,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The best parts of grids, from those that the same image and class had last."""
         search: Any = self._search
         if self.exact:
-            return search.best(unary, *tables, which=classes)
-        if self._found is None:
-            self._found = np.full((self.n_examples, self.N, self.R), -1, np.int8)
-        start = self._found[ids, classes]
-        new = start[:, 0] < 0
-        if new.any():
+            return search.best(unary, *tables, which=classes, threads=n_jobs)
+        start = None
+        if self._found is not None:
+            start = self._found[ids, classes]
+            new = start[:, 0] < 0
             start[new] = unary[new].argmax(axis=2)
-        z, score = (search.best if careful else search.icm)(unary, *tables, which=classes, start=start)
-        self._found[ids, classes] = z
+        z, score = (search.best if careful else search.icm)(unary, *tables, which=classes, start=start, threads=n_jobs)
+        if self._found is not None:
+            self._found[ids, classes] = z
         return z, score
 
     def answers(self, w: np.ndarray) -> list[tuple[int, np.ndarray]]:
         return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))[0]
 
-    def class_scores(self, w: np.ndarray) -> np.ndarray:
+    def class_scores(self, w: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         w = np.ascontiguousarray(w, dtype=np.float64)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
         out = np.empty((self.n_examples, self.N))
@@ -260,7 +263,7 @@ class RegionData:
             if self._search is None:
                 kernels.all_classes(products, prior, out[ids[0] : ids[-1] + 1])
             else:
-                out[ids] = self._each_class(ids, self._unaries(products, prior), tables, careful=True)[1]
+                out[ids] = self._each_class(ids, self._unaries(products, prior), tables, careful=True, n_jobs=n_jobs)[1]
         return out
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
@@ -311,9 +314,9 @@ class RegionOracle:
         data = self.data
         classes = np.array([k for k, _ in answers], np.int64)
         z = np.array([z for _, z in answers], np.int16).reshape(ids.size, data.R)
-        most = 2 * min(data.M, data.R) * data.D + 2 * data.R + 2 * data.Q
+        most = int((_n_parts(self.z[ids]) + _n_parts(z)).sum()) * data.D + 2 * ids.size * (data.R + data.Q)
         indptr = np.empty(ids.size + 1, np.int64)
-        indices, values = np.empty(ids.size * most + 1, np.int32), np.empty(ids.size * most + 1, np.float32)
+        indices, values = np.empty(most + 1, np.int32), np.empty(most + 1, np.float32)
         n = kernels.differences(
             data.X[ids], data.P, data.N, data.M, data.model.pair_kind, data.model.grid[1], data.Q,  # type: ignore[index]
             data.y[ids], self.z[ids], classes, z, indptr, indices, values,
@@ -322,3 +325,8 @@ class RegionOracle:
         rows = Rows(indptr, indices[:n].copy(), values[:n].copy(), ids.size, self.n_weights)
         losses = data.costs[data.y[ids], classes]
         return Rivals(answers, rows, losses, None if data.exact else np.full(ids.size, np.inf))
+
+
+def _n_parts(z: np.ndarray) -> np.ndarray:
+    """How many different parts each image has."""
+    return 1 + np.count_nonzero(np.diff(np.sort(z, axis=1), axis=1), axis=1)

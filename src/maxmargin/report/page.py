@@ -85,19 +85,19 @@ def page(estimator: Any, data: Source | None = None, summary: dict[str, Any] | N
 
     sections: list[Markup | None] = [
         _headline(estimator, name, tiles),
-        _section("How it got there", convergence(estimator)),
+        section("How it got there", convergence(estimator)),
     ]
     if tally is not None and task is not None and tally.rows:
-        sections.append(_section(f"Answers on {on}", answers(task, tally)))
+        sections.append(section(f"Answers on {on}", answers(task, tally)))
     if linear:
-        sections.append(_section("Heaviest weights", weights(estimator)))
-    facts = _section("Data", data_summary(survey, task)) if survey is not None and task is not None else None
-    sections.append(element("div", facts, _section("Settings", settings(estimator)), class_="two"))
+        sections.append(section("Heaviest weights", weights(estimator)))
+    facts = section("Data", data_summary(survey, task)) if survey is not None and task is not None else None
+    sections.append(element("div", facts, section("Settings", settings(estimator)), class_="two"))
     if data is None and linear:
         hint = "Name data to see answers beside labels: maxmargin report MODEL DATA -o REPORT.html"
         sections.append(element("p", hint, class_="note"))
     sections.append(element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"))
-    return _document(name, together(*sections))
+    return document(name, together(*sections))
 
 
 def is_linear(estimator: Any) -> bool:
@@ -145,11 +145,11 @@ def _bracket(lower: float, upper: float) -> Markup:
     )
 
 
-def _section(title: str, content: Markup | None) -> Markup | None:
+def section(title: str, content: Markup | None) -> Markup | None:
     return None if content is None else element("section", element("h2", title), content)
 
 
-def _document(title: str, body: Markup) -> str:
+def document(title: str, body: Markup) -> str:
     style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     head = element(
         "head",

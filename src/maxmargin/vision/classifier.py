@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -26,6 +26,7 @@ from .scenes.region_models import RegionModels
 from .scenes.starts import STARTS, initial_parts
 
 KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
+BOUNDS = ("cccp", "gmm", "gmme", "coherent")
 _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
@@ -58,7 +59,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         Price of a unit of loss, for each region: scores are sums over regions, so that the same C suits grids of
         different sizes.
     grid : int or (int, int)
-        Rows and columns of regions, where images are given.
+        Rows and columns of regions, where images are given and ``features`` has no grid of its own.
     n_parts : int
         Region models of each class.
     parts : {"separate", "shared"}
@@ -66,7 +67,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     features : {"words", "cnn"} or object
         How regions of images are described: histograms of visual words, a network trained on ImageNet, or something
         of your own: a function from an image to an array (rows, columns, features) with an attribute ``color`` and a
-        method ``settings()``, such as ``WordHistograms(grid=8, sift=DenseSIFT(step=4))``.
+        method ``settings()``, such as ``WordHistograms(grid=8, sift=DenseSIFT(step=4))``; it has its own grid and
+        words, and is trained unless it has a vocabulary. Only those of this package can be saved with the model.
     n_words : int
         Size of the vocabulary.
     feature_map : {"auto", "sqrt", "root", "l2", "none"}
@@ -78,17 +80,20 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     init : {"auto", "em", "kmeans", "fixed", "random"}
         The parts that regions begin with: likely ones under the generative model, clusters, part r for region r, or
         random ones. "auto" is "em" for histograms and "kmeans" for others. ``fit(..., Z=...)`` comes before it.
-    bound : {"cccp", "gmm", "coherent"} or BoundChooser
+    bound : {"cccp", "gmm", "gmme", "coherent"} or BoundChooser
         How the convex bounds of latent training are chosen; "coherent" are those of G-MM in which neighbours agree.
     eta : float
         As for :class:`maxmargin.LatentStructuralSVM`.
-    smoothing, temperature : float
-        Of the generative models: added to each count, and the T by whose inverse words within a region count.
+    smoothing : float
+        Of generative models: added to each count.
+    temperature : float or None
+        Of generative models: the T by whose inverse words within a region count. By default a tenth of the words in a
+        region, but at least 1, for "rbow"; it makes no difference to the others but for the weight of the classes.
     tol, bound_tol, max_bounds, max_passes
         As for :class:`maxmargin.LatentStructuralSVM` and :class:`maxmargin.LinearSVC`.
     cache : path or None
-        A folder in which features are kept, by the content of each image: the next fit does not compute them again,
-        and they need not fit into memory.
+        A folder in which features are kept, by the content of each image: the next fit does not compute them again.
+        They are then read from files; EM, k-means and the kinds without parts read them into memory all the same.
     on_error : {"raise", "skip"}
         What to do with images that cannot be read in ``fit``: one error that names them, or leave them out.
     memory, n_jobs, random_state, verbose
@@ -207,6 +212,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             As for :meth:`maxmargin.LinearSVC.fit`, for discriminative training.
         """
         self._check_settings()
+        if self.training == "generative" and (checkpoint is not None or len(callbacks)):
+            raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
         data = given.training(X, y)
         self.extractor_ = self._extractor(data)
         regions, kept = self._regions(data, self.on_error)
@@ -219,8 +226,10 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
-        if Z is not None and self.kind in ("bow", "sbow"):
-            raise ValueError(f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out.")
+        if Z is not None and not self._has_parts():
+            raise ValueError(
+                f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out."
+            )
         start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
@@ -234,16 +243,34 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         inputs.check_choice("training", self.training, ("discriminative", "generative"))
         inputs.check_choice("parts", self.parts, ("separate", "shared"))
         inputs.check_choice("feature_map", self.feature_map, ("auto", *MAPS))
-        if self.center not in ("auto", True, False):
+        if not isinstance(self.center, bool | np.bool_) and not (
+            isinstance(self.center, str) and self.center == "auto"
+        ):
             raise ValueError(f"center must be 'auto', True or False, got {self.center!r}.")
         inputs.check_choice("init", self.init, ("auto", *STARTS))
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("C", self.C)
+        inputs.check_positive("smoothing", self.smoothing)
+        if self.temperature is not None and inputs.check_positive("temperature", self.temperature) < 1.0:
+            raise ValueError(f"temperature must be at least 1, got {self.temperature!r}.")
+        if self._has_parts():  # what would be refused after all images were described is refused now
+            Reconfigurable(n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind])
         if self.training == "generative" and self.kind in ("rbow+", "rbow++"):
             raise ValueError(
                 f"kind={self.kind!r} has no generative training: its neighbours are not independent. Use "
                 "training='discriminative', or kind='rbow'."
             )
+        if self.training == "discriminative":
+            learner = self._learner((1, 1), 2)
+            learner._check_settings()
+            inputs.check_memory(self.memory)
+            inputs.check_threads(self.n_jobs)
+            if self._has_parts():
+                learner._search_settings()
+                learner._chooser()
+
+    def _has_parts(self) -> bool:
+        return self.kind not in ("bow", "sbow")
 
     def _extractor(self, data: given.Given) -> Any:
         """What describes the images: as the settings say, and trained on these."""
@@ -259,7 +286,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         else:
             seed = int(inputs.generator(self.random_state).integers(0, 2**31))
             extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
-        if hasattr(extractor, "fit"):
+        if hasattr(extractor, "fit") and not hasattr(extractor, "vocabulary_"):
             extractor = copy.deepcopy(extractor)  # parameters are the user's
             extractor.fit(data.images, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose)
         return extractor
@@ -308,7 +335,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         """Regions as the learner takes them."""
         if self.kind == "bow":  # of counts the sum, of other features the mean
             regions = pooled(regions) * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
-        return mapped(self.feature_map_, regions, self.mean_)
+        return mapped(self.feature_map_, regions, self.mean_, self.cache)
 
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
@@ -339,28 +366,35 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any, run: dict[str, Any]
     ) -> Any:
         x = self._prepared(regions)
-        if self.center is True or (self.center == "auto" and not mostly_sparse(x)):
+        if not mostly_sparse(x) if isinstance(self.center, str) else self.center:
             self.mean_ = x.mean(axis=(0, 1, 2), dtype=np.float64).astype(np.float32)
             x = self._prepared(regions)
-        C = self.C / (x.shape[1] * x.shape[2])
-        shared: dict[str, Any] = {
-            "C": C, "tol": self.tol, "max_passes": self.max_passes, "memory": self.memory, "n_jobs": self.n_jobs,
-            "random_state": self.random_state, "verbose": self.verbose,
-        }  # fmt: skip
-        if self.kind in ("bow", "sbow"):
-            return LinearSVC(**shared).fit(x.reshape(len(x), -1), label, weight, **run)
-        model = Reconfigurable(self.classes_.size, n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind])
+        svm = self._learner((x.shape[1], x.shape[2]), self.classes_.size)
+        if not self._has_parts():
+            return svm.fit(x.reshape(len(x), -1), label, weight, **run)
         if start is None:
             start = self._initial(regions, x, label)
-        svm = LatentStructuralSVM(
-            model,
-            bound=self._bound(),
+        return svm.fit(x, label, list(start.reshape(len(start), -1)), weight, **run)
+
+    def _learner(self, grid: tuple[int, int], n_classes: int) -> Any:
+        """The SVM that is to be trained."""
+        C = self.C / (grid[0] * grid[1])
+        shared: dict[str, Any] = {
+            "tol": self.tol, "max_passes": self.max_passes, "memory": self.memory, "n_jobs": self.n_jobs,
+            "random_state": self.random_state, "verbose": self.verbose,
+        }  # fmt: skip
+        if not self._has_parts():
+            # Of two classes LinearSVC learns the difference v of both weight vectors, at ½‖v‖² instead of ¼‖v‖².
+            return LinearSVC(2.0 * C if n_classes == 2 else C, **shared)
+        return LatentStructuralSVM(
+            Reconfigurable(n_classes, n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind]),
+            C,
+            bound=self._bound(grid),
             eta=self.eta,
             bound_tol=self.bound_tol,
             max_bounds=self.max_bounds,
             **shared,
         )
-        return svm.fit(cast(Any, x), cast(Any, label), list(start.reshape(len(start), -1)), weight, **run)
 
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
@@ -368,7 +402,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             _check_counts("init='em'", regions, "init='kmeans'")
         return initial_parts(
             how,
-            flat(mapped("root", regions) if how == "em" else x),
+            flat(mapped("root", regions, folder=self.cache) if how == "em" else x),
             label,
             self.n_parts,
             shared=self.parts == "shared",
@@ -376,11 +410,13 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             **(self._em() if how == "em" else {}),
         )
 
-    def _bound(self) -> Any:
-        if self.bound != "coherent":
+    def _bound(self, grid: tuple[int, int]) -> Any:
+        if isinstance(self.bound, str):
+            inputs.check_choice("bound", self.bound, BOUNDS)
+        if not isinstance(self.bound, str) or self.bound != "coherent":
             return self.bound
         # A proposal changes one region, and each region should be tried several times.
-        return latent.Biased(latent.Coherence.grid(*self.grid_), sweeps=5 * self.grid_[0] * self.grid_[1])
+        return latent.Biased(latent.Coherence.grid(*grid), sweeps=5 * grid[0] * grid[1])
 
     # Using what was learned.
 
@@ -388,7 +424,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.training == "generative":
             return Generative(self.learner_)
-        return Spatial(self.learner_) if self.kind in ("bow", "sbow") else Latent(self.learner_)
+        return Latent(self.learner_) if self._has_parts() else Spatial(self.learner_)
 
     def transform(self, X: Any) -> np.ndarray:
         """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
@@ -454,7 +490,10 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         return self.learner_.history_
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Bounds on the optimum, computed anew from images (or features) and labels."""
+        """Bounds on the optimum, computed anew from images (or features) and labels.
+
+        For kinds with parts it is the optimum of the last convex bound: see ``LatentStructuralSVM.certify``.
+        """
         check_is_fitted(self)
         self._check_certified()
         data = given.training(X, y)
@@ -462,7 +501,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         x = self._prepared(regions)
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
-        if self.kind in ("bow", "sbow"):
+        if not self._has_parts():
             x = x.reshape(len(x), -1)
         return self.learner_.certify(x, label, weight)
 
@@ -472,6 +511,13 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
         right = self.predict(data.images if data.regions is None else data.regions) == data.labels
         return float(np.average(right, weights=weight))
+
+    def _check_fitted_sizes(self) -> None:
+        """For what comes from a file: whether its arrays fit together."""
+        n_regions, view = int(np.prod(self.grid_)), self._view()
+        scores = view.scores(self._prepared(np.zeros((1, *self.grid_, self.n_features_in_), np.float32)))
+        if scores.shape != (1, self.classes_.size) or n_regions < 1:
+            raise ValueError(f"its {self.classes_.size} classes and its weights do not fit together")
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""

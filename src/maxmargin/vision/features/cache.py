@@ -102,18 +102,16 @@ class StackFile:
     def __init__(self, folder: str, most: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape, self.dtype, self.n_rows = shape, dtype, 0
         self._folder = folder
-        self._names = hashlib.blake2b(digest_size=20)
         self._path = beside_name(os.path.join(folder, "stacked"))
         # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
         self._file = open(self._path, "w+b", buffering=0)  # noqa: SIM115
         self._header(most)
         self._start = self._file.tell()
 
-    def append(self, key: str, row: np.ndarray) -> None:
+    def append(self, row: np.ndarray) -> None:
         left = memoryview(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data)
         while left:
             left = left[self._file.write(left) :]
-        self._names.update(key.encode())
         self.n_rows += 1
 
     def written(self, n_rows: int) -> np.ndarray:
@@ -127,18 +125,16 @@ class StackFile:
         return found
 
     def finish(self) -> np.ndarray:
-        """The map. The file is named after its rows: the same images asked for again take the same place."""
+        """The map. The file has no name any more, where the system allows it, and goes with the map."""
         self._file.seek(0)
         self._header(self.n_rows)
         if self._file.tell() != self._start:
             raise OSError("the header of the file changed its length")
         self._file.close()
-        path = os.path.join(self._folder, f"stacked-{self._names.hexdigest()}.npy")
-        try:
-            os.replace(self._path, path)
-        except PermissionError:  # some systems do not let go of a file that is mapped: then there are two
-            path = self._path
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
+        with contextlib.suppress(OSError):  # some systems do not let go of a file that is mapped
+            os.remove(self._path)
+        return mapped
 
     def discard(self) -> None:
         """Close and remove what is not finished."""

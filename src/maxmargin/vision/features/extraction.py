@@ -345,7 +345,7 @@ class _Rows:
     def _add(self, value: np.ndarray, key: str) -> None:
         if self._file is not None:
             try:
-                self._file.append(key, value)
+                self._file.append(value)
                 return
             except OSError as error:
                 self.warn(f"{self._folder}: {error.strerror or error}")

@@ -79,12 +79,13 @@ def first_not_finite(regions: np.ndarray) -> int | None:
     return None
 
 
-def mapped(name: str, regions: np.ndarray, mean: np.ndarray | None = None) -> np.ndarray:
-    """ψ of many images, less a mean, block by block. Of a file that is mapped into memory the result is one as well."""
+def mapped(
+    name: str, regions: np.ndarray, mean: np.ndarray | None = None, folder: str | os.PathLike[str] | None = None
+) -> np.ndarray:
+    """ψ of many images, less a mean, block by block; in a file of that folder where the regions are mapped from one."""
     out: Any
-    if isinstance(regions, np.memmap):
-        # Where there was room for the one there may be for the other. The file is gone with the array.
-        with tempfile.TemporaryFile(dir=os.path.dirname(str(regions.filename))) as file:
+    if isinstance(regions, np.memmap) and folder is not None:
+        with tempfile.TemporaryFile(dir=folder) as file:  # gone with the array
             out = np.memmap(file, dtype=np.float32, mode="w+", shape=regions.shape)
     else:
         out = np.empty(regions.shape, np.float32)

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from ...estimators import LatentStructuralSVM, LinearSVC
+from ...estimators.inputs import check_threads
 from ...models import Reconfigurable
 
 Grid = tuple[int, int]
@@ -74,20 +75,23 @@ class Generative:
 
 @dataclass(frozen=True)
 class Spatial:
-    """A linear SVM on the features of all regions side by side; with a single region it is the bag of words."""
+    """A linear SVM on the features of all regions side by side; with a single region it is the bag of words.
+
+    Two classes have one weight vector, the difference of those that they would have among several.
+    """
 
     model: LinearSVC
 
     def scores(self, regions: np.ndarray) -> np.ndarray:
         scores = self.model.decision_function(regions.reshape(len(regions), -1))
-        return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+        return np.stack([-0.5 * scores, 0.5 * scores], axis=1) if scores.ndim == 1 else scores
 
     def parts(self, regions: np.ndarray, classes: np.ndarray) -> np.ndarray:
         return np.tile(np.arange(regions.shape[1] * regions.shape[2]), (len(regions), 1))
 
     def tables(self, n_features: int = 1) -> dict[str, np.ndarray | None]:
         weights = self.model.coef_
-        weights = np.concatenate([-weights, weights]) if len(weights) == 1 else weights
+        weights = np.concatenate([-0.5 * weights, 0.5 * weights]) if len(weights) == 1 else weights
         weights = weights.reshape(len(weights), -1, n_features)
         return {"appearance": weights, "preference": _one_each(*weights.shape[:2])}
 
@@ -103,7 +107,7 @@ class Latent:
         return cast(Reconfigurable, self.model.model_)
 
     def scores(self, regions: np.ndarray) -> np.ndarray:
-        return self._regions.class_scores(regions, self.model.coef_)
+        return self._regions.class_scores(regions, self.model.coef_, n_jobs=check_threads(self.model.n_jobs))
 
     def parts(self, regions: np.ndarray, classes: np.ndarray) -> np.ndarray:
         data = self._regions.latent_oracle(regions, classes)
