@@ -72,7 +72,7 @@ def test_files_and_blocks_give_what_arrays_give(name, centred, counts, tmp_path,
     file[:] = counts
     file.flush()
     monkeypatch.setattr(maps, "_BLOCK", 1)
-    found = mapped(name, np.memmap(tmp_path / "counts", np.float32, "r", shape=counts.shape), mean)
+    found = mapped(name, np.memmap(tmp_path / "counts", np.float32, "r", shape=counts.shape), mean, tmp_path)
     assert isinstance(found, np.memmap)  # it may be larger than memory
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(mapped(name, counts, mean), expected)

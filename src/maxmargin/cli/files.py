@@ -77,7 +77,7 @@ def load_usable(path: str) -> Any:
 def answers_to(args: argparse.Namespace) -> Iterator[TextIO | None]:
     """Where answers go: a file that is there whole or not at all, stdout, or (with --json alone) nowhere."""
     if args.output is not None:
-        with replacing(args.output) as path, open(path, "w", encoding="utf-8") as file:
+        with replacing(args.output) as path, open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             yield file
     else:
         yield None if args.json else sys.stdout

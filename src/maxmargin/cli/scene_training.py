@@ -27,8 +27,8 @@ def train(args: argparse.Namespace, talk: Talk, guessed: bool) -> int:
     classifier = SceneClassifier(**scene_options.settings(args), verbose=int(talk.progress))
     _check_settings(args)
     folder = labelled(args.data[0])
-    for folder in args.test or []:
-        labelled(folder)  # complain now rather than after training
+    for test in args.test or []:
+        labelled(test)  # complain now rather than after training
     start = time.perf_counter()
     with interrupts() as seen:
         classifier.fit(folder, **_fit_options(args, classifier, talk))
@@ -38,10 +38,11 @@ def train(args: argparse.Namespace, talk: Talk, guessed: bool) -> int:
     # Whoever has interrupted does not want to wait for more images.
     score = _score(classifier, args.test, args.on_error) if args.test and not seen else None
     facts = {
-        "task": "scene", "task_guessed": guessed, "model": args.output, "data": args.data, "images": len(folder) - classifier.left_out_,
-        "left_out": classifier.left_out_, "classes": classifier.classes_.size, "kind": classifier.kind,
-        "training": classifier.training, "grid": list(classifier.grid_), **_outcome(classifier, bool(seen)),
-        "interrupted": bool(seen), "seconds": seconds, "peak_memory": peak_memory(), "test": score,
+        "task": "scene", "task_guessed": guessed, "model": args.output, "data": args.data,
+        "images": len(folder) - classifier.left_out_, "left_out": classifier.left_out_,
+        "classes": classifier.classes_.size, "kind": classifier.kind, "training": classifier.training,
+        "grid": list(classifier.grid_), **_outcome(classifier, bool(seen)), "interrupted": bool(seen),
+        "seconds": seconds, "peak_memory": peak_memory(), "test": score,
     }  # fmt: skip
     talk.result(command="train", **facts)
     _summary(args, classifier, facts, talk)

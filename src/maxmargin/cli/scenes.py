@@ -117,6 +117,7 @@ def predict(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     score = None
     if judged:
         y, found = (np.concatenate(part) for part in zip(*judged, strict=True))
+        y, found = y[y != ""], found[y != ""]
         score = verdict_on(y, found, model.classes_)
     talk.result(
         command="predict", task="scene", model=args.model, images=answered, left_out=len(files) - answered,
@@ -131,13 +132,13 @@ def predict(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 
 
 def _known_labels(data: list[str], files: list[str], classes: np.ndarray) -> np.ndarray | None:
-    """The sub-folders that images lie in, if all of these have names of classes."""
+    """The sub-folders that images lie in, if all of these have names of classes; no text for images in none."""
     if len(data) != 1 or not os.path.isdir(data[0]):
         return None
     inside = [os.path.relpath(file, data[0]).split(os.sep) for file in files]
-    if not all(len(steps) > 1 and steps[0] in classes for steps in inside):
+    if not all(steps[0] in classes for steps in inside if len(steps) > 1) or max(map(len, inside)) == 1:
         return None
-    return np.array([steps[0] for steps in inside])
+    return np.array([steps[0] if len(steps) > 1 else "" for steps in inside])
 
 
 def _line(path: str, label: Any, scores: np.ndarray | None, parts: np.ndarray | None, k: int) -> str:
@@ -205,6 +206,8 @@ def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
                 raise ValueError(f"None of the {len(files)} images could be read.")
             kept = np.concatenate([at for _, at, _, _ in found])
             answered = np.concatenate([labels for _, _, labels, _ in found])
+            if true is not None:  # those that lie in no folder of a class
+                answered, kept = answered[true[kept] != ""], kept[true[kept] != ""]
             files, true = [files[i] for i in kept], None if true is None else true[kept]
         text = page(model, args.title or os.path.basename(args.model), files, true, answered, facts)
         with replacing(args.output) as path:

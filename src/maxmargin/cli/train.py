@@ -66,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "-C", "--C", type=options.positive, metavar="C",
-        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 0.5)",
+        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2)",
     )  # fmt: skip
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")

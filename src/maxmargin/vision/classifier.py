@@ -215,17 +215,22 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         if self.training == "generative" and (checkpoint is not None or len(callbacks)):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
         data = given.training(X, y)
-        self.extractor_ = self._extractor(data)
-        regions, kept = self._regions(data, self.on_error)
-        names = data.labels[kept]  # type: ignore[index]
+        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
+        names: Any = data.labels
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
         if self.classes_.size < 2:
-            raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]!r} alone.")
+            raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]} alone.")
+        self.extractor_ = self._extractor(data)
+        regions, kept = self._regions(data, self.on_error)
+        label = label[kept]
+        gone = np.setdiff1d(np.arange(self.classes_.size), label)
+        if gone.size:
+            raise ValueError(f"No image of the class {self.classes_[gone[0]]} could be read.")
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
-        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
+        weight = None if weight is None else weight[kept]
         if Z is not None and not self._has_parts():
             raise ValueError(
                 f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out."
@@ -284,11 +289,14 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         elif inputs.check_choice("features", self.features, ("words", "cnn")) == "cnn":
             extractor = CNNRegions(self.grid)
         else:
-            seed = int(inputs.generator(self.random_state).integers(0, 2**31))
+            # Without a seed the words are the same every time all the same: else no cache would ever be of use.
+            seed = 0 if self.random_state is None else int(inputs.generator(self.random_state).integers(0, 2**31))
             extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
         if hasattr(extractor, "fit") and not hasattr(extractor, "vocabulary_"):
             extractor = copy.deepcopy(extractor)  # parameters are the user's
-            extractor.fit(data.images, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose)
+            extractor.fit(
+                data.images, cache=self.cache, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose
+            )
         return extractor
 
     def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
@@ -426,10 +434,15 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             return Generative(self.learner_)
         return Latent(self.learner_) if self._has_parts() else Spatial(self.learner_)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """The features of the regions of images, as the learner sees them: (n, rows, columns, features)."""
+    def describe(self, X: Any) -> np.ndarray:
+        """The features of the regions of images, (n, rows, columns, features), as ``fit`` and ``predict`` take them."""
         check_is_fitted(self)
-        return self._prepared(self._known_regions(given.described(X), "raise")[0])
+        return self._known_regions(given.described(X), "raise")[0]
+
+    def transform(self, X: Any) -> np.ndarray:
+        """What the learner is given: the same after ``feature_map``, less the mean. It is not for ``predict``."""
+        check_is_fitted(self)
+        return self._prepared(self.describe(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
@@ -442,12 +455,18 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[np.argmax(scores, axis=1)]
 
     def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
-        """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``."""
+        """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``.
+
+        ``y`` is one class for each image, or one for all of them.
+        """
         view = self._view()
         if self.kind == "bow":
             raise ValueError("kind='bow' has one model for the whole image, and no regions to label.")
         x = self.transform(X)
-        classes = np.argmax(view.scores(x), axis=1) if y is None else self._codes(y, len(x))
+        if y is None:
+            classes = np.argmax(view.scores(x), axis=1)
+        else:
+            classes = self._codes(np.full(len(x), y) if np.ndim(y) == 0 else y, len(x))
         return view.parts(x, classes).reshape(-1, *self.grid_)
 
     def _codes(self, y: Any, n: int) -> np.ndarray:
@@ -481,6 +500,11 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _check_certified(self) -> None:
         if self.training == "generative":
             raise AttributeError("Generative models have no certificate: EM and counting do not minimise a hinge loss.")
+
+    @property
+    def objective_(self) -> float:
+        """What was minimised, at the weights that were found."""
+        return getattr(self.learner_, "objective_", self.certificate_.upper)
 
     @property
     def history_(self) -> list[Any]:

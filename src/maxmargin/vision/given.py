@@ -13,6 +13,7 @@ from ..estimators import inputs
 from .images import ImageFolder, list_images
 
 _CHANNELS = (1, 3, 4)
+_LARGE = 40  # rows and columns that no grid has, where a region has one, three or four features
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,24 @@ def described(X: Any) -> Given:
         if _pixels(X, X.ndim - 1):
             return Given(images=list(X))
         if X.ndim == 4:
+            _check_no_pictures(X[0] if len(X) else X)
             return Given(regions=X)
         raise ValueError(
             f"X is an array of {X.dtype} of shape {X.shape}. Images are arrays of unsigned bytes (n, height, width) or "
             "(n, height, width, 3); features of regions are arrays (n, rows, columns, features). One image: [image]."
         )
+    X = list(X) if hasattr(X, "to_numpy") else X  # a column of a table
     if not isinstance(X, Sequence) or not len(X):
         raise ValueError(
             f"X must be a folder, a list of files or of images, or an array; got {'nothing' if _empty(X) else type(X)}."
         )
     if all(isinstance(x, str | os.PathLike) for x in X):
         return Given(images=list(X))
+    if any(hasattr(x, "getexif") for x in X):  # images of Pillow's
+        return Given(images=list(X))
     arrays = [np.asarray(x) for x in X if not isinstance(x, str | os.PathLike)]
     if len(arrays) == len(X) and all(a.ndim == 3 and not _pixels(a, 3) for a in arrays):
+        _check_no_pictures(arrays[0])
         shapes = {a.shape for a in arrays}
         if len(shapes) > 1:
             raise ValueError(f"Features of regions must have the same shape in all images, got {sorted(shapes)[:3]}.")
@@ -86,6 +92,15 @@ def _pixels(array: np.ndarray, ndim: int) -> bool:
     if array.dtype != np.uint8:
         return False
     return ndim == 2 or (ndim == 3 and array.shape[-1] in _CHANNELS)
+
+
+def _check_no_pictures(array: np.ndarray) -> None:
+    """Pictures as floating numbers look like features of very many regions."""
+    if array.ndim == 3 and array.shape[-1] in _CHANNELS and min(array.shape[:2]) > _LARGE:
+        raise ValueError(
+            f"Are these images, or features of {array.shape[0]} × {array.shape[1]} regions? Images must be arrays of "
+            f"unsigned bytes, got {array.dtype}: (255 * image).astype(np.uint8), if they run from 0 to 1."
+        )
 
 
 def _empty(X: Any) -> bool:

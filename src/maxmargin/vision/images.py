@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import io
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,8 @@ def read_bytes(path: str) -> bytes:
     if os.path.isdir(path):
         raise ImageError(f"{path} is a folder, not an image. list_images({path!r}) lists the images in it.", path=path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ImageError(f"{path} is no file but a pipe or a device. Remove it.", path=path)
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise ImageError(

@@ -8,7 +8,6 @@ import io
 import itertools
 import os
 import threading
-from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -94,19 +93,18 @@ class FeatureCache:
 
 
 class StackFile:
-    """Rows that are written one after the other into an .npy file, and mapped into memory when all are there.
+    """Rows that are written one after the other into a file, and mapped into memory when all are there.
 
     They are written as to any file, not into a map: on a full disk that is an error, and not the end of the process.
     """
 
-    def __init__(self, folder: str, most: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    def __init__(self, folder: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape, self.dtype, self.n_rows = shape, dtype, 0
         self._folder = folder
         self._path = beside_name(os.path.join(folder, "stacked"))
         # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
         self._file = open(self._path, "w+b", buffering=0)  # noqa: SIM115
-        self._header(most)
-        self._start = self._file.tell()
+        self._start = 0
 
     def append(self, row: np.ndarray) -> None:
         left = memoryview(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data)
@@ -117,23 +115,20 @@ class StackFile:
     def written(self, n_rows: int) -> np.ndarray:
         """The first rows, in memory."""
         found = np.empty((n_rows, *self.shape), self.dtype)
-        with open(self._path, "rb") as file:
-            file.seek(self._start)
-            whole = file.readinto(found.reshape(-1).view(np.uint8).data)
-        if whole < found.nbytes:
-            raise OSError("rows that were written cannot be read again")
+        self._file.seek(self._start)
+        left = found.reshape(-1).view(np.uint8).data
+        while left:
+            got = self._file.readinto(left)
+            if not got:
+                raise OSError("rows that were written cannot be read again")
+            left = left[got:]
         return found
 
     def finish(self) -> np.ndarray:
         """The map. The file has no name any more, where the system allows it, and goes with the map."""
-        self._file.seek(0)
-        self._header(self.n_rows)
-        if self._file.tell() != self._start:
-            raise OSError("the header of the file changed its length")
-        self._file.close()
-        mapped = np.load(self._path, mmap_mode="r", allow_pickle=False)
-        with contextlib.suppress(OSError):  # some systems do not let go of a file that is mapped
-            os.remove(self._path)
+        shape = (self.n_rows, *self.shape)
+        mapped = np.memmap(self._file, self.dtype, "r", offset=self._start, shape=shape)
+        self.discard()  # some systems do not let go of a file that is mapped: there it stays
         return mapped
 
     def discard(self) -> None:
@@ -142,13 +137,6 @@ class StackFile:
             self._file.close()
         with contextlib.suppress(OSError):
             os.remove(self._path)
-
-    def _header(self, n_rows: int) -> None:
-        # NumPy pads headers so that the first axis may change without moving the rows.
-        header: dict[str, Any] = {
-            "descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (n_rows, *self.shape),
-        }  # fmt: skip
-        npy.write_array_header_2_0(self._file, header)
 
 
 def beside_name(path: str) -> str:

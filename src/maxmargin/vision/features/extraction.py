@@ -166,9 +166,13 @@ class _Task:
     def __call__(self, source: Any) -> _Done:
         try:
             return self._done(source)
-        except ImportError:  # no image is to blame
+        except (ImportError, MemoryError):  # no image is to blame
             raise
-        except ImageError as error:
+        except SystemError as error:  # what compiled code makes of Ctrl-C
+            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from error
+            return _Done(None, str(error))
+        except (ImageError, ValueError) as error:
             return _Done(None, str(error))
         except Exception as error:
             return _Done(None, f"{type(error).__name__}: {error}")
@@ -336,7 +340,7 @@ class _Rows:
     def _begin(self, value: np.ndarray) -> None:
         if self._folder is not None and value.size:  # what is empty cannot be mapped
             try:
-                self._file = StackFile(self._folder, self.n, value.shape, value.dtype)
+                self._file = StackFile(self._folder, value.shape, value.dtype)
                 return
             except OSError as error:
                 self.warn(f"{self._folder}: {error.strerror or error}")

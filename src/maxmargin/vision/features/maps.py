@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -79,15 +79,25 @@ def first_not_finite(regions: np.ndarray) -> int | None:
     return None
 
 
+def _in_file(shape: tuple[int, ...], folder: str | os.PathLike[str]) -> np.ndarray | None:
+    """Room for an array in a file that is gone with it; None if the disk has none."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # All of it now: a map that grows beyond the disk would end the process.
+            os.posix_fallocate(file.fileno(), 0, 4 * math.prod(shape))
+            return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)
+    except (AttributeError, OSError):
+        return None
+
+
 def mapped(
     name: str, regions: np.ndarray, mean: np.ndarray | None = None, folder: str | os.PathLike[str] | None = None
 ) -> np.ndarray:
     """ψ of many images, less a mean, block by block; in a file of that folder where the regions are mapped from one."""
-    out: Any
+    out = None
     if isinstance(regions, np.memmap) and folder is not None:
-        with tempfile.TemporaryFile(dir=folder) as file:  # gone with the array
-            out = np.memmap(file, dtype=np.float32, mode="w+", shape=regions.shape)
-    else:
+        out = _in_file(regions.shape, folder)
+    if out is None:
         out = np.empty(regions.shape, np.float32)
     size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
     for start in range(0, len(regions), size):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -89,22 +91,42 @@ class WordHistograms:
         self._vocabulary = given
 
     def fit(
-        self, images: Sequence[Any], *, n_jobs: int | None = None, on_error: str = "raise", verbose: int = 0
+        self,
+        images: Sequence[Any],
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        on_error: str = "raise",
+        verbose: int = 0,
     ) -> WordHistograms:
         """Learn the vocabulary from images: paths or arrays, whatever ``read_image`` takes.
 
-        ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. Where this is interrupted,
-        the vocabulary is the one from before.
+        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``; the cache keeps the
+        vocabulary, too. Where this is interrupted, the vocabulary is the one from before.
         """
+        from .cache import FeatureCache
         from .extraction import over_images
 
         if not len(images):
             raise ValueError("A vocabulary is learned from images, and none were given.")
         draw = _Draw(self.sift, -(-self.n_sampled // len(images)), self.random_state)
-        drawn, _ = over_images(images, draw, n_jobs=n_jobs, on_error=on_error, verbose=verbose)
+        drawn, _ = over_images(
+            images, draw, settings=draw.settings(), cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
+        )
         drawn = drawn.reshape(-1, drawn.shape[-1])
+        drawn = drawn[~np.isnan(drawn[:, 0])]
         learned = Vocabulary(self.n_words, max_iter=self.max_iter, random_state=self.random_state)
-        self._vocabulary = learned.fit(drawn[~np.isnan(drawn[:, 0])], n_jobs=n_jobs)
+        if cache is None:
+            self._vocabulary = learned.fit(drawn, n_jobs=n_jobs)
+            return self
+        kept = FeatureCache(cache, f"vocabulary {_VERSION} {self.n_words} {self.max_iter} {self.random_state}")
+        key = kept.key(drawn)
+        words = kept.load(key)
+        if words is None:
+            words = learned.fit(drawn, n_jobs=n_jobs).words_
+            with contextlib.suppress(OSError):  # a full disk: it is learned anew the next time
+                kept.store(key, words)
+        self._vocabulary = Vocabulary.of(words)
         return self
 
     def histogram(self, image: np.ndarray) -> np.ndarray:
@@ -133,6 +155,9 @@ class _Draw:
 
     def __init__(self, sift: DenseSIFT, size: int, seed: int) -> None:
         self.sift, self.size, self.seed = sift, size, seed
+
+    def settings(self) -> str:
+        return json.dumps({"drawn": self.size, "seed": self.seed, "sift": asdict(self.sift)}, sort_keys=True)
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         values = self.sift.describe(image).values

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RegionModels:
     """The region models ("parts") of every class: what each looks like, and where it likes to be.
 
@@ -26,6 +26,12 @@ class RegionModels:
     preference: np.ndarray
     horizontal: np.ndarray | None = None
     vertical: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        N, M, D = self.appearance.shape
+        rows, cols = self.preference.shape[1:3]
+        pairs = "" if self.horizontal is None else ", with neighbours"
+        return f"RegionModels({N} classes × {M} parts of {D} features, on {rows} × {cols} regions{pairs})"
 
     def __len__(self) -> int:
         return self.classes.size
