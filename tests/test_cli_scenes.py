@@ -195,7 +195,7 @@ def test_options_of_scenes_are_refused_for_rows(tmp_path, capsys, options):
 def test_options_reach_the_classifier(folder, tmp_path, monkeypatch):
     seen = {}
 
-    def remember(self, X, y, **options):
+    def remember(self, X, **options):
         seen.update(self.get_params(), **options)
         raise ValueError("enough")
 

@@ -659,7 +659,7 @@ def test_labels_that_cannot_be(counts):
         (None, "y is missing: one class for each image"),
         (y[:-1], r"X has 18 images, y has shape \(17,\)"),
         (np.stack([y, y]), r"y has shape \(2, 18\)"),
-        (["a"] * 18, "needs images of at least 2 classes, got .*'a'.* alone"),
+        (["a"] * 18, "needs images of at least 2 classes, got a alone"),
         (np.arange(18) + 0.5, "which is no class label"),
         ([*y[:-1], 3], "y mixes text and other labels"),
         ([*y[:-1], None], r"y\[17\] is None"),

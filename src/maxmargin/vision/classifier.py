@@ -216,6 +216,8 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
         data = given.training(X, y)
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
+        if not len(data):
+            raise ValueError("X has no images.")
         names: Any = data.labels
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
