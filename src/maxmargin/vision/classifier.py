@@ -217,7 +217,9 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         data = given.training(X, y)
         weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
         if not len(data):
-            raise ValueError("X has no images.")
+            raise ValueError(
+                f"X has no images{'' if data.regions is None else f': its shape is {data.regions.shape}'}."
+            )
         names: Any = data.labels
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
