@@ -542,16 +542,47 @@ def _learner_without_weights(header):
     content["pairs"] = [pair for pair in content["pairs"] if pair[0] != "coef_"]
 
 
+def _model_of_the_users(header):
+    pairs = _fitted(header, "learner_")["content"]["fitted"]["pairs"]
+    next(pair for pair in pairs if pair[0] == "model_")[1] = "a model of the user's"
+
+
+def _a_class_less(header):
+    del _fitted(header, "classes_")["text"][0]
+
+
+def _unknown_map(header):
+    next(pair for pair in header["fitted"]["pairs"] if pair[0] == "feature_map_")[1] = "hello"
+
+
+def _another_kind(header):
+    next(pair for pair in header["params"]["pairs"] if pair[0] == "kind")[1] = "bow"
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        _unknown_part, _unknown_learner, _unknown_entry_of_a_part, _missing_argument_of_a_part,
+        _model_of_the_users, _a_class_less, _unknown_map, _another_kind, _unknown_part, _unknown_learner, _unknown_entry_of_a_part, _missing_argument_of_a_part,
         _unknown_entry_of_the_learner, _learner_without_weights, _drop_fitted("learner_"), _drop_fitted("extractor_"),
     ],
-    ids=["part", "learner", "entry of a part", "argument of a part", "entry of the learner", "no weights", "no learner",
+    ids=["model", "class", "map", "kind", "part", "learner", "entry of a part", "argument of a part", "entry of the learner", "no weights", "no learner",
          "no extractor"],
 )  # fmt: skip
 def test_damaged_files_of_scenes_are_refused_in_plain_words(saved_scenes, change):
     _inner(saved_scenes, change)
     with pytest.raises(ValueError, match=r"model\.safetensors"):
+        mm.load(saved_scenes)
+
+
+@pytest.mark.parametrize("size", [-3, 5])
+def test_weights_of_an_inner_model_that_are_too_few_or_too_many(saved_scenes, size):
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    with safe_open(str(saved_scenes), framework="numpy") as file:
+        metadata, arrays = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    name = next(key for key in arrays if key.endswith("learner_.fitted.coef_"))
+    arrays[name] = arrays[name][:size] if size < 0 else np.concatenate([arrays[name], np.ones(size)])
+    save_file(arrays, str(saved_scenes), metadata=metadata)
+    with pytest.raises(ValueError, match="damaged"):
         mm.load(saved_scenes)

@@ -1,5 +1,6 @@
 """SceneClassifier as users meet it: folders, files, images and features in; classes, parts and certificates out."""
 
+import os
 import pickle
 import re
 import warnings
@@ -793,3 +794,73 @@ def test_labels_of_any_kind_come_back(labels, counts):
         assert model.classes_.dtype == labels.dtype
         assert model.decision_function(X).shape == (18, np.unique(labels).size)
         assert set(model.predict(X).tolist()) <= set(labels.tolist())
+
+
+# What once went wrong.
+
+
+def test_two_classes_cost_what_several_cost():
+    """On a single region a spatial model is a reconfigurable one with a single part, whatever the number of classes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 1, 1, 4))
+    y = np.where(X[:, 0, 0, 0] + rng.normal(size=40) > 0, "a", "b")
+    common = {"C": 0.2, "tol": 1e-6, "bound_tol": 1e-6, "center": False, "feature_map": "none", "max_passes": 20_000}
+    spatial = SceneClassifier("sbow", **common).fit(X, y)
+    parts = SceneClassifier("rbow", n_parts=1, **common).fit(X, y)
+    difference = [np.diff(model.decision_function(X), axis=1) for model in (spatial, parts)]
+    np.testing.assert_allclose(*difference, atol=1e-3)
+
+
+def test_words_that_were_learned_are_used_as_they_are(pictures):
+    words = WordHistograms(2, 8, n_sampled=2000).fit(pictures[0])
+    model = quiet(SceneClassifier("sbow", features=words), *pictures)
+    np.testing.assert_array_equal(model.extractor_.vocabulary_, words.vocabulary_)
+
+
+def test_a_cache_serves_the_next_fit_without_a_seed(pictures, tmp_path, monkeypatch):
+    settings = {"kind": "sbow", "grid": 2, "n_words": 8, "cache": tmp_path}
+    expected = quiet(SceneClassifier(**settings), *pictures).describe(pictures[0])
+
+    def never(*_, **__):
+        raise AssertionError("This was done before.")
+
+    monkeypatch.setattr(WordHistograms, "histogram", never)
+    monkeypatch.setattr(WordHistograms, "__call__", never)
+    monkeypatch.setattr("maxmargin.vision.features.vocabulary.Vocabulary.fit", never)
+    again = quiet(SceneClassifier(**settings), *pictures)
+    np.testing.assert_array_equal(again.describe(pictures[0]), expected)
+    assert not [name for name in os.listdir(tmp_path) if "stacked" in name]
+
+
+def test_what_describe_gives_is_what_predict_takes(pictures):
+    model = quiet(SceneClassifier("sbow", grid=2, n_words=8), *pictures)
+    np.testing.assert_array_equal(
+        model.decision_function(model.describe(pictures[0])), model.decision_function(pictures[0])
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"bound": "foo"}, {"n_parts": 0}, {"tol": -1.0}, {"memory": "xx"}, {"kind": "rbow+", "n_parts": 200}],
+    ids=str,
+)
+def test_settings_are_refused_before_images_are_described(settings, pictures, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("Too late.")
+
+    monkeypatch.setattr("maxmargin.vision.classifier.over_images", never)
+    with pytest.raises(ValueError, match=next(iter(settings)) if len(settings) == 1 else "parts"):
+        SceneClassifier(**settings).fit(*pictures)
+
+
+def test_a_class_of_which_nothing_can_be_read_is_named(pictures):
+    with pytest.raises(ValueError, match="class lost"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SceneClassifier("sbow", grid=2, n_words=8, on_error="skip").fit(
+            [*pictures[0], "nowhere.png"], [*pictures[1], "lost"]
+        )
+
+
+def test_pictures_of_floating_numbers_are_no_features():
+    with pytest.raises(ValueError, match="unsigned bytes"):
+        SceneClassifier("sbow").fit([np.zeros((64, 64, 3)), np.ones((64, 64, 3))], ["a", "b"])
