@@ -562,11 +562,12 @@ def _another_kind(header):
 @pytest.mark.parametrize(
     "change",
     [
-        _model_of_the_users, _a_class_less, _unknown_map, _another_kind, _unknown_part, _unknown_learner, _unknown_entry_of_a_part, _missing_argument_of_a_part,
+        _model_of_the_users, _a_class_less, _unknown_map, _another_kind, _unknown_part, _unknown_learner,
+        _unknown_entry_of_a_part, _missing_argument_of_a_part,
         _unknown_entry_of_the_learner, _learner_without_weights, _drop_fitted("learner_"), _drop_fitted("extractor_"),
     ],
-    ids=["model", "class", "map", "kind", "part", "learner", "entry of a part", "argument of a part", "entry of the learner", "no weights", "no learner",
-         "no extractor"],
+    ids=["model", "class", "map", "kind", "part", "learner", "entry of a part", "argument of a part",
+         "entry of the learner", "no weights", "no learner", "no extractor"],
 )  # fmt: skip
 def test_damaged_files_of_scenes_are_refused_in_plain_words(saved_scenes, change):
     _inner(saved_scenes, change)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,14 +11,12 @@ from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
 from ..models import Reconfigurable
-from ..persistence import storable, storable_part
+from ..persistence import storable
 from ..problem import Certificate
 from . import given
-from .features.cnn import CNNRegions
 from .features.extraction import over_images
-from .features.maps import MAPS, first_not_finite, map_for, mapped, mostly_sparse
-from .features.sift import DenseSIFT
-from .features.words import WordHistograms
+from .features.extractors import extractor_for, trained
+from .features.maps import MAPS, map_for, mapped, mostly_sparse
 from .scenes import em, multinomial
 from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
 from .scenes.region_models import RegionModels
@@ -215,7 +212,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         if self.training == "generative" and (checkpoint is not None or len(callbacks)):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
         data = given.training(X, y)
-        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
+        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))
         if not len(data):
             raise ValueError(
                 f"X has no images{'' if data.regions is None else f': its shape is {data.regions.shape}'}."
@@ -239,7 +236,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out."
             )
-        start = None if Z is None else _checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
+        start = None if Z is None else given.checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
             return self
@@ -285,44 +282,27 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         """What describes the images: as the settings say, and trained on these."""
         if data.images is None:
             return None
-        if not isinstance(self.features, str):
-            extractor = self.features
-            missing = [m for m in ("__call__", "settings", "color") if not hasattr(extractor, m)]
-            if missing:
-                raise ValueError(f"features must be 'words', 'cnn' or have {', '.join(missing)}; got {extractor!r}.")
-        elif inputs.check_choice("features", self.features, ("words", "cnn")) == "cnn":
-            extractor = CNNRegions(self.grid)
-        else:
-            # Without a seed the words are the same every time all the same: else no cache would ever be of use.
-            seed = 0 if self.random_state is None else int(inputs.generator(self.random_state).integers(0, 2**31))
-            extractor = WordHistograms(self.grid, self.n_words, random_state=seed)
-        if hasattr(extractor, "fit") and not hasattr(extractor, "vocabulary_"):
-            extractor = copy.deepcopy(extractor)  # parameters are the user's
-            extractor.fit(
-                data.images, cache=self.cache, n_jobs=self.n_jobs, on_error=self.on_error, verbose=self.verbose
-            )
-        return extractor
+        run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": self.on_error, "verbose": self.verbose}
+        return trained(extractor_for(self.features, self.grid, self.n_words, self.random_state), data.images, **run)
 
     def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
         """Features of all images that could be read, and which these are."""
         if data.regions is not None:
-            kept = np.arange(len(data))
-            return _checked_regions(data.regions, kept), kept
-        if self.extractor_ is None:
+            regions, kept = data.regions, np.arange(len(data))
+        elif self.extractor_ is None:
             raise ValueError(
                 "This model was trained on features of regions and cannot describe images. Give their features, or "
                 "train it on images."
             )
-        regions, kept = over_images(
-            data.images,  # type: ignore[arg-type]
-            self.extractor_,
-            settings=self.extractor_.settings(),
-            cache=self.cache,
-            n_jobs=self.n_jobs,
-            on_error=on_error,
-            verbose=self.verbose,
-        )
-        return _checked_regions(regions, kept), kept
+        else:
+            run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
+            regions, kept = over_images(
+                data.images,  # type: ignore[arg-type]
+                self.extractor_,
+                settings=self.extractor_.settings(),
+                **run,
+            )
+        return given.checked_regions(regions, kept), kept
 
     def _known_regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
         """The same, of the shape that the model was trained on."""
@@ -352,7 +332,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
-        _check_counts("training='generative'", regions, "training='discriminative'")
+        given.check_counts("training='generative'", regions, "training='discriminative'")
         words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
@@ -411,7 +391,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
         if how == "em":
-            _check_counts("init='em'", regions, "init='kmeans'")
+            given.check_counts("init='em'", regions, "init='kmeans'")
         return initial_parts(
             how,
             flat(mapped("root", regions, folder=self.cache) if how == "em" else x),
@@ -528,7 +508,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         regions, kept = self._known_regions(data, self.on_error)
         x = self._prepared(regions)
         label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
-        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))[kept]
+        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))[kept]
         if not self._has_parts():
             x = x.reshape(len(x), -1)
         return self.learner_.certify(x, label, weight)
@@ -536,7 +516,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = given.training(X, y)
-        weight = None if sample_weight is None else _checked_weights(sample_weight, len(data))
+        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))
         right = self.predict(data.images if data.regions is None else data.regions) == data.labels
         return float(np.average(right, weights=weight))
 
@@ -551,60 +531,3 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)
-
-
-def _checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """Regions that can be learned from; ``number`` says which image each belongs to."""
-    if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
-        raise ValueError(
-            "Features of regions must be numbers, for each image an array (rows, columns, features); got "
-            f"{regions.dtype} of shape {regions.shape}."
-        )
-    bad = first_not_finite(regions)
-    if bad is not None:
-        raise ValueError(
-            f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "
-            "image out, or mend its features."
-        )
-    return regions
-
-
-def _check_counts(what: str, regions: np.ndarray, instead: str) -> None:
-    if regions.min() < 0:
-        raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
-
-
-def _checked_weights(sample_weight: Any, n: int) -> np.ndarray:
-    weights = np.asarray(sample_weight)
-    if weights.shape != (n,):
-        raise ValueError(
-            f"There are {n} images, sample_weight has shape {weights.shape}; one weight for each image is needed."
-        )
-    return weights
-
-
-def _checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
-    try:
-        parts = np.asarray(Z)
-    except ValueError:  # of rows of different lengths
-        parts = np.asarray(Z, dtype=object)
-    if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
-        raise ValueError(
-            f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "
-            f"{parts.shape}."
-        )
-    if parts.min() < 0 or parts.max() >= n_parts:
-        raise ValueError(f"Z has parts from {parts.min()} to {parts.max()}, n_parts={n_parts} counts from 0.")
-    return parts.reshape(n, *grid).astype(np.int16)
-
-
-storable_part("patch", "step", "scales", "root", "contrast", "clip", "max_side")(DenseSIFT)
-storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(
-    WordHistograms
-)
-storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
-for _model in (multinomial.BagOfWords, multinomial.SpatialBagOfWords):
-    storable_part("log_words", "log_prior", "temperature")(_model)
-storable_part("log_words", "log_parts", "log_prior", "temperature", "likelihoods", "converged")(
-    em.ReconfigurableBagOfWords
-)

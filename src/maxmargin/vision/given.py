@@ -1,4 +1,4 @@
-"""What users hand over, told apart: folders, files, images as arrays, or features of regions."""
+"""What users hand over, told apart and checked: folders, files, images as arrays, features of regions, and so on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators import inputs
+from .features.maps import first_not_finite
 from .images import ImageFolder, list_images
 
 _CHANNELS = (1, 3, 4)
@@ -105,3 +106,48 @@ def _check_no_pictures(array: np.ndarray) -> None:
 
 def _empty(X: Any) -> bool:
     return hasattr(X, "__len__") and len(X) == 0
+
+
+def checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Regions that can be learned from; ``number`` says which image each belongs to."""
+    if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
+        raise ValueError(
+            "Features of regions must be numbers, for each image an array (rows, columns, features); got "
+            f"{regions.dtype} of shape {regions.shape}."
+        )
+    bad = first_not_finite(regions)
+    if bad is not None:
+        raise ValueError(
+            f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "
+            "image out, or mend its features."
+        )
+    return regions
+
+
+def check_counts(what: str, regions: np.ndarray, instead: str) -> None:
+    if regions.min() < 0:
+        raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
+
+
+def checked_weights(sample_weight: Any, n: int) -> np.ndarray:
+    weights = np.asarray(sample_weight)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"There are {n} images, sample_weight has shape {weights.shape}; one weight for each image is needed."
+        )
+    return weights
+
+
+def checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+    try:
+        parts = np.asarray(Z)
+    except ValueError:  # of rows of different lengths
+        parts = np.asarray(Z, dtype=object)
+    if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
+        raise ValueError(
+            f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "
+            f"{parts.shape}."
+        )
+    if parts.min() < 0 or parts.max() >= n_parts:
+        raise ValueError(f"Z has parts from {parts.min()} to {parts.max()}, n_parts={n_parts} counts from 0.")
+    return parts.reshape(n, *grid).astype(np.int16)

@@ -13,8 +13,9 @@ import numpy as np
 from ...estimators import LatentStructuralSVM, LinearSVC
 from ...estimators.inputs import check_threads
 from ...models import Reconfigurable
-
-Grid = tuple[int, int]
+from ...persistence import storable_part
+from .em import ReconfigurableBagOfWords
+from .multinomial import BagOfWords, SpatialBagOfWords
 
 
 class Learner(Protocol):
@@ -123,3 +124,10 @@ class Latent:
         if model.pairs is not None:
             found["horizontal"], found["vertical"] = model.tables(w)
         return found
+
+
+for _model in (BagOfWords, SpatialBagOfWords):
+    storable_part("log_words", "log_prior", "temperature")(_model)
+storable_part("log_words", "log_parts", "log_prior", "temperature", "likelihoods", "converged")(
+    ReconfigurableBagOfWords
+)

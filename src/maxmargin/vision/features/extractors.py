@@ -1,0 +1,46 @@
+"""What describes the regions of images, by name, and how it is kept in files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from ...estimators import inputs
+from ...persistence import storable_part
+from .cnn import CNNRegions
+from .sift import DenseSIFT
+from .words import WordHistograms
+
+
+def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, random_state: Any) -> Any:
+    """Histograms of words, a network, or something of the user's that can do as much."""
+    if not isinstance(features, str):
+        missing = [m for m in ("__call__", "settings", "color") if not hasattr(features, m)]
+        if missing:
+            raise ValueError(
+                f"features must be 'words', 'cnn' or have {', '.join(missing)}; got {features!r}. ``color`` says if it "
+                "wants RGB or grey images, ``settings()`` gives a text that changes when its results do."
+            )
+        return features
+    if inputs.check_choice("features", features, ("words", "cnn")) == "cnn":
+        return CNNRegions(grid)
+    # Without a seed the words are the same every time all the same: else no cache would ever be of use.
+    seed = 0 if random_state is None else int(inputs.generator(random_state).integers(0, 2**31))
+    return WordHistograms(grid, n_words, random_state=seed)
+
+
+def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
+    """An extractor that has learned what it has to learn from images, such as words, if it had not yet."""
+    if not hasattr(extractor, "fit") or hasattr(extractor, "vocabulary_"):
+        return extractor
+    extractor = copy.deepcopy(extractor)  # parameters are the user's
+    extractor.fit(images, **run)
+    return extractor
+
+
+storable_part("patch", "step", "scales", "root", "contrast", "clip", "max_side")(DenseSIFT)
+storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(
+    WordHistograms
+)
+storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
