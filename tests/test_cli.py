@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from commands import answer, complaint
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
 import maxmargin as mm
@@ -41,25 +42,6 @@ def folder(tmp_path_factory):
 def held_back():
     X, y = load_digits(return_X_y=True)
     return X[1::2] / 16.0, y[1::2]
-
-
-def answer(capsys, *arguments, status=0):
-    """The JSON object on stdout, of which there is exactly one."""
-    assert main([*map(str, arguments), "--json"]) == status
-    said = capsys.readouterr()
-    assert said.out.count("\n") == 1
-    return json.loads(said.out), said.err
-
-
-def complaint(capsys, *arguments, status=2):
-    """The one line of an error."""
-    assert main([*map(str, arguments)]) == status
-    said = capsys.readouterr()
-    assert said.out == ""
-    line = said.err.splitlines()[-1]
-    assert line.startswith("maxmargin: error: ")
-    assert "Traceback" not in said.err
-    return line
 
 
 # Training

@@ -1,6 +1,5 @@
 """Scenes on the command line: folders of images in, models, answers and pages out."""
 
-import json
 import os
 import shlex
 import signal
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("PIL")
+from commands import answer, complaint
 from PIL import Image
 
 import maxmargin as mm
@@ -53,25 +53,6 @@ def latent(folder):
     path = folder / "rbow.mm"
     assert main(["train", f"{folder}/train", "-o", str(path), "--init", "random", *PARTS]) in (0, 1)
     return path
-
-
-def answer(capsys, *arguments, status=0):
-    """The JSON object on stdout, of which there is exactly one."""
-    assert main([*map(str, arguments), "--json"]) == status
-    said = capsys.readouterr()
-    assert said.out.count("\n") == 1
-    return json.loads(said.out), said.err
-
-
-def complaint(capsys, *arguments, status=2):
-    """The one line of an error."""
-    assert main([*map(str, arguments)]) == status
-    said = capsys.readouterr()
-    assert said.out == ""
-    line = said.err.splitlines()[-1]
-    assert line.startswith("maxmargin: error: ")
-    assert "Traceback" not in said.err
-    return line
 
 
 # Training

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..images import pillow
+from .grid import checked_grid
 
 _STRIDE = 32  # pixels of the input per cell of the last map
 _CHANNELS = 1280
@@ -60,7 +61,7 @@ class CNNRegions:
         root: bool = True,
         normalize: bool = True,
     ) -> None:
-        self.grid = _checked_grid(grid)
+        self.grid = checked_grid(grid)
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size <= 0 or size % _STRIDE:
             raise ValueError(f"size must be a positive multiple of {_STRIDE}, got {size!r}. The usual one is 224.")
         if max(self.grid) > size // _STRIDE:
@@ -117,13 +118,6 @@ class CNNRegions:
         with torch.inference_mode():
             found = network.extract_features(pixels)
         return np.ascontiguousarray(found[0].permute(1, 2, 0).numpy())
-
-
-def _checked_grid(grid: Any) -> tuple[int, int]:
-    pair = (grid, grid) if isinstance(grid, int | np.integer) else tuple(grid)
-    if len(pair) != 2 or any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in pair):
-        raise ValueError(f"grid must be a positive number, or a pair of them (rows, columns), got {grid!r}.")
-    return int(pair[0]), int(pair[1])
 
 
 def _spans(cells: int, regions: int) -> list[slice]:

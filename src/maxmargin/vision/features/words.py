@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .grid import checked_grid
 from .sift import DenseSIFT, Descriptors
 from .vocabulary import Vocabulary
 
@@ -66,7 +67,7 @@ class WordHistograms:
         max_iter: int = 100,
         random_state: int = 0,
     ) -> None:
-        self.grid = _sides(grid)
+        self.grid = checked_grid(grid)
         self.sift = DenseSIFT() if sift is None else sift
         for name, value, least in (("n_sampled", n_sampled, 1), ("random_state", random_state, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -167,14 +168,6 @@ class _Draw:
         out = np.full((self.size, values.shape[1]), np.nan, np.float32)
         out[: chosen.size] = values[chosen]
         return out
-
-
-def _sides(grid: int | tuple[int, int]) -> tuple[int, int]:
-    sides = tuple(grid) if isinstance(grid, tuple | list) else (grid, grid)
-    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in sides)
-    if len(sides) != 2 or not whole:
-        raise ValueError(f"grid must be a whole number, or rows and columns, at least 1 each, got {grid!r}.")
-    return int(sides[0]), int(sides[1])
 
 
 def _regions(found: Descriptors, grid: tuple[int, int]) -> np.ndarray:

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def checked_grid(grid: Any) -> tuple[int, int]:
+    """Rows and columns of regions; a single number is both.
+
+    >>> checked_grid(4), checked_grid((2, 3))
+    ((4, 4), (2, 3))
+    """
+    sides = tuple(grid) if isinstance(grid, tuple | list) else (grid, grid)
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in sides)
+    if len(sides) != 2 or not whole:
+        raise ValueError(f"grid must be a whole number, or rows and columns, at least 1 each, got {grid!r}.")
+    return int(sides[0]), int(sides[1])
