@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.datasets import load_svmlight_file
 
 from maxmargin import GMMKMeans, LatentStructuralSVM, LinearSVC, MultilabelSVM, SequenceSVM, StructuralSVM
 from maxmargin.models import Bags, Chain
+from maxmargin.vision import SceneClassifier, WordHistograms
 
 pytestmark = pytest.mark.realdata
 
@@ -190,3 +192,28 @@ def test_clusters_of_d31_are_found_from_a_bad_start():
     ]
     assert all(end <= other * (1 + 1e-9) for end, other in zip(ends, lloyd, strict=True))
     assert max(ends) < 1.1  # the optimum is 1.0946, Lloyd's ends are at 1.5 and more
+
+
+def _scenes(names, n):
+    """The first photographs of some classes of 15-Scene: training images and test images, n of each class."""
+    Image = pytest.importorskip("PIL.Image")
+    found = {("train", name): [] for name in names} | {("test", name): [] for name in names}
+    with tarfile.open(_folder() / "scene15.tar") as tar:
+        for member in tar:
+            place = tuple(member.name.split("/")[-3:-1])
+            if member.isfile() and len(found.get(place, range(n))) < n:
+                found[place].append(np.asarray(Image.open(tar.extractfile(member)).convert("L")))
+    for part in ("train", "test"):
+        yield [image for name in names for image in found[part, name]], np.repeat(names, n)
+
+
+def test_parts_of_photographs_tell_scenes_apart():
+    (X, y), (X_test, y_test) = _scenes(["Coast", "Forest", "Street", "Bedroom"], 30)
+    words = WordHistograms(4, 50, n_sampled=20_000).fit(X, n_jobs=2)
+    model = SceneClassifier("rbow", features=words, n_parts=4, random_state=0, n_jobs=2).fit(X, y)
+    assert model.certificate_.exact and model.certificate_.relative_gap <= model.tol
+    assert model.score(X_test, y_test) > 0.85
+    # The sky of a coast is another part than its sea.
+    parts = model.predict_regions(X_test[:30], "Coast")
+    top, bottom = (np.bincount(rows.ravel(), minlength=4) / rows.size for rows in (parts[:, 0], parts[:, -1]))
+    assert np.abs(top - bottom).sum() > 1.0
