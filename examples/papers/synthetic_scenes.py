@@ -28,7 +28,7 @@ CLASSES = ("noise", "beach", "shore", "desert1", "desert2", "field", "riding")  
 NAMES = {"bow": "BoW", "sbow": "SBoW", "rbow": "RBoW", "rbow+": "RBoW+", "rbow++": "RBoW++"}
 N_PARTS = 8
 N_PER_CLASS, N_QUICK = 200, 10
-C = {"bow": 100.0, "sbow": 10.0, "rbow": 10.0, "rbow+": 30.0, "rbow++": 100.0}
+C = {"bow": 100.0, "sbow": 10.0, "rbow": 10.0, "rbow+": 30.0, "rbow++": 30.0}
 SEARCH = {"tol": 2e-2, "bound_tol": 1e-2, "max_bounds": 5, "max_passes": 100}
 CONFUSED = 20.0  # per cent of one class that are taken for the other, from which on the two count as confused
 # What §2.6.3 says of figure 2-5; its numbers are in the picture alone.

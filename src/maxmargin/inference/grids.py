@@ -95,8 +95,9 @@ class GridSearch:
         which : int array (n,) or None
             Which of the N tables belong to each grid. By default grid i has tables i, or all grids the only ones.
         start : int array (n, n_cells) or None
-            Where moves start; the result is never worse. By default each cell's best label by itself. A labelling that
-            was the best at slightly different scores saves time.
+            Where moves start; the result is never worse. By default there are two starts, each cell's best label by
+            itself, and the same label everywhere; the better end counts. A labelling that was the best at slightly
+            different scores saves time.
         threads : int
             Grids are shared out over so many threads; the results are the same.
 
@@ -173,9 +174,23 @@ class GridSearch:
                 frontier_all(*given)
             else:
                 swap_all(*given, swaps)
+                if start is None and swaps and self.n_labels > 2:
+                    other, reached = self._constant(*given[:2], *given[4:6]), np.empty(len(given[0]))
+                    swap_all(*given[:6], other, reached, swaps)
+                    better = reached > score[part]
+                    labels[part][better], score[part][better] = other[better], reached[better]
 
         _in_parts(work, n, max(1, _AT_ONCE // self._cost), threads)
         return (labels, score) if np.ndim(unary) == 3 else (labels[0], float(score[0]))
+
+    def _constant(
+        self, grids: np.ndarray, which: np.ndarray, horizontal: np.ndarray, vertical: np.ndarray
+    ) -> np.ndarray:
+        """All cells of a grid with the same label, the best such one: where cells say little and borders much."""
+        pairs = self.rows * (self.cols - 1) * horizontal.diagonal(axis1=1, axis2=2)
+        pairs = pairs + self.cols * (self.rows - 1) * vertical.diagonal(axis1=1, axis2=2)
+        best = np.argmax(grids.sum(axis=1, dtype=np.float64) + pairs[which], axis=1)
+        return np.repeat(best.astype(np.int8)[:, None], self.n_cells, axis=1)
 
     def _grids(self, unary: np.ndarray) -> np.ndarray:
         """Scores as the kernels want them, checked."""

@@ -124,7 +124,10 @@ class RegionData:
     # What a LatentOracle can do.
 
     def bound(self, latent: Any) -> RegionOracle:
-        return RegionOracle(self, self.checked(np.arange(self.n_examples), latent))
+        z = self.checked(np.arange(self.n_examples), latent)
+        if self._found is not None:  # no search for the true class ends below these parts
+            self._found[np.arange(self.n_examples), self.y] = z
+        return RegionOracle(self, z)
 
     def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, np.ndarray]]:
         return list(zip(self.y[ids].tolist(), self.checked(ids, latent), strict=True))
