@@ -40,6 +40,7 @@ PRICES = {
     "sbow": (1.0, 2.0, 4.0, 8.0),
     "rbow": (1.0, 2.0, 4.0),
     "cnn": (0.5, 2.0, 8.0),
+    "bow-cnn": (32.0,),
     "rbow-cnn": (2.0,),
     "many": (1.0, 2.0, 4.0),
     "rbow-many": (2.0,),
@@ -97,7 +98,8 @@ BEYOND = {
 }
 CNN = {
     "sbow-cnn": Row("SBoW, network", "–", {"kind": "sbow"}, "cnn", "cnn"),
-    "rbow-cnn": Row("RBoW, network, 4 region models", "–", {"kind": "rbow", "n_parts": 4}, "rbow-cnn", "cnn"),
+    "bow-cnn": Row("BoW, network", "–", {"kind": "bow"}, "bow-cnn", "cnn"),
+    "rbow-cnn": Row("RBoW, network, from fixed parts", "–", {"kind": "rbow", "init": "fixed"}, "rbow-cnn", "cnn"),
 }
 EVERY = ROWS | BEYOND | CNN
 CHOSEN_BY = {"bow": "bow", "sbow": "sbow", "rbow": "rbow-em", "cnn": "sbow-cnn", "many": "sbow-many"}
