@@ -28,6 +28,7 @@ PAGES = {
     "benchmarks/results/structured.md": "benchmark_structured.html",
     "benchmarks/results/out_of_core.md": "benchmark_out_of_core.html",
     "benchmarks/results/latent.md": "benchmark_latent.html",
+    "benchmarks/results/scenes.md": "benchmark_scenes.html",
     "examples/papers/README.md": "papers.html",
 }
 EXAMPLES = [
@@ -91,8 +92,9 @@ def main() -> None:
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     pdoc.render.configure(docformat="numpy", search=True)
-    for name in maxmargin.__all__:
-        setattr(maxmargin, name, getattr(maxmargin, name))  # imported when first used; pdoc looks without using
+    for module in (maxmargin, maxmargin.data, maxmargin.vision):
+        for name in module.__all__:
+            setattr(module, name, getattr(module, name))  # imported when first used; pdoc looks without using
     pdoc.pdoc("maxmargin", "maxmargin.protocols", "maxmargin.plots", output_directory=OUT)
     for source in PAGES:
         path = ROOT / source
