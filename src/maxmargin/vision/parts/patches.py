@@ -38,3 +38,6 @@ class Patches:
     def of(self, i: int) -> slice:
         """All patches of an image."""
         return slice(int(self.first[i * self.n_views]), int(self.first[(i + 1) * self.n_views]))
+
+    def windows_of(self, some: slice) -> np.ndarray | None:
+        return None if self.windows is None else self.windows[some]

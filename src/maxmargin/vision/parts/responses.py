@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...kernels import part_places as kernels
+from .patches import Patches
+from .pooling import Pooling
+
+
+class Placed(NamedTuple):
+    """What parts respond to some images, and where.
+
+    ``responses`` (n, n_parts, n_regions) are averages over the views of an image of the largest scores in each region,
+    ``places`` (n, n_views, n_parts, n_regions) the patches that have these scores, counted within their view. A region
+    without patches has place −1 and adds nothing.
+    """
+
+    responses: np.ndarray
+    places: np.ndarray
+
+
+class Responder(Protocol):
+    """All that training asks of the patches of images, on whatever device they are."""
+
+    patches: Patches
+    pooling: Pooling
+
+    def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
+        """The best places of all filters (n_parts, n_features) in some images."""
+        ...
+
+    def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Scores at given places instead of the best ones, in the shape of responses."""
+        ...
+
+    def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """−Σ weight · features at places, for every image a vector (n_parts·n_features,).
+
+        ``weights`` (n, n_parts, n_regions): so that the product with all filters is −Σ weight · score.
+        """
+        ...
+
+
+class HostResponder:
+    """Responses by matrix products and compiled code, an image at a time: several threads may ask at once.
+
+    Scores of one image are all that is held in memory besides the patches, which may be a map of a file.
+
+    Parameters
+    ----------
+    patches : Patches
+    pooling : Pooling
+    """
+
+    def __init__(self, patches: Patches, pooling: Pooling) -> None:
+        self.patches, self.pooling = patches, pooling
+        self.dtype = np.dtype(np.float64 if patches.values.dtype == np.float64 else np.float32)
+        self._atoms = atoms_of(patches, pooling)
+
+    def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
+        n_parts, n_views, n_regions = len(filters), self.patches.n_views, self.pooling.n_regions
+        turned = np.ascontiguousarray(filters.T, dtype=self.dtype)
+        responses = np.zeros((ids.size, n_parts, n_regions))
+        places = np.empty((ids.size, n_views, n_parts, n_regions), np.int32)
+        best = np.empty((self.pooling.n_atoms, n_parts), self.dtype)
+        at = np.empty((self.pooling.n_atoms, n_parts), np.int32)
+        for p, i in enumerate(ids.tolist()):
+            for v, (values, atom) in enumerate(self._views(i)):
+                kernels.best_of_atoms(values @ turned, atom, best, at)
+                kernels.best_of_regions(best, at, self.pooling.member, 1.0 / n_views, responses[p], places[p, v])
+        return Placed(responses, places)
+
+    def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
+        filters = np.ascontiguousarray(filters, dtype=self.dtype)
+        scores = np.zeros((ids.size, len(filters), self.pooling.n_regions))
+        for p, i in enumerate(ids.tolist()):
+            for v, (values, _) in enumerate(self._views(i)):
+                kernels.add_scores_at(values, filters, places[p, v], 1.0 / self.patches.n_views, scores[p])
+        return scores
+
+    def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        n_parts = weights.shape[1]
+        out = np.zeros((ids.size, n_parts, self.patches.n_features), self.dtype)
+        for p, i in enumerate(ids.tolist()):
+            for v, (values, _) in enumerate(self._views(i)):
+                kernels.add_features_at(values, places[p, v], weights[p], 1.0 / self.patches.n_views, out[p])
+        return out.reshape(ids.size, -1)
+
+    def _views(self, i: int) -> Any:
+        """Features and atoms of the patches of each view of an image."""
+        first = self.patches.first
+        for view in range(i * self.patches.n_views, (i + 1) * self.patches.n_views):
+            some = slice(int(first[view]), int(first[view + 1]))
+            yield np.ascontiguousarray(self.patches.values[some], dtype=self.dtype), self._atoms[some]
+
+
+def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
+    """The atom of each patch; without windows there is only one."""
+    if patches.windows is not None:
+        return pooling.atoms(patches.windows).astype(np.int32)
+    if pooling.n_atoms > 1:
+        raise ValueError(
+            f"regions={pooling.grids} are to be pooled, but nobody knows where in its image a patch is. Use regions=(1,), "
+            "or give patches with windows."
+        )
+    return np.zeros(len(patches.values), np.int32)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...data.arrays import as_rows
+from ...models.multiclass import multiclass
+from ...problem import Problem, Solution
+from ...regularizers import L2
+from ...solvers import choose, solve
+
+
+@dataclass(frozen=True)
+class PartWeights:
+    """How much each class likes every part in every region: score of class k = offset_k + Σ u_kjr · r_jr(x).
+
+    Parameters
+    ----------
+    table : float array (n_classes, n_parts, n_regions)
+        u.
+    bias : float array (n_classes,)
+    centre : float array (n_parts, n_regions)
+        Responses are counted from here: a part that every image has tells nothing.
+    """
+
+    table: np.ndarray
+    bias: np.ndarray
+    centre: np.ndarray
+
+    @property
+    def offset(self) -> np.ndarray:
+        return self.bias - self.table.reshape(len(self.table), -1) @ self.centre.ravel()
+
+    @property
+    def penalty(self) -> float:
+        """½‖u‖², the bias included."""
+        return 0.5 * float((self.table**2).sum() + (self.bias**2).sum())
+
+    def scores(self, responses: np.ndarray) -> np.ndarray:
+        """Scores of all classes, (n, n_classes)."""
+        return responses.reshape(len(responses), -1) @ self.table.reshape(len(self.table), -1).T + self.offset
+
+    def hinge(self, responses: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """What each image misses of the margin 1 to the best wrong class."""
+        scores, images = self.scores(responses), np.arange(label.size)
+        own = scores[images, label]
+        scores[images, label] = -np.inf
+        return np.maximum(1.0 + scores.max(axis=1) - own, 0.0)
+
+    def of_parts(self, chosen: np.ndarray) -> PartWeights:
+        """The same for some of the parts."""
+        return replace(self, table=self.table[:, chosen], centre=self.centre[chosen])
+
+
+class WeightProblem:
+    """Learning part weights while the filters stay as they are: a multiclass SVM on responses (Crammer & Singer).
+
+    Parameters
+    ----------
+    responses : float array (n, n_parts, n_regions)
+    label : int array (n,)
+        Classes 0 … n_classes−1.
+    centre : float array (n_parts, n_regions)
+    budget : float array (n,) or (1,)
+        C_i.
+    """
+
+    def __init__(
+        self, responses: np.ndarray, label: np.ndarray, n_classes: int, centre: np.ndarray, budget: np.ndarray
+    ) -> None:
+        self.n_classes, self.centre = n_classes, centre
+        rows = as_rows(np.ascontiguousarray((responses - centre).reshape(len(responses), -1)), bias=1.0)
+        self.problem = Problem(
+            multiclass(rows, label.astype(np.int32), 1.0 - np.eye(n_classes), np.atleast_1d(budget)), L2()
+        )
+
+    def solve(
+        self,
+        *,
+        tol: float,
+        max_passes: int = 1000,
+        warm: np.ndarray | None = None,
+        threads: int = 1,
+        seed: Any = None,
+        callbacks: Sequence[Any] = (),
+    ) -> Solution:
+        solver = choose(self.problem, "dual_coordinate", tol=tol, seed=seed, threads=threads, warm=warm is not None)
+        return solve(self.problem, solver, tol=tol, max_passes=max_passes, warm=warm, callbacks=callbacks)
+
+    def weights(self, solution: Solution) -> PartWeights:
+        table = solution.weights.reshape(-1, self.n_classes).T
+        return PartWeights(
+            np.ascontiguousarray(table[:, :-1].reshape(self.n_classes, *self.centre.shape)),
+            table[:, -1].copy(),
+            self.centre,
+        )
