@@ -1,15 +1,16 @@
 """Histograms of oriented gradients: the definition, written out slowly, and what mirrors do to it."""
 
+import itertools
+
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
-from maxmargin.kernels import hog as kernel  # noqa: E402
-from maxmargin.vision.features.hog import MIRRORED, hog, mirrored, padded  # noqa: E402
-from maxmargin.vision.features.pyramid import pyramid, resized  # noqa: E402
+from maxmargin.kernels import hog as kernel
+from maxmargin.vision.features.hog import MIRRORED, hog, mirrored, padded
+from maxmargin.vision.features.pyramid import pyramid, resized
 
 
 def noise(seed, shape):
@@ -145,7 +146,9 @@ def test_cells_are_checked(cell):
         hog(noise(0, (20, 20)), cell)
 
 
-@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 5), st.integers(8, 48), st.sampled_from([None, 64, 200]))
+@given(
+    st.integers(1, 300), st.integers(1, 300), st.integers(1, 5), st.integers(8, 48), st.sampled_from([None, 64, 200])
+)
 def test_pyramids_end_where_they_should(height, width, octave_scales, least, max_side):
     image = np.zeros((height, width), np.uint8)
     shapes = [level.shape for level in pyramid(image, octave_scales, least, max_side)]
@@ -157,7 +160,7 @@ def test_pyramids_end_where_they_should(height, width, octave_scales, least, max
         assert len(shapes) == 1 and min(shapes[0]) == least
     if max_side is not None and least * long <= max_side * short:
         assert max(shapes[0]) <= max_side
-    for (h, w), (smaller_h, smaller_w) in zip(shapes, shapes[1:], strict=False):
+    for (h, w), (smaller_h, smaller_w) in itertools.pairwise(shapes):
         assert abs(smaller_h - h * 2 ** (-1 / octave_scales)) <= 1
         assert abs(smaller_w - w * 2 ** (-1 / octave_scales)) <= 1
     assert min(shapes[-1]) * 2 ** (-1 / octave_scales) < least + 1

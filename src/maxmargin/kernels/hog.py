@@ -6,8 +6,8 @@ it with m in the four cells whose centres are around the pixel, bilinearly:
 
     H(r, c, o) = Σ_pixels (1 − |u − c|)₊ (1 − |v − r|)₊ m [direction = o],     (u, v) the pixel in units of cells
 
-With h(o) = H(o) + H(o + 9) for o < 9, the energy of a cell is E = Σ h(o)², and a cell is normalised in four ways, by the
-blocks of 2 × 2 cells that it lies in: n_k = (E₁ + E₂ + E₃ + E₄ + ε)^(−½). The 32 features of a cell are
+With h(o) = H(o) + H(o + 9) for o < 9, the energy of a cell is E = Σ h(o)², and a cell is normalised in four ways, by
+the blocks of 2 × 2 cells that it lies in: n_k = (E₁ + E₂ + E₃ + E₄ + ε)^(−½). The 32 features of a cell are
 
     ½ Σ_k min(n_k H(o), 0.2)                18 directions
     ½ Σ_k min(n_k h(o), 0.2)                9 directions, dark on bright or bright on dark
@@ -15,9 +15,9 @@ blocks of 2 × 2 cells that it lies in: n_k = (E₁ + E₂ + E₃ + E₄ + ε)^(
     1 in cells beyond the image             which is where padding begins
 
 Where we depart from print, it is for the sake of symmetry. Cells on the border are described too: pixels of their outer
-half vote for them alone, and blocks beyond the image repeat its outermost cells. The grid lies in the middle of an image
-that is no whole number of cells. A vertical gradient, which lies between two directions, votes for both. So a mirrored
-image has mirrored features.
+half vote for them alone, and blocks beyond the image repeat its outermost cells. The grid lies in the middle of an
+image that is no whole number of cells. A vertical gradient, which lies between two directions, votes for both. So a
+mirrored image has mirrored features.
 """
 
 import numpy as np
