@@ -17,7 +17,7 @@ import numpy as np
 
 from ..images import ImageError, decode, read_bytes, read_image
 from .cache import FeatureCache
-from .stacking import Concatenation, Stack
+from .stacking import CacheTrouble, Concatenation, Stack
 
 _BLOCK = 8  # images handed to a worker at a time
 _LISTED = 10  # broken images that a message names
@@ -147,13 +147,12 @@ def over_ragged_images(
 
 
 class Taker(Protocol):
-    """What is handed the results, in the order of the images."""
+    """What is handed the results, in the order of the images. ``warn`` is told of trouble with the cache."""
+
+    warn: CacheTrouble
 
     def take(self, i: int, value: np.ndarray) -> str:
         """Takes what the work gave for image i; or says why that cannot be used."""
-
-    def warn(self, trouble: str) -> None:
-        """Is told, perhaps often, that the cache cannot be written any more."""
 
 
 def feed_images(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.hog import DIRECTIONS, LENGTH, OUTSIDE, UNSIGNED, features, votes
+from .numbers import whole
 
 MIRRORED = np.concatenate(
     [
@@ -46,11 +47,11 @@ def hog(image: np.ndarray, cell: int = 8) -> np.ndarray:
     ((4, 6, 32), 0, 9)
     """
     pixels = _checked(image)
-    check_cell(cell)
+    cell = whole("cell", cell, 2, "pixels")
     rows, columns = pixels.shape[0] // cell, pixels.shape[1] // cell
     out = np.zeros((rows, columns, LENGTH), np.float32)
     if out.size:
-        features(votes(pixels, int(cell), rows, columns), out)
+        features(votes(pixels, cell, rows, columns), out)
     return out
 
 
@@ -72,11 +73,6 @@ def padded(cells: np.ndarray, rows: int, columns: int) -> np.ndarray:
 def mirrored(cells: np.ndarray) -> np.ndarray:
     """Features of the mirrored image: the columns backwards, and the features of each cell in their other places."""
     return cells[:, ::-1, MIRRORED]
-
-
-def check_cell(cell: int) -> None:
-    if isinstance(cell, bool) or not isinstance(cell, int | np.integer) or cell < 2:
-        raise ValueError(f"cell must be a whole number of pixels, at least 2, got {cell!r}.")
 
 
 def _checked(image: np.ndarray) -> np.ndarray:

@@ -12,6 +12,22 @@ from .cache import StackFile
 _GROWTH = 1.25
 
 
+class CacheTrouble:
+    """Says once that the cache cannot be written, however often that is found."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __call__(self, trouble: str) -> None:
+        if not self._said:
+            self._said = True
+            warnings.warn(
+                f"The cache cannot be written ({trouble}). The work goes on without it, in memory.",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+
+
 class Growing:
     """Rows in memory, to which more are added. What was added before is moved, not held twice."""
 
@@ -42,7 +58,7 @@ class _Rows:
         self._like_image = 0
         self._file: StackFile | None = None
         self._memory: Growing | None = None
-        self._warned = False
+        self.warn = CacheTrouble()
 
     def __enter__(self) -> _Rows:
         return self
@@ -50,15 +66,6 @@ class _Rows:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.discard()
-
-    def warn(self, trouble: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The cache cannot be written ({trouble}). The work goes on without it, in memory.",
-                RuntimeWarning,
-                stacklevel=4,
-            )
 
     def finish(self) -> np.ndarray:
         """All rows: a map of the file, or in memory."""
