@@ -11,14 +11,14 @@ from hypothesis import given, settings as budget, strategies as st
 
 Image = pytest.importorskip("PIL.Image", reason="needs maxmargin[vision]")
 
-from maxmargin.persistence import decode, encode
-from maxmargin.vision import CNNPatches, HOGPatches, ReducedPatches
-from maxmargin.vision.features import cache as cache_module, extractors
-from maxmargin.vision.features.extraction import over_ragged_images
-from maxmargin.vision.features.hog import hog
-from maxmargin.vision.features.pyramid import pyramid
-from maxmargin.vision.images import ImageError, read_image
-from maxmargin.vision.parts.gathering import gather_patches
+from maxmargin.persistence import decode, encode  # noqa: E402
+from maxmargin.vision import CNNPatches, HOGPatches, ReducedPatches  # noqa: E402
+from maxmargin.vision.features import cache as cache_module, extractors  # noqa: E402
+from maxmargin.vision.features.extraction import over_ragged_images  # noqa: E402
+from maxmargin.vision.features.hog import hog  # noqa: E402
+from maxmargin.vision.features.pyramid import pyramid  # noqa: E402
+from maxmargin.vision.images import ImageError, read_image  # noqa: E402
+from maxmargin.vision.parts.gathering import gather_patches  # noqa: E402
 
 
 def noise(seed, shape=(70, 90)):
@@ -148,7 +148,7 @@ def network():
 @pytest.mark.parametrize(
     "settings, reason",
     [
-        ({"sizes": ()}, "at least one size"), ({"sizes": (256, 250)}, "each of sizes must be a positive multiple of 32"),
+        ({"sizes": ()}, "at least one size"), ({"sizes": (256, 250)}, "each of sizes must be a positive multiple of"),
         ({"sizes": 96}, "4 × 4 cells does not fit .* 3 × 3 cells at a size of 96. Use sizes of 128"),
         ({"window": 0}, "window must be"), ({"stride": 0}, "stride must be"), ({"context": 2}, "between 0 and 1"),
         ({"dtype": "int8"}, "dtype must be"),
@@ -297,7 +297,7 @@ def test_patches_that_are_not_finite_are_named():
     class Broken(HOGPatches):
         def __call__(self, image):
             found = super().__call__(image)
-            found["value"][0, 0] = np.nan if image[0, 0] > 127 else 0.0
+            found["value"][0, 0] = np.nan if image.max() > 127 else 0.0
             return found
 
     images = [np.full((50, 50), value, np.uint8) for value in (0, 200, 0)]
@@ -307,15 +307,12 @@ def test_patches_that_are_not_finite_are_named():
 
 @pytest.mark.parametrize("extractor", [HOGPatches(), CNNPatches()])
 def test_settings_tell_extractors_apart(extractor):
-    names = {
-        HOGPatches: ["size", "cell", "octave_scales", "stride", "max_side"],
-        CNNPatches: ["sizes", "window", "stride"],
-    }
     kinds = {"flips": False, "dtype": "float16"}
     if isinstance(extractor, CNNPatches):
         kinds |= {"context": 0.5, "root": False, "normalize": False, "sizes": (256,), "window": 3, "stride": 1}
     else:
-        kinds |= {"color": False} | {name: getattr(extractor, name) + 1 for name in names[HOGPatches]}
+        whole = ("size", "cell", "octave_scales", "stride", "max_side")
+        kinds |= {"color": False} | {name: getattr(extractor, name) + 1 for name in whole}
     others = [type(extractor)(**{name: value}).settings() for name, value in kinds.items()]
     assert len({extractor.settings(), *others}) == 1 + len(kinds)
     assert pickle.loads(pickle.dumps(extractor)).settings() == extractor.settings()
