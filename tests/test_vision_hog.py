@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
@@ -80,7 +80,7 @@ def test_smooth_images_have_vertical_gradients_that_lie_between_two_directions()
 
 
 def test_kernels_run_as_plain_python():
-    for shape in [(18, 17, 1), (16, 19, 3)]:
+    for shape in [(18, 1, 17), (16, 3, 19)]:
         image = noise(1, shape)
         plain = kernel.votes.py_func(image, 8, 2, 2)
         np.testing.assert_allclose(plain, kernel.votes(image, 8, 2, 2), rtol=1e-5, atol=1e-4)
@@ -90,6 +90,7 @@ def test_kernels_run_as_plain_python():
         np.testing.assert_allclose(compiled, interpreted, atol=1e-6)
 
 
+@settings(deadline=None)  # the first one compiles
 @given(st.integers(8, 60), st.integers(8, 60), st.sampled_from([2, 3, 4, 8]), st.booleans(), st.integers(0, 9))
 def test_a_mirrored_image_has_mirrored_features(height, width, cell, color, seed):
     image = noise(seed, (height, width, 3) if color else (height, width))

@@ -61,7 +61,7 @@ def naive_patches(image, size, cell, octave_scales, stride):
     return np.array(values), np.array(windows)
 
 
-@budget(max_examples=25)
+@budget(max_examples=25, deadline=None)  # the first one compiles
 @given(
     st.integers(5, 90), st.integers(5, 90), st.integers(1, 4), st.integers(3, 8), st.integers(1, 3), st.integers(1, 3),
     st.booleans(),
@@ -364,13 +364,17 @@ class Rows:
         return "rows"
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
+class Sharing(Rows):
+    releases_gil = True
+
+
+@pytest.mark.parametrize("work, n_jobs", [(Rows(), None), (Sharing(), 2)])
 @pytest.mark.parametrize("cached", [False, True])
-def test_rows_of_all_images_follow_each_other(tmp_path, paths, n_jobs, cached):
+def test_rows_of_all_images_follow_each_other(tmp_path, paths, work, n_jobs, cached):
     expected = [Rows()(read_image(path)) for path in paths]
     cache = {"cache": tmp_path / "cache", "settings": "rows"} if cached else {}
     for _ in range(2):
-        values, first, kept = over_ragged_images(paths, Rows(), n_jobs=n_jobs, **cache)
+        values, first, kept = over_ragged_images(paths, work, n_jobs=n_jobs, **cache)
         assert values.dtype == expected[0].dtype
         np.testing.assert_array_equal(values, np.concatenate(expected))
         np.testing.assert_array_equal(first, np.cumsum([0, *map(len, expected)]))

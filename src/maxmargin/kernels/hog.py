@@ -39,32 +39,32 @@ _half = np.float32(0.5)
 
 
 @compiled
-def _grey_row(above, here, below, dx, dy):
-    """Differences of neighbours along a row of a grey image, twice the gradient."""
-    w = here.shape[0]
-    for x in range(w):
-        dy[x] = np.float32(below[x, 0]) - np.float32(above[x, 0])
-    for x in range(1, w - 1):
-        dx[x] = np.float32(here[x + 1, 0]) - np.float32(here[x - 1, 0])
-    dx[0] = np.float32(here[min(1, w - 1), 0]) - np.float32(here[0, 0])
-    dx[w - 1] = np.float32(here[w - 1, 0]) - np.float32(here[max(w - 2, 0), 0])
+def _differences(above, here, below, dx, dy):
+    """Of the neighbours of a row's pixels, twice the gradient, in the colour where it is longest; if equal, the first.
 
-
-@compiled
-def _color_row(above, here, below, dx, dy):
-    """The same for the colour in which the gradient is longest; of equal ones, the first."""
-    w, channels = here.shape
-    for x in range(w):
-        left, right = max(x - 1, 0), min(x + 1, w - 1)
-        most = -1
-        for k in range(channels):
-            gx = np.int32(here[right, k]) - np.int32(here[left, k])
-            gy = np.int32(below[x, k]) - np.int32(above[x, k])
-            length = gx * gx + gy * gy
-            if length > most:
-                most = length
-                dx[x] = np.float32(gx)
-                dy[x] = np.float32(gy)
+    The rows are (channels, w). The first loop is apart, so that grey images do not pay for colours.
+    """
+    channels, w = here.shape
+    for k in range(channels):
+        up, row, down = above[k], here[k], below[k]
+        if k == 0:
+            for x in range(w):
+                dy[x] = np.float32(down[x]) - np.float32(up[x])
+            for x in range(1, w - 1):
+                dx[x] = np.float32(row[x + 1]) - np.float32(row[x - 1])
+        else:
+            for x in range(1, w - 1):
+                gx = np.float32(row[x + 1]) - np.float32(row[x - 1])
+                gy = np.float32(down[x]) - np.float32(up[x])
+                longer = gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]
+                dx[x] = gx if longer else dx[x]
+                dy[x] = gy if longer else dy[x]
+        for x in (0, w - 1):
+            gx = np.float32(row[min(x + 1, w - 1)]) - np.float32(row[max(x - 1, 0)])
+            gy = np.float32(down[x]) - np.float32(up[x])
+            if k == 0 or gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]:
+                dx[x] = gx
+                dy[x] = gy
 
 
 @compiled
@@ -102,8 +102,8 @@ def _shares(pixels, cell, count):
 
 @compiled
 def votes(image, cell, rows, columns):
-    """Lengths of gradients by cell and direction, an array (rows, columns, 18); the image is (h, w, channels)."""
-    h, w, channels = image.shape
+    """Lengths of gradients by cell and direction, an array (rows, columns, 18); the image is (h, channels, w)."""
+    h, _, w = image.shape
     dx = np.empty(w, np.float32)
     dy = np.empty(w, np.float32)
     length = np.empty(w, np.float32)
@@ -118,10 +118,7 @@ def votes(image, cell, rows, columns):
         if upper + lower == 0.0:
             continue
         above, here, below = image[max(y - 1, 0)], image[y], image[min(y + 1, h - 1)]
-        if channels == 1:
-            _grey_row(above, here, below, dx, dy)
-        else:
-            _color_row(above, here, below, dx, dy)
+        _differences(above, here, below, dx, dy)
         _directions(dx, dy, length, first, second)
         line[:] = _zero
         for x in range(w):

@@ -48,7 +48,7 @@ def hog(image: np.ndarray, cell: int = 8) -> np.ndarray:
     """
     pixels = _checked(image)
     cell = whole("cell", cell, 2, "pixels")
-    rows, columns = pixels.shape[0] // cell, pixels.shape[1] // cell
+    rows, columns = pixels.shape[0] // cell, pixels.shape[2] // cell
     out = np.zeros((rows, columns, LENGTH), np.float32)
     if out.size:
         features(votes(pixels, cell, rows, columns), out)
@@ -76,6 +76,7 @@ def mirrored(cells: np.ndarray) -> np.ndarray:
 
 
 def _checked(image: np.ndarray) -> np.ndarray:
+    """The pixels of an image as the kernel takes them, (h, channels, w)."""
     shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
     if dtype != np.uint8 or shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
         said = type(image).__name__ if shape is None or dtype is None else f"shape {shape} of {dtype}"
@@ -83,4 +84,4 @@ def _checked(image: np.ndarray) -> np.ndarray:
             f"Gradients are taken of images (height, width) or (height, width, 3) of uint8; got {said}. "
             "maxmargin.vision.images.read_image makes one of any image."
         )
-    return np.ascontiguousarray(image.reshape(*shape[:2], -1))
+    return np.ascontiguousarray(image.reshape(*shape[:2], -1).transpose(0, 2, 1))
