@@ -216,7 +216,8 @@ class _Moments:
         largest = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
         basis = basis * np.where(largest < 0, -1.0, 1.0)
         variances = np.maximum(variances[::-1][: self.n_components], 0.0)
-        return tuple(np.ascontiguousarray(a, np.float32) for a in (self._shift + away, basis, variances))  # type: ignore
+        mean = (self._shift + away).astype(np.float32)
+        return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
 
     def _add(self) -> None:
         if not self._waiting:
