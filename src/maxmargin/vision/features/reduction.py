@@ -216,7 +216,7 @@ class _Moments:
         largest = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
         basis = basis * np.where(largest < 0, -1.0, 1.0)
         variances = np.maximum(variances[::-1][: self.n_components], 0.0)
-        mean = (self._shift + away).astype(np.float32)
+        mean = np.add(self._shift, away).astype(np.float32)  # type: ignore[arg-type]
         return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
 
     def _add(self) -> None:
