@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .classifier import SceneClassifier as SceneClassifier
     from .features.cnn import CNNRegions as CNNRegions
+    from .features.cnn_patches import CNNPatches as CNNPatches
+    from .features.hog_patches import HOGPatches as HOGPatches
+    from .features.reduction import ReducedPatches as ReducedPatches
     from .features.sift import DenseSIFT as DenseSIFT
     from .features.words import WordHistograms as WordHistograms
     from .images import ImageError as ImageError, ImageFolder as ImageFolder, read_image as read_image
@@ -20,6 +23,9 @@ _NAMES = {
     "WordHistograms": "features.words",
     "DenseSIFT": "features.sift",
     "CNNRegions": "features.cnn",
+    "HOGPatches": "features.hog_patches",
+    "CNNPatches": "features.cnn_patches",
+    "ReducedPatches": "features.reduction",
     "ImageFolder": "images",
     "ImageError": "images",
     "read_image": "images",

@@ -1,4 +1,4 @@
-"""Features on disk: one small file per image, found by what the image is, and one large file with a row per image."""
+"""Features on disk: one small file per image, found by what the image is, and one large file with the rows of all."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ class StackFile:
         self._file = open(self._path, "w+b", buffering=0)  # noqa: SIM115
         self._start = 0
 
-    def append(self, row: np.ndarray) -> None:
-        left = memoryview(np.ascontiguousarray(row).reshape(-1).view(np.uint8).data)
+    def append(self, rows: np.ndarray) -> None:
+        left = memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
         while left:
             left = left[self._file.write(left) :]
-        self.n_rows += 1
+        self.n_rows += len(rows)
 
     def written(self, n_rows: int) -> np.ndarray:
         """The first rows, in memory."""

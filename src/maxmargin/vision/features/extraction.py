@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..images import ImageError, decode, read_bytes, read_image
-from .cache import FeatureCache, StackFile
+from .cache import FeatureCache
+from .stacking import CacheTrouble, Concatenation, Stack
 
 _BLOCK = 8  # images handed to a worker at a time
 _LISTED = 10  # broken images that a message names
@@ -28,7 +29,7 @@ _ONE_THREAD = {
 
 
 class Work(Protocol):
-    """What is done with an image: an array of unsigned bytes in, an array out, of one shape and type for all images.
+    """What is done with an image: an array of unsigned bytes in, an array out, of one type for all images.
 
     ``color`` says whether it wants RGB or grey. Work that lets other threads run meanwhile may have
     ``releases_gil = True``; it is then shared by threads, and otherwise copied to processes.
@@ -94,24 +95,101 @@ def over_images(
     >>> values.tolist(), kept.tolist()
     ([[0.0], [255.0]], [0, 1])
     """
+    rows = Stack(cache, len(images))
+    with rows:
+        kept = feed_images(
+            images, work, rows, settings=settings, cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
+        )
+        return rows.finish(), kept
+
+
+def over_ragged_images(
+    images: Sequence[Any],
+    work: Work,
+    *,
+    settings: str = "",
+    cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    on_error: str = "raise",
+    verbose: int = 0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``work`` of every image, one after the other, where it gives more rows for some images than for others.
+
+    All but the first dimension must be the same for all images. Parameters and errors are those of ``over_images``.
+
+    Returns
+    -------
+    values : ndarray, shape (n_rows, …)
+        The rows of all images; with a cache a read-only map of a file.
+    first : ndarray of int, shape (n_kept + 1,)
+        Where the rows of each image begin, and where the last ones end.
+    kept : ndarray of int, shape (n_kept,)
+        Positions in ``images``, ascending.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.vision.features.extraction import over_ragged_images
+    >>> class Brightness:
+    ...     color = False
+    ...     def __call__(self, image):
+    ...         return image.mean(axis=1)
+    >>> values, first, kept = over_ragged_images([np.zeros((1, 2)), np.ones((3, 2))], Brightness())
+    >>> values.tolist(), first.tolist()
+    ([0.0, 255.0, 255.0, 255.0], [0, 1, 4])
+    """
+    rows = Concatenation(cache)
+    with rows:
+        kept = feed_images(
+            images, work, rows, settings=settings, cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
+        )
+        return rows.finish(), rows.first, kept
+
+
+class Taker(Protocol):
+    """What is handed the results, in the order of the images. ``warn`` is told of trouble with the cache."""
+
+    warn: CacheTrouble
+
+    def take(self, i: int, value: np.ndarray) -> str:
+        """Takes what the work gave for image i; or says why that cannot be used."""
+
+
+def feed_images(
+    images: Sequence[Any],
+    work: Work,
+    taker: Taker,
+    *,
+    settings: str = "",
+    cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    on_error: str = "raise",
+    verbose: int = 0,
+) -> np.ndarray:
+    """Hands ``work`` of every image to ``taker``, and returns the positions of the images of which there was any.
+
+    Parameters and errors are those of ``over_images``.
+    """
     from ...estimators.inputs import check_threads  # the processes that work on images import this file, but not those
 
     _check(images, settings, cache, on_error)
     n, workers = len(images), check_threads(n_jobs)
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
-    rows = _Rows(n, cache)
     broken: list[tuple[Any, int, str]] = []
-    with _Progress(n, verbose) as progress, rows, contextlib.closing(_in_order(task, images, workers)) as all_done:
+    kept: list[int] = []
+    with _Progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
         for i, (source, done) in enumerate(all_done):
-            reason = done.reason or rows.take(i, done)
+            reason = done.reason or taker.take(i, done.value)  # type: ignore[arg-type]
             if reason:
                 broken.append((source, i, reason))
+            else:
+                kept.append(i)
             if done.trouble:
-                rows.warn(done.trouble)
+                taker.warn(done.trouble)
             progress(i + 1, done.cached)
         if broken:
             _complain(broken, n, on_error)
-        return rows.finish()
+    return np.array(kept, dtype=np.intp)
 
 
 def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
@@ -137,7 +215,7 @@ def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None
         raise ImageError(f"{message}\nNone is left.")
     if on_error == "raise":
         raise ImageError(f'{message}\nMend or remove them, or leave them out with on_error="skip".')
-    warnings.warn(f"{message}\nThey are left out.", stacklevel=3)
+    warnings.warn(f"{message}\nThey are left out.", stacklevel=4)
 
 
 def _named(source: Any, i: int, reason: str) -> str:
@@ -150,7 +228,6 @@ class _Done(NamedTuple):
 
     value: np.ndarray | None
     reason: str = ""
-    key: str = ""
     cached: bool = False
     trouble: str = ""
 
@@ -188,7 +265,7 @@ class _Task:
         key = self.cache.key(data) if self.cache else ""
         value = self.cache.load(key) if self.cache else None
         if value is not None:
-            return _Done(value, key=key, cached=True)
+            return _Done(value, cached=True)
         image = decode(data, path, color=color) if isinstance(data, bytes) else data
         value = np.asarray(self.work(image))
         if value.dtype.hasobject:
@@ -199,7 +276,7 @@ class _Task:
                 self.cache.store(key, value)
             except OSError as error:
                 self.full, trouble = True, f"{self.cache.folder}: {error.strerror or error}"
-        return _Done(value, key=key, trouble=trouble)
+        return _Done(value, trouble=trouble)
 
 
 def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
@@ -279,89 +356,6 @@ def _in_processes(task: _Task, workers: int) -> Iterator[_Submit]:
         ) from error
     finally:
         executor.shutdown(wait=True, kill_workers=True)
-
-
-class _Rows:
-    """Results as they come, in memory or, with a cache, in a file."""
-
-    def __init__(self, n: int, cache: str | os.PathLike[str] | None) -> None:
-        self.n = n
-        self.kept: list[int] = []
-        self._folder = None if cache is None else os.fspath(cache)
-        self._file: StackFile | None = None
-        self._values: np.ndarray | None = None
-        self._warned = False
-
-    def __enter__(self) -> _Rows:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.discard()
-
-    def take(self, i: int, done: _Done) -> str:
-        """Adds a row; or says why it does not fit the others."""
-        value: np.ndarray = done.value  # type: ignore[assignment]
-        if not self.kept:
-            self._begin(value)
-        like: Any = self._file if self._file is not None else self._values
-        shape = like.shape if self._file is not None else like.shape[1:]
-        if (value.shape, value.dtype) != (shape, like.dtype):
-            return (
-                f"the work gave {value.dtype} of shape {value.shape}, but {like.dtype} of shape {shape} for image "
-                f"{self.kept[0]}; it must be the same for all"
-            )
-        self._add(value, done.key)
-        self.kept.append(i)
-        return ""
-
-    def warn(self, trouble: str) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The cache cannot be written ({trouble}). The work goes on without it, in memory.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-
-    def finish(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._file is not None:
-            file, self._file = self._file, None
-            try:
-                values = file.finish()
-            except OSError as error:
-                self.warn(f"{self._folder}: {error.strerror or error}")
-                values = file.written(len(self.kept))
-                file.discard()
-        else:
-            values = self._values[: len(self.kept)]  # type: ignore[index]
-        return values, np.array(self.kept, dtype=np.intp)
-
-    def _begin(self, value: np.ndarray) -> None:
-        if self._folder is not None and value.size:  # what is empty cannot be mapped
-            try:
-                self._file = StackFile(self._folder, value.shape, value.dtype)
-                return
-            except OSError as error:
-                self.warn(f"{self._folder}: {error.strerror or error}")
-        self._values = np.empty((self.n, *value.shape), value.dtype)
-
-    def _add(self, value: np.ndarray, key: str) -> None:
-        if self._file is not None:
-            try:
-                self._file.append(value)
-                return
-            except OSError as error:
-                self.warn(f"{self._folder}: {error.strerror or error}")
-                self._to_memory()
-        self._values[len(self.kept)] = value  # type: ignore[index]
-
-    def _to_memory(self) -> None:
-        file: StackFile = self._file  # type: ignore[assignment]
-        self._values = np.empty((self.n, *file.shape), file.dtype)
-        self._values[: len(self.kept)] = file.written(len(self.kept))
-        file.discard()
-        self._file = None
 
 
 class _Progress:

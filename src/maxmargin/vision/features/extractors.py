@@ -9,6 +9,9 @@ from typing import Any
 from ...estimators import inputs
 from ...persistence import storable_part
 from .cnn import CNNRegions
+from .cnn_patches import CNNPatches
+from .hog_patches import HOGPatches
+from .reduction import ReducedPatches
 from .sift import DenseSIFT
 from .words import WordHistograms
 
@@ -32,7 +35,7 @@ def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, rand
 
 def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
     """An extractor that has learned what it has to learn from images, such as words, if it had not yet."""
-    if not hasattr(extractor, "fit") or hasattr(extractor, "vocabulary_"):
+    if not hasattr(extractor, "fit") or any(hasattr(extractor, learned) for learned in ("vocabulary_", "basis_")):
         return extractor
     extractor = copy.deepcopy(extractor)  # parameters are the user's
     extractor.fit(images, **run)
@@ -44,3 +47,8 @@ storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state"
     WordHistograms
 )
 storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
+storable_part("size", "cell", "octave_scales", "stride", "max_side", "flips", "color", "dtype")(HOGPatches)
+storable_part("sizes", "window", "stride", "flips", "context", "root", "normalize", "dtype")(CNNPatches)
+storable_part(
+    "extractor", "n_components", "n_sampled", "random_state", "dtype", learned=("mean_", "basis_", "variances_")
+)(ReducedPatches)

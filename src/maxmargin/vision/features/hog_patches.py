@@ -1,0 +1,152 @@
+"""Patches of a pyramid of gradient histograms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ...kernels.hog import LENGTH
+from .hog import hog, mirrored
+from .numbers import whole
+from .patch_format import checked_precision, patch_dtype, windows_of
+from .pyramid import pyramid
+
+_VERSION = 1  # of the numbers: raised when the same settings give others
+_THIN = 100
+
+
+class HOGPatches:
+    """All square patches of a pyramid of histograms of oriented gradients (Naderi Parizi, chapter 3).
+
+    Called with an image, it gives an array with a row for each patch, whose fields are ``window``, its left, top, right
+    and bottom as shares of width and height, and ``value``, its ``size``² × 32 features. Large images come first, then
+    smaller ones, in which the same number of cells covers more. Images that are smaller than a patch are enlarged.
+
+    Parameters
+    ----------
+    size : int, default 6
+        Rows, and columns, of cells in a patch.
+    cell : int, default 8
+        Side of a cell in pixels.
+    octave_scales : int, default 3
+        Sizes of the image until it is halved.
+    stride : int, default 1
+        Cells from one patch to the next, across and down.
+    max_side : int or None, default 400
+        Larger images are first reduced to so many pixels across and down, at most. The number of patches grows with
+        the square.
+    flips : bool, default True
+        Also the patches of the mirror image, after the others. They cost no second pass over its pixels.
+    color : bool, default True
+        Colours are looked at apart, and the one with the longest gradient counts at each pixel; otherwise the image is
+        made grey, which is twice as fast.
+    dtype : {"float32", "float16"}
+        Of the values.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).integers(0, 256, (64, 96)).astype(np.uint8)
+    >>> found = HOGPatches()(image)
+    >>> found["value"].shape  # 3 × 7 + 1 × 4 patches, and as many in the mirror
+    (50, 1152)
+    >>> found["window"][0].round(3).tolist()
+    [0.0, 0.0, 0.5, 0.75]
+    """
+
+    releases_gil = True
+
+    def __init__(
+        self,
+        size: int = 6,
+        *,
+        cell: int = 8,
+        octave_scales: int = 3,
+        stride: int = 1,
+        max_side: int | None = 400,
+        flips: bool = True,
+        color: bool = True,
+        dtype: str = "float32",
+    ) -> None:
+        self.size = whole("size", size, 1, "cells")
+        self.cell = whole("cell", cell, 2, "pixels")
+        self.octave_scales = whole("octave_scales", octave_scales, 1)
+        self.stride = whole("stride", stride, 1, "cells")
+        least = self.size * self.cell  # a patch
+        self.max_side = None if max_side is None else whole("max_side", max_side, least, "pixels")
+        self.flips = bool(flips)
+        self.color = bool(color)
+        self.dtype = checked_precision(dtype)
+
+    @property
+    def n_views(self) -> int:
+        return 2 if self.flips else 1
+
+    @property
+    def patch_shape(self) -> tuple[int, int, int]:
+        return (self.size, self.size, LENGTH)
+
+    def settings(self) -> str:
+        """All that the values depend on, as a text."""
+        return (
+            f"hog patches {_VERSION} size={self.size} cell={self.cell} octave_scales={self.octave_scales} "
+            f"stride={self.stride} max_side={self.max_side} flips={self.flips} color={self.color} dtype={self.dtype}"
+        )
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        """The patches of an image.
+
+        Parameters
+        ----------
+        image : ndarray of uint8, shape (h, w) or (h, w, 3)
+            As ``read_image`` gives it.
+        """
+        height, width = image.shape[:2]
+        if max(height, width) > _THIN * min(height, width):  # enlarged until a patch fits, it would fill the memory
+            raise ValueError(
+                f"The image has {width} × {height} pixels, and is too thin for square patches: one side must not be "
+                f"more than {_THIN} times the other. Leave it out, or cut it into pieces."
+            )
+        levels = list(pyramid(image, self.octave_scales, self.size * self.cell, self.max_side))
+        cells = [hog(level, self.cell) for level in levels]
+        placed = [self._windows(level.shape, found.shape) for level, found in zip(levels, cells, strict=True)]
+        windows = np.concatenate(placed)
+        out = np.empty(self.n_views * len(windows), patch_dtype(int(np.prod(self.patch_shape)), self.dtype))
+        out["window"] = np.tile(windows, (self.n_views, 1))
+        if self.flips:
+            cells += [mirrored(found) for found in cells]
+        at = 0
+        for found in cells:
+            patches = self._patches(found)
+            values = out["value"][at : at + patches.shape[0] * patches.shape[1]]
+            values.reshape(patches.shape)[...] = patches
+            at += len(values)
+        return out
+
+    def unreduced(self, w: np.ndarray) -> np.ndarray:
+        """Filters over the values of a patch, (…, n_features), as filters over its cells, (…, size, size, 32)."""
+        w = np.asarray(w)
+        return w.reshape(*w.shape[:-1], *self.patch_shape)
+
+    def _patches(self, cells: np.ndarray) -> np.ndarray:
+        """A view of the cells: patches down and across, and of each its rows of cells."""
+        cells = np.ascontiguousarray(cells)
+        rows, columns = self._counts(cells.shape)
+        r, c, one = cells.strides
+        return as_strided(
+            cells,
+            (rows, columns, self.size, self.size * LENGTH),
+            (self.stride * r, self.stride * c, r, one),
+            writeable=False,
+        )
+
+    def _counts(self, cells: tuple[int, ...]) -> tuple[int, int]:
+        rows, columns = ((side - self.size) // self.stride + 1 for side in cells[:2])
+        return rows, columns
+
+    def _windows(self, pixels: tuple[int, ...], cells: tuple[int, ...]) -> np.ndarray:
+        spans: list[Any] = []
+        for side, count in zip(pixels[:2], cells[:2], strict=True):
+            spans.append((0.5 * (side - count * self.cell) / side, self.cell / side))
+        return windows_of(*self._counts(cells), self.size, self.stride, spans[1], spans[0])

@@ -1,0 +1,234 @@
+"""Patches with fewer features: the leading directions of a sample of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .extraction import feed_images
+from .numbers import whole
+from .patch_format import checked_precision, patch_dtype
+from .stacking import CacheTrouble
+
+_VERSION = 1  # of the numbers: raised when the same settings give others
+_BLOCK = 4096  # rows that are multiplied at a time
+
+
+class ReducedPatches:
+    """Patches of another extractor, projected onto the principal components of a sample.
+
+    A filter w over the reduced features responds w·B(f − μ) = (Bᵀw)·f − w·Bμ, so it is a filter over the old ones,
+    ``unreduced(w)``, less a constant.
+
+    Parameters
+    ----------
+    extractor : HOGPatches, CNNPatches, or the like
+        Gives an array with the fields ``window`` and ``value`` for an image.
+    n_components : int, default 128
+        Features that remain.
+    n_sampled : int, default 300 000
+        Patches that mean and directions are estimated from: as many from each image, drawn at random. Images that have
+        fewer give all.
+    random_state : int, default 0
+        Seed of the draw, which depends on an image's pixels and not on its place among the others.
+    dtype : {"float32", "float16"}
+        Of the values.
+
+    Attributes
+    ----------
+    mean_ : array (n_features,) of float32
+        μ, the mean of the sample.
+    basis_ : array (n_components, n_features) of float32
+        B, orthonormal rows, the direction with the largest variance first. The largest entry of each is positive.
+    variances_ : array (n_components,) of float32
+        Of the sample, along those directions.
+
+    Examples
+    --------
+    >>> from maxmargin.vision import HOGPatches
+    >>> rng = np.random.default_rng(0)
+    >>> images = [rng.integers(0, 256, (64, 80)).astype(np.uint8) for _ in range(5)]
+    >>> reduced = ReducedPatches(HOGPatches(), n_components=16).fit(images)
+    >>> reduced(images[0])["value"].shape, reduced.unreduced(np.ones(16)).shape
+    ((34, 16), (6, 6, 32))
+    """
+
+    def __init__(
+        self,
+        extractor: Any,
+        n_components: int = 128,
+        *,
+        n_sampled: int = 300_000,
+        random_state: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        missing = [name for name in ("__call__", "settings", "color") if not hasattr(extractor, name)]
+        if missing:
+            raise ValueError(
+                f"The extractor of patches must have {', '.join(missing)}; got {extractor!r}. HOGPatches() is one."
+            )
+        self.extractor = extractor
+        self.n_components = whole("n_components", n_components, 1)
+        self.n_sampled = whole("n_sampled", n_sampled, 2)
+        self.random_state = whole("random_state", random_state, 0)
+        self.dtype = checked_precision(dtype)
+
+    @property
+    def color(self) -> bool:
+        return self.extractor.color
+
+    @property
+    def releases_gil(self) -> bool:
+        return getattr(self.extractor, "releases_gil", False)
+
+    @property
+    def n_views(self) -> int:
+        return getattr(self.extractor, "n_views", 1)
+
+    @property
+    def patch_shape(self) -> tuple[int]:
+        return (self.n_components,)
+
+    def fit(
+        self,
+        images: Sequence[Any],
+        *,
+        cache: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        on_error: str = "raise",
+        verbose: int = 0,
+    ) -> ReducedPatches:
+        """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
+
+        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
+        held in memory. Where this is interrupted, what was learned before remains.
+        """
+        if not len(images):
+            raise ValueError("Directions are estimated from images, and none were given.")
+        draw = _Draw(self.extractor, -(-self.n_sampled // len(images)), self.random_state)
+        moments = _Moments(self.n_components)
+        feed_images(
+            images,
+            draw,
+            moments,
+            settings=draw.settings(),
+            cache=cache,
+            n_jobs=n_jobs,
+            on_error=on_error,
+            verbose=verbose,
+        )
+        mean, basis, variances = moments.leading()
+        self.mean_, self.basis_, self.variances_ = mean, basis, variances
+        return self
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        """The patches of an image, reduced."""
+        basis = self._basis()
+        patches = self.extractor(image)
+        out = np.empty(len(patches), patch_dtype(len(basis), self.dtype))
+        out["window"] = patches["window"]
+        out["value"] = patches["value"].astype(np.float32, copy=False) @ basis.T - basis @ self.mean_
+        return out
+
+    def unreduced(self, w: np.ndarray) -> np.ndarray:
+        """Filters over the reduced features, (…, n_components), as filters over what was reduced.
+
+        They have the shape that the extractor gives to its filters, (…, size, size, 32) for ``HOGPatches``.
+        """
+        found = np.asarray(w) @ self._basis()
+        return self.extractor.unreduced(found) if hasattr(self.extractor, "unreduced") else found
+
+    def settings(self) -> str:
+        """All that the values depend on, as a text."""
+        learned = hashlib.blake2b(digest_size=16)
+        for array in (self._basis(), self.mean_):
+            learned.update(array.astype("<f4").tobytes())
+        said = {"reduced": _VERSION, "of": self.extractor.settings(), "by": learned.hexdigest(), "dtype": self.dtype}
+        return json.dumps(said, sort_keys=True)
+
+    def _basis(self) -> np.ndarray:
+        basis = getattr(self, "basis_", None)
+        if basis is None:
+            raise AttributeError("There are no directions yet: call fit with images, or set mean_ and basis_.")
+        return basis
+
+
+class _Draw:
+    """Values of some patches of an image, drawn without replacement."""
+
+    def __init__(self, extractor: Any, size: int, seed: int) -> None:
+        self.extractor, self.size, self.seed = extractor, size, seed
+        self.color = bool(extractor.color)
+        self.releases_gil = getattr(extractor, "releases_gil", False)
+
+    def settings(self) -> str:
+        return json.dumps({"drawn": self.size, "seed": self.seed, "of": self.extractor.settings()}, sort_keys=True)
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        values = self.extractor(image)["value"]
+        pixels = hashlib.blake2b(image.tobytes(), digest_size=8).digest()
+        rng = np.random.default_rng([self.seed, int.from_bytes(pixels, "little")])
+        return values[rng.permutation(len(values))[: self.size]]
+
+
+class _Moments:
+    """Mean and covariance of rows that are not kept.
+
+    Products of a block are in single precision, about the mean of the first block, and are added up in double.
+    """
+
+    def __init__(self, n_components: int) -> None:
+        self.n_components = n_components
+        self.n_rows = 0
+        self.warn = CacheTrouble()
+        self._waiting: list[np.ndarray] = []
+        self._shift: np.ndarray | None = None
+
+    def take(self, i: int, value: np.ndarray) -> str:
+        if value.ndim != 2 or value.shape[1] < self.n_components:
+            return f"patches of {value.shape[-1]} features cannot be reduced to {self.n_components}"
+        if self._waiting and value.shape[1] != self._waiting[0].shape[1]:
+            return f"its patches have {value.shape[1]} features, those before have {self._waiting[0].shape[1]}"
+        if not np.isfinite(value).all():
+            return "some features are infinite or not a number"
+        self._waiting.append(value.astype(np.float32))
+        if sum(map(len, self._waiting)) >= _BLOCK:
+            self._add()
+        return ""
+
+    def leading(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mean, the directions with the largest variances, and those."""
+        self._add()
+        if self.n_rows <= self.n_components:
+            raise ValueError(
+                f"{self.n_rows} patches are too few to estimate {self.n_components} directions from. Give more images, "
+                "or use a smaller n_components or a larger n_sampled."
+            )
+        away = self._sum / self.n_rows
+        covariance = self._products / self.n_rows - np.outer(away, away)
+        variances, directions = np.linalg.eigh(covariance)
+        basis = directions[:, ::-1][:, : self.n_components].T
+        largest = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
+        basis = basis * np.where(largest < 0, -1.0, 1.0)
+        variances = np.maximum(variances[::-1][: self.n_components], 0.0)
+        mean = np.add(self._shift, away).astype(np.float32)  # type: ignore[arg-type]
+        return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
+
+    def _add(self) -> None:
+        if not self._waiting:
+            return
+        rows = np.concatenate(self._waiting)
+        if self._shift is None:
+            self._shift = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1], np.float32)
+            self._sum = np.zeros(rows.shape[1])
+            self._products = np.zeros((rows.shape[1], rows.shape[1]))
+        rows -= self._shift
+        self._sum += rows.sum(axis=0, dtype=np.float64)
+        self._products += rows.T @ rows
+        self.n_rows += len(rows)
+        self._waiting = [rows[:0]]

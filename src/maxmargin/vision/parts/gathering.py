@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..features.extraction import feed_images, over_ragged_images
+from ..features.stacking import CacheTrouble, Growing
+from .patches import Patches
+
+
+def gather_patches(
+    images: Sequence[Any],
+    extractor: Any,
+    *,
+    cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    on_error: str = "raise",
+    verbose: int = 0,
+) -> tuple[Patches, np.ndarray]:
+    """The patches of many images.
+
+    Parameters
+    ----------
+    images : sequence of paths and arrays
+        Anything that ``read_image`` takes.
+    extractor : HOGPatches, CNNPatches, ReducedPatches, or the like
+        Gives an array with the fields ``window`` and ``value`` for an image, and has ``settings()`` and ``color``; and
+        ``n_views``, if not 1.
+    cache, n_jobs, on_error, verbose
+        As in ``extraction.over_images``. Without a cache all is in memory; with one, values and windows are views of a
+        file that is mapped.
+
+    Returns
+    -------
+    patches : Patches
+        Of the images that could be used.
+    kept : ndarray of int, shape (n_kept,)
+        Their positions in ``images``, ascending.
+
+    Examples
+    --------
+    >>> from maxmargin.vision import HOGPatches
+    >>> images = [np.random.default_rng(n).integers(0, 256, (50, n)).astype(np.uint8) for n in (56, 64)]
+    >>> patches, _ = gather_patches(images, HOGPatches())
+    >>> patches.values.shape, patches.first.tolist()
+    ((10, 1152), [0, 2, 4, 7, 10])
+    """
+    views = int(getattr(extractor, "n_views", 1))
+    run: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs, "on_error": on_error, "verbose": verbose}
+    work = _Checked(extractor, views)
+    if cache is None:
+        fields = _Fields()
+        kept = feed_images(images, work, fields, **run)
+        first, values, windows = fields.first, fields.values.finish(), fields.windows.finish()
+    else:
+        found, first, kept = over_ragged_images(images, work, settings=extractor.settings(), **run)
+        values, windows = found["value"], found["window"]
+    return Patches(values, _by_view(first, views), windows, views), kept
+
+
+def _by_view(first: np.ndarray, views: int) -> np.ndarray:
+    """Where the patches of each view begin, if those of each image are divided evenly."""
+    starts = first[:-1, None] + np.diff(first)[:, None] // views * np.arange(views)
+    return np.append(starts.ravel(), first[-1])
+
+
+class _Checked:
+    """The extractor, if it gives what it should."""
+
+    def __init__(self, extractor: Any, views: int) -> None:
+        self.extractor, self.views = extractor, views
+        self.color = bool(extractor.color)
+        self.releases_gil = getattr(extractor, "releases_gil", False)
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        found = np.asarray(self.extractor(image))
+        if found.ndim != 1 or found.dtype.names is None or not {"window", "value"} <= set(found.dtype.names):
+            raise ValueError(
+                f"patches must come as rows with the fields window and value; got {found.dtype} of shape {found.shape}"
+            )
+        if not len(found) or len(found) % self.views:
+            raise ValueError(
+                f"there are {len(found)} patches in {self.views} views; all views must have as many, and not none"
+            )
+        return found
+
+
+class _Fields:
+    """Values and windows apart, each in one piece of memory."""
+
+    values: Growing
+    windows: Growing
+
+    def __init__(self) -> None:
+        self.warn = CacheTrouble()
+        self._dtype: np.dtype | None = None
+        self._ends = [0]
+
+    @property
+    def first(self) -> np.ndarray:
+        return np.array(self._ends, dtype=np.int64)
+
+    def take(self, i: int, value: np.ndarray) -> str:
+        if self._dtype is None:
+            self._dtype = value.dtype
+            self.values, self.windows = (
+                Growing(value[name].shape[1:], value[name].dtype) for name in ("value", "window")
+            )
+        if value.dtype != self._dtype:
+            return f"its patches are {value.dtype}, those before are {self._dtype}"
+        self.values.append(value["value"])
+        self.windows.append(value["window"])
+        self._ends.append(self._ends[-1] + len(value))
+        return ""
