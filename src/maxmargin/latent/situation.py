@@ -65,7 +65,7 @@ def check_sweeps(chooser: Any) -> None:
 def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:
     """``others`` where ``chosen``, else ``values``; a new sequence of the same kind."""
     if isinstance(values, np.ndarray):
-        return np.where(chosen.reshape(-1, *[1] * (values.ndim - 1)), np.asarray(others), values)
+        return np.where(chosen, np.asarray(others), values)
     return [b if c else a for a, b, c in zip(values, others, chosen.tolist(), strict=True)]
 
 

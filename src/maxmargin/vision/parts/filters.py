@@ -9,167 +9,200 @@ image: at any place the score is at most the response, so this can only raise th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...constraints import Searched
-from ...data.arrays import as_rows
-from ...kernels import part_places as kernels
-from ...problem import Planes, Problem, Rivals
-from ...protocols import Regularizer
-from ...regularizers import L2
-from .responses import Responder, atoms_of
+from ...kernels import part_ascent, part_places as kernels
+from ...kernels.shared import project
+from ...problem import Loss
+from ...regularizers.vectors import dot
+from .responses import Responder, in_parts
+from .weights import PartWeights
 
 
-class FilterObjective:
-    """F and its bounds. Latent values of an image are the places (n_views, n_parts, n_regions) that a bound holds.
+@dataclass(frozen=True)
+class TiedFilters:
+    """Ω(w) = ½‖w‖² + ½ tie ‖w − last‖².
+
+    A bound is good near the filters at which it touches F, and its minimiser may be far from there. Tied to these filters
+    it is a bound that touches F in the same place still, and its minimiser comes in fewer passes.
+
+    Parameters
+    ----------
+    last : float array (n_weights,)
+    tie : float
+    """
+
+    last: np.ndarray
+    tie: float = 0.0
+
+    def value(self, w: np.ndarray) -> float:
+        away = w - self.last
+        return 0.5 * dot(w, w) + 0.5 * self.tie * dot(away, away)
+
+    def weights(self, v: np.ndarray) -> np.ndarray:
+        return (v + self.tie * self.last) * self.scale
+
+    def conjugate(self, v: np.ndarray) -> float:
+        w = self.weights(v)
+        return dot(v, w) - self.value(w)
+
+    def dual_scale(self, v: np.ndarray) -> float:
+        return 1.0
+
+    @property
+    def scale(self) -> float:
+        """How w moves with v."""
+        return 1.0 / (1.0 + self.tie)
+
+
+@dataclass
+class ImageShare:
+    """Dual variables of an image: a share for each of some rival classes, and the features that these amount to.
+
+    ``rival`` is −1 for what was averaged over several classes, where memory is short.
+    """
+
+    rival: np.ndarray
+    share: np.ndarray
+    loss: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def none(cls, n_weights: int, dtype: np.dtype) -> ImageShare:
+        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty((0, n_weights), dtype))
+
+    @property
+    def nbytes(self) -> int:
+        return self.features.nbytes + self.share.nbytes + self.loss.nbytes + self.rival.nbytes
+
+    def __len__(self) -> int:
+        return self.share.size
+
+
+@dataclass
+class FilterShares:
+    """Dual variables of a bound: those of each image, and the places where its parts were seen last."""
+
+    images: list[ImageShare]
+    places: np.ndarray
+    bound: FilterBound | None = None
+    """The bound that features were formed for; None if they must be formed anew."""
+
+    def __len__(self) -> int:
+        return sum(map(len, self.images))
+
+
+class FilterBound:
+    """A convex bound of F, as constraints: the loss when every part of every image is held at a place.
 
     Parameters
     ----------
     responder : Responder
-    part_weights : float array (n_classes, n_parts, n_regions)
-        u.
-    offset : float array (n_classes,)
-        What is added to the score of each class.
+    weights : PartWeights
     label : int array (n_images,)
     budget : float array (n_images,) or (1,)
         C_i.
+    held : int array (n_images, n_views, n_parts, n_regions)
+        Where parts are held for rivals that weigh them less than the true class.
+    n_jobs : int
     """
+
+    closed = False
 
     def __init__(
         self,
         responder: Responder,
-        part_weights: np.ndarray,
-        offset: np.ndarray,
+        weights: PartWeights,
         label: np.ndarray,
         budget: np.ndarray,
+        held: np.ndarray,
+        n_jobs: int = 1,
     ) -> None:
-        self.responder, self.part_weights, self.offset = responder, part_weights, offset
+        self.responder, self.held, self.n_jobs = responder, held, n_jobs
+        self.table, self.offset = weights.table, weights.offset
         self.label = np.ascontiguousarray(label, dtype=np.int64)
-        self.budget = np.atleast_1d(np.asarray(budget, dtype=np.float64))
-        self.regularizer: Regularizer = L2()
         self.n_examples = len(responder.patches)
-        self.n_parts = part_weights.shape[1]
+        self.budget = np.broadcast_to(np.asarray(budget, dtype=np.float64), self.n_examples)
+        self.n_parts = self.table.shape[1]
         self.n_weights = self.n_parts * responder.patches.n_features
-        self._flat = np.ascontiguousarray(part_weights.reshape(len(part_weights), -1))
-
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
-        budget = self.budget if weights is None else self.budget * weights
-        return Problem(Searched(FilterOracle(self, latent), budget), self.regularizer)
-
-    def standing(self, w: np.ndarray) -> FilterStanding:
-        return FilterStanding(self, w)
-
-    def initial(self, rng: np.random.Generator | None) -> Any:
-        """The places that random filters like best."""
-        rng = np.random.default_rng(0) if rng is None else rng
-        return self.standing(rng.normal(size=self.n_weights)).best
-
-    def carriers(self, alpha: Planes) -> np.ndarray:
-        carries = np.zeros(self.n_examples, bool)
-        carries[alpha.example[alpha.alpha > 0.0]] = True
-        return carries
+        self._flat = np.ascontiguousarray(self.table.reshape(len(self.table), -1))
 
     def filters(self, w: np.ndarray) -> np.ndarray:
         return w.reshape(self.n_parts, -1)
 
-    def rivals(self, ids: np.ndarray, free: np.ndarray, fixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(class, what is missing of the margin to it) for each image, the worst of all classes but its own."""
-        rival, missing = np.empty(ids.size, np.int64), np.empty(ids.size)
-        shape = (ids.size, -1)
-        kernels.rival_classes(
-            self._flat, self.offset, self.label[ids], free.reshape(shape), fixed.reshape(shape), rival, missing
-        )
-        return rival, missing
-
-    def differences(self, ids: np.ndarray, rival: np.ndarray) -> np.ndarray:
-        """u of a rival less u of the true class, for each image."""
-        return self.part_weights[rival] - self.part_weights[self.label[ids]]
-
-
-class FilterOracle:
-    """The search for the worst offenders against a bound: a class, and the best places of the parts it likes better.
-
-    An answer is one array of whole numbers, the class and then the places; where the bound holds a part, the bound's
-    place counts, whatever the answer says. So answers mean something in the next bound as well.
-    """
-
-    releases_gil = True
-
-    def __init__(self, objective: FilterObjective, held: np.ndarray) -> None:
-        self.objective, self.held = objective, held
-        self.n_examples, self.n_weights = objective.n_examples, objective.n_weights
-        self.shape = (objective.responder.patches.n_views, objective.n_parts, objective.responder.pooling.n_regions)
-        sizes = np.diff(objective.responder.patches.first)
-        self._dtype = np.int16 if max(sizes.max(initial=0), len(objective.part_weights)) < 2**15 else np.int32
-
-    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        objective, filters = self.objective, self.objective.filters(w)
-        free = objective.responder.respond(ids, filters)
-        fixed = objective.responder.scores_at(ids, filters, self.held[ids])
-        rival, _ = objective.rivals(ids, free.responses, fixed)
-        answers = np.empty((ids.size, 1 + free.places[0].size if ids.size else 1), self._dtype)
-        answers[:, 0] = rival
-        answers[:, 1:] = free.places.reshape(ids.size, -1)
-        return self._planes(ids, list(answers), rival, free.places)
-
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        answers = np.stack([np.asarray(label) for label in labels]) if len(labels) else np.empty((0, 1), self._dtype)
-        n_values = 1 + int(np.prod(self.shape))
-        if len(labels) and answers.shape[1] != n_values:
-            raise ValueError(f"An answer is a class and places, {n_values} whole numbers; got {labels[0]!r}.")
-        rival = answers[:, 0].astype(np.int64)
-        return self._planes(ids, labels, rival, answers[:, 1:].reshape(-1, *self.shape).astype(np.int32))
-
-    def _planes(self, ids: np.ndarray, labels: Sequence[Any], rival: np.ndarray, places: np.ndarray) -> Rivals:
-        objective = self.objective
-        weights = objective.differences(ids, rival)
-        places = np.where(weights[:, None] < 0.0, self.held[ids], places)
-        data = objective.responder.rows(ids, places, weights)
-        offset = objective.offset
-        losses = (rival != objective.label[ids]) + offset[rival] - offset[objective.label[ids]]
-        return Rivals(labels, as_rows(data), losses)
-
-
-class FilterStanding:
-    """F at one w: the regret of holding parts at certain places is C_i·(hinge then − hinge now)."""
-
-    def __init__(self, objective: FilterObjective, w: np.ndarray) -> None:
-        self._objective, self._filters = objective, objective.filters(w)
-        everybody = np.arange(objective.n_examples)
-        placed = objective.responder.respond(everybody, self._filters)
-        self.best, self._free = placed.places, placed.responses
-        self._hinge = np.maximum(objective.rivals(everybody, self._free, self._free)[1], 0.0)
-
     @property
-    def loss(self) -> float:
-        """Σ C_i · hinge."""
-        return float((self._objective.budget * self._hinge).sum())
+    def oracle(self) -> FilterBound:
+        """Who searches for constraints."""
+        return self
 
-    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
-        objective = self._objective
-        latent, free = np.asarray(latent), self._free[ids]
-        # Products in another order differ by rounding: at the best places the score is the response, to the last bit.
-        fixed = np.minimum(objective.responder.scores_at(ids, self._filters, latent), free)
-        fixed = np.where((latent == self.best[ids]).all(axis=1), free, fixed)
-        hinge = np.maximum(objective.rivals(ids, free, fixed)[1], 0.0)
-        budget = objective.budget[ids] if objective.budget.size > 1 else objective.budget
-        return budget * np.maximum(hinge - self._hinge[ids], 0.0)
+    # What ``solve`` and certificates ask for.
 
-    def listed(self) -> None:
-        return None
+    def no_shares(self) -> FilterShares:
+        none = ImageShare.none(self.n_weights, self.responder.dtype)
+        return FilterShares([none] * self.n_examples, self.held.copy(), self)
 
-    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
-        """One part of one region is held at another patch of that region, in one view."""
-        patches, pooling = self._objective.responder.patches, self._objective.responder.pooling
-        v, j, r = (int(rng.integers(n)) for n in np.shape(z))
-        view = slice(*patches.first[i * patches.n_views + v :][:2].tolist())
-        atoms = atoms_of(replace(patches, values=patches.values[view], windows=patches.windows_of(view)), pooling)
-        there = np.flatnonzero(pooling.member[r, atoms])
-        changed = np.array(z)
-        if there.size:
-            changed[v, j, r] = rng.choice(there)
-        return changed
+    def feasible(self, alpha: FilterShares) -> FilterShares:
+        """The nearest shares that keep within the budgets."""
+        images = []
+        for image, budget in zip(alpha.images, self.budget.tolist(), strict=True):
+            share = image.share.copy()
+            project(share, budget)
+            images.append(replace(image, share=share))
+        return replace(alpha, images=images)
+
+    def totals(self, alpha: FilterShares) -> tuple[float, np.ndarray]:
+        total, v = 0.0, np.zeros(self.n_weights)
+        for image in self.feasible(alpha).images:
+            total += dot(image.loss, image.share)
+            part_ascent.add_rows(image.features, image.share, v)
+        return total, v
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        def hinges(ids: np.ndarray) -> np.ndarray:
+            return np.maximum(self.search(ids, w)[1], 0.0)
+
+        hinge = np.concatenate(in_parts(hinges, np.arange(self.n_examples), self.n_jobs))
+        return Loss(float((self.budget * hinge).sum()))
+
+    # What the ascent asks for.
+
+    def search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(worst rival class, what is missing of the margin to it, best places of all parts) for some images."""
+        filters = self.filters(w)
+        placed = self.responder.respond(ids, filters)
+        held = self.responder.scores_at(ids, filters, self.held[ids])
+        rival, missing = np.empty(ids.size, np.int64), np.empty(ids.size)
+        free, fixed = placed.responses.reshape(ids.size, -1), held.reshape(ids.size, -1)
+        kernels.rival_classes(self._flat, self.offset, self.label[ids], free, fixed, rival, missing)
+        return rival, missing, placed.places
+
+    def losses(self, ids: np.ndarray, rival: np.ndarray) -> np.ndarray:
+        """The margin to a rival, offsets of the classes included."""
+        return 1.0 + self.offset[rival] - self.offset[self.label[ids]]
+
+    def features(self, ids: np.ndarray, rival: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """x of rivals of some images with parts at certain places, held ones excepted: margin = loss − w·x."""
+        weights = self.table[rival] - self.table[self.label[ids]]
+        places = np.where(weights[:, None] < 0.0, self.held[ids], places)
+        return self.responder.rows(ids, places, weights)
+
+    def begun_from(self, alpha: FilterShares) -> FilterShares:
+        """Dual variables of another bound, or for other part weights, as some of this one.
+
+        Shares stay, and so do the places where parts were seen last. Averages over classes mean nothing any more.
+        """
+        if alpha.bound is self:
+            return alpha
+        images = []
+        for i, image in enumerate(alpha.images):
+            some = np.flatnonzero((image.share > 0.0) & (image.rival >= 0))
+            ids, rival = np.full(some.size, i), image.rival[some]
+            places = np.repeat(alpha.places[i : i + 1], some.size, axis=0)
+            images.append(
+                ImageShare(rival, image.share[some], self.losses(ids, rival), self.features(ids, rival, places))
+                if some.size
+                else ImageShare.none(self.n_weights, self.responder.dtype)
+            )
+        return self.feasible(FilterShares(images, alpha.places.copy(), self))

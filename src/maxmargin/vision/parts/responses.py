@@ -1,12 +1,19 @@
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from ...kernels import part_places as kernels
+from ...solvers.threads import one_blas_thread, run
 from .patches import Patches
 from .pooling import Pooling
+
+
+_AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
+
+T = TypeVar("T")
 
 
 class Placed(NamedTuple):
@@ -26,6 +33,8 @@ class Responder(Protocol):
 
     patches: Patches
     pooling: Pooling
+    dtype: np.dtype
+    """Of products and of rows."""
 
     def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
         """The best places of all filters (n_parts, n_features) in some images."""
@@ -106,3 +115,21 @@ def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
             "or give patches with windows."
         )
     return np.zeros(len(patches.values), np.int32)
+
+
+def in_parts(work: Callable[[np.ndarray], T], ids: np.ndarray, n_jobs: int) -> list[T]:
+    """``work`` for all images, some at a time, on several threads if there are more than one."""
+    parts = np.array_split(ids, max(1, -(-ids.size // _AT_A_TIME)))
+    if n_jobs == 1:
+        return [work(part) for part in parts]
+    done: list[T] = []
+    with one_blas_thread():
+        for start in range(0, len(parts), n_jobs):
+            done += run(work, parts[start : start + n_jobs])
+    return done
+
+
+def respond_all(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> Placed:
+    """Responses of all images."""
+    found = in_parts(lambda ids: responder.respond(ids, filters), np.arange(len(responder.patches)), n_jobs)
+    return Placed(*map(np.concatenate, zip(*found, strict=True)))

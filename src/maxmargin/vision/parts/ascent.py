@@ -1,0 +1,211 @@
+"""Dual ascent over the filters of parts: see ``kernels.part_ascent`` for what happens to one image.
+
+A pass asks for the worst rival class of every image, with the best places of all parts, at the filters of the moment.
+The image's rivals so far are moved towards these places and the new one joins them. What an image keeps of a rival is
+one vector, an average over all places that were good once, instead of a constraint for every combination of places:
+there are as many combinations as places to the power of parts. This is the cache of hard examples (Naderi Parizi,
+Algorithm 4); a rival that has lost its share leaves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels import part_ascent as kernels
+from ...problem import Loss, Problem
+from ...solvers.searchers import search
+from .filters import FilterBound, FilterShares, ImageShare
+
+_CHUNK = 32  # images that are searched at the same filters
+
+
+class _Found(NamedTuple):
+    """What a search has found for some images."""
+
+    missing: np.ndarray
+    places: np.ndarray
+    images: list[ImageShare]
+    """What each image keeps, its new rival included,"""
+    towards: list[np.ndarray]
+    """and the features at the best places, for each of its rivals."""
+
+
+@dataclass(frozen=True)
+class PartAscent:
+    """Settings of the solver for ``FilterBound``.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        Order of visits.
+    memory : int or None
+        Bytes for what images keep of their rivals; where it is not enough, rivals of an image are averaged.
+    n_jobs : int
+        Threads that search.
+    """
+
+    random_state: Any = None
+    memory: int | None = None
+    n_jobs: int = 1
+
+    def start(self, problem: Problem, warm: FilterShares | None = None) -> PartState:
+        bound: Any = problem.constraints
+        self._check(bound)
+        shares = bound.no_shares() if warm is None else bound.begun_from(warm)
+        state = PartState(shares, problem, np.random.default_rng(self.random_state))
+        state.most = None if self.memory is None else max(1, self.memory // _row_bytes(bound) // bound.n_examples)
+        state.recombine()
+        return state
+
+    def _check(self, bound: FilterBound) -> None:
+        least = bound.n_examples * _row_bytes(bound)
+        if self.memory is not None and self.memory < least:
+            raise ValueError(
+                f"memory={self.memory} bytes is too little: training {bound.n_parts} filters on {bound.n_examples} "
+                f"images needs at least {least} bytes. Use fewer parts, features of fewer dimensions, or more memory."
+            )
+
+    def step(self, problem: Problem, state: PartState) -> PartState:
+        """One pass over all images."""
+        bound: Any = problem.constraints
+        order = state.rng.permutation(np.flatnonzero(bound.budget > 0.0))
+        chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
+        searcher = _Searcher(bound, state)
+        gap, done = 0.0, 0
+        for ids, _, found in search(searcher, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type, var-annotated]
+            gap += self._visit(bound, state, ids, found)  # type: ignore[arg-type]
+            done += ids.size
+            state.done = done / order.size
+            if state.beat is not None:
+                state.beat()
+        state.visited = int(order.size)
+        state.recombine()
+        state.estimate = max(gap, 0.0) / max(abs(state.lower + gap), 1e-300)
+        return state
+
+    def _visit(self, bound: FilterBound, state: PartState, ids: np.ndarray, found: _Found) -> float:
+        """Returns how much of the duality gap is these images', as far as seen."""
+        gap = 0.0
+        for p, i in enumerate(ids.tolist()):
+            budget, image = float(bound.budget[i]), found.images[p]
+            state.alpha.places[i] = found.places[p]
+            paid = 0.0
+            if len(image):
+                paid, change = kernels.visit(
+                    image.features, image.loss, image.share, found.towards[p], image.rival >= 0, budget, state.scale,
+                    state.w, bound.n_parts,
+                )  # fmt: skip
+                state.linear += change
+                state.alpha.images[i] = _lighter(image, state.most)
+            gap += budget * max(float(found.missing[p]), 0.0) - paid
+        return gap
+
+
+class _Searcher:
+    """The search, as threads run it ahead of the visits."""
+
+    releases_gil = True
+
+    def __init__(self, bound: FilterBound, state: PartState) -> None:
+        self.bound, self.state = bound, state
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> _Found:
+        """The worst rival of each image joins those that it has, all of them with their parts at the best places."""
+        worst, missing, places = self.bound.search(ids, w)
+        rivals = []
+        for i, rival, lacks in zip(ids.tolist(), worst.tolist(), missing.tolist(), strict=True):
+            known = self.state.alpha.images[i].rival
+            rivals.append(np.append(known, rival) if lacks > 0.0 and rival not in known else known)
+        position = np.repeat(np.arange(ids.size), [some.size for some in rivals])
+        every = np.concatenate(rivals)
+        real = np.maximum(every, 0)  # what was averaged over classes has no best places
+        towards = self.bound.features(ids[position], real, places[position])
+        losses = self.bound.losses(ids[position], real)
+        images, best, at = [], [], 0
+        for i, rival in zip(ids.tolist(), rivals, strict=True):
+            image, some = self.state.alpha.images[i], slice(at, at + rival.size)
+            at += rival.size
+            best.append(towards[some])
+            if rival.size > len(image):
+                image = ImageShare(
+                    rival,
+                    np.append(image.share, 0.0),
+                    np.append(image.loss, losses[at - 1]),
+                    np.concatenate([image.features, towards[at - 1 : at]]),
+                )
+            images.append(image)
+        return _Found(missing, places, images, best)
+
+
+@dataclass
+class PartState:
+    """Dual variables, and the filters that belong to them."""
+
+    alpha: FilterShares
+    problem: Problem
+    rng: np.random.Generator
+    w: np.ndarray = field(default_factory=lambda: np.empty(0))
+    linear: float = 0.0
+    lower: float = -np.inf
+    estimate: float = np.inf
+    goal: float = 0.0
+    visited: int = 0
+    done: float = 0.0
+    most: int | None = None
+    """Rivals that an image may keep."""
+    stuck: bool = False
+    evaluated: tuple[np.ndarray, Loss] | None = None
+    beat: Any = None
+
+    def recombine(self) -> None:
+        """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""
+        regularizer: Any = self.problem.regularizer
+        self.linear, v = self.problem.constraints.totals(self.alpha)
+        self.w = regularizer.weights(v)
+        self.lower = self.linear - regularizer.conjugate(v)
+
+    @property
+    def scale(self) -> float:
+        return self.problem.regularizer.scale  # type: ignore[attr-defined]
+
+    @property
+    def active(self) -> int:
+        return sum(len(image) > 0 for image in self.alpha.images)
+
+    @property
+    def n_constraints(self) -> int:
+        return len(self.alpha)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(image.nbytes for image in self.alpha.images) + self.alpha.places.nbytes
+
+    def weights(self) -> np.ndarray:
+        return self.w
+
+
+def _row_bytes(bound: FilterBound) -> int:
+    return int(bound.n_weights * np.dtype(bound.responder.dtype).itemsize)
+
+
+def _lighter(image: ImageShare, most: int | None) -> ImageShare:
+    """Without rivals that have no share; where there are still too many, those with the least are averaged."""
+    order = np.flatnonzero(image.share > 0.0)
+    if most is not None and order.size > most:
+        order = order[np.argsort(-image.share[order], kind="stable")]
+        rest = order[most - 1 :]
+        total = image.share[rest].sum()
+        part = image.share[rest] / total
+        order = order[: most - 1]
+        return ImageShare(
+            np.append(image.rival[order], -1),
+            np.append(image.share[order], total),
+            np.append(image.loss[order], part @ image.loss[rest]),
+            np.concatenate([image.features[order], (part @ image.features[rest])[None].astype(image.features.dtype)]),
+        )
+    if order.size == len(image):
+        return image
+    return ImageShare(image.rival[order], image.share[order], image.loss[order], image.features[order])

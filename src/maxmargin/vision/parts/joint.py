@@ -1,0 +1,332 @@
+"""Filters of parts and part weights, trained together (Naderi Parizi, Algorithms 3 and 4).
+
+    O(u, w) = ½‖u‖² + ½ ρ ‖w‖² + Σ_i C_i max(0, max_{k ≠ y_i} 1 + f_k(x_i) − f_{y_i}(x_i)),   f_k(x) = b_k + u_k·r(x, w)
+
+By turns u is the solution of a multiclass SVM on responses, and w goes down a convex bound of O that touches it at the
+filters so far. Every step is weighed by O itself: it is taken if O falls, so O never rises.
+
+A part whose filter is twice as long and whose weights are half as large is the same part: O is smallest where ρ‖w_j‖² is
+‖u_j‖² for every part. So ρ is chosen such that this holds for all parts together at the beginning, and filters neither
+shrink nor grow before they learn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...problem import Certificate, Problem, Solution
+from ...protocols import Checkpoint
+from ...solvers import solve
+from .ascent import PartAscent
+from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
+from .responses import Placed, Responder, respond_all
+from .weights import PartWeights, WeightProblem
+
+_TIE = 1.0  # see TiedFilters
+_PASSES = 10  # over a bound, before the filters are tried
+_PATIENCE = 4  # times as many for a bound whose filters are not better yet
+
+
+@dataclass(frozen=True)
+class JointRecord:
+    """One step of joint training: what callbacks receive and ``history_`` keeps.
+
+    ``step`` is "weights" or "filters", ``objective`` is O after it, ``lower`` and ``upper`` bracket the optimum of the
+    convex problem of this step, ``passes`` is how many it took. ``taken`` is False if O would have risen. ``rivals`` are
+    the hard examples at hand, and ``bytes`` what they take.
+    """
+
+    round: int
+    step: str
+    seconds: float
+    objective: float
+    lower: float
+    upper: float
+    passes: int
+    taken: bool
+    rivals: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class JointSettings:
+    """How joint training is run.
+
+    Parameters
+    ----------
+    balance : float
+        ρ, as a multiple of what makes the penalties of filters and of part weights equal at the beginning.
+    tol : float
+        Relative gap to which part weights are solved.
+    bound_tol : float
+        Training ends with a round that lowers O by no more than this share.
+    max_rounds : int
+    max_passes : int
+        For part weights.
+    """
+
+    balance: float = 1.0
+    tol: float = 1e-2
+    bound_tol: float = 1e-2
+    max_rounds: int = 20
+    max_passes: int = 1000
+    memory: int | None = None
+    n_jobs: int = 1
+    random_state: Any = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Filters (n_parts, n_features), part weights, and a certificate of the latter: O with these filters."""
+
+    filters: np.ndarray
+    weights: PartWeights
+    certificate: Certificate
+    history: list[JointRecord]
+    converged: bool
+    interrupted: bool = False
+    shares: np.ndarray | None = None
+    """Dual variables of the part weights."""
+    penalty: float = 0.0
+    """ρ."""
+
+
+class _Interrupted(Exception):
+    """Ctrl-C, or a callback that said so: what there is counts."""
+
+
+class JointTraining:
+    """Where joint training stands.
+
+    Parameters
+    ----------
+    responder : Responder
+    label : int array (n_images,)
+    n_classes : int
+    budget : float array (n_images,) or (1,)
+        C_i.
+    filters : float array (n_parts, n_features)
+        To begin with.
+    settings : JointSettings
+    callbacks : sequence of functions
+        Each is given one ``JointRecord`` per step; one that returns True ends the training.
+    inner_callbacks : sequence of functions
+        For ``solve``.
+    checkpoint : Checkpoint or None
+        Where training is saved between steps, and goes on from if something was saved there.
+    """
+
+    def __init__(
+        self,
+        responder: Responder,
+        label: np.ndarray,
+        n_classes: int,
+        budget: np.ndarray,
+        filters: np.ndarray,
+        settings: JointSettings,
+        *,
+        callbacks: Sequence[Any] = (),
+        inner_callbacks: Sequence[Any] = (),
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        self.responder, self.label, self.n_classes = responder, label, n_classes
+        self.budget = np.broadcast_to(np.asarray(budget, dtype=np.float64), label.shape)
+        self.settings, self.callbacks, self.inner_callbacks = settings, callbacks, inner_callbacks
+        self.checkpoint = checkpoint
+        self.clock = time.perf_counter()
+        self.filters = np.asarray(filters, dtype=np.float64)
+        self.placed = self._respond(self.filters)
+        self.centre = self.placed.responses.mean(axis=0)
+        self.weights: PartWeights | None = None
+        self.penalty = 0.0
+        self.weight_shares: np.ndarray | None = None
+        self.filter_shares: FilterShares | None = None
+        self.history: list[JointRecord] = []
+        self.certificate = Certificate(0.0, np.inf)
+        self.rounds = 0
+
+    def _respond(self, filters: np.ndarray) -> Placed:
+        return respond_all(self.responder, filters, self.settings.n_jobs)
+
+    # O, and its two kinds of steps.
+
+    @property
+    def objective(self) -> float:
+        return self._objective(self.weights, self.filters, self.placed)
+
+    def _objective(self, weights: Any, filters: np.ndarray, placed: Placed) -> float:
+        hinge = weights.hinge(placed.responses, self.label)
+        return weights.penalty + self._filter_penalty(filters) + float((self.budget * hinge).sum())
+
+    def _filter_penalty(self, filters: np.ndarray) -> float:
+        return 0.5 * self.penalty * float((filters**2).sum())
+
+    def learn_weights(self) -> None:
+        """The best part weights for the filters of the moment."""
+        settings = self.settings
+        problem = WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
+        found = problem.solve(
+            tol=settings.tol,
+            max_passes=settings.max_passes,
+            warm=self.weight_shares,
+            threads=settings.n_jobs,
+            seed=settings.random_state,
+            callbacks=self.inner_callbacks,
+        )
+        weights = problem.weights(found)
+        if self.weights is None:
+            length = float((self.filters**2).sum())
+            self.penalty = settings.balance * 2.0 * weights.penalty / length if length else 1.0
+        taken = self.weights is None or self._objective(weights, self.filters, self.placed) <= self.objective
+        if taken:
+            self.weights = weights
+        self.weight_shares = found.alpha
+        extra = self._filter_penalty(self.filters)
+        self.certificate = Certificate(found.certificate.lower + extra, self.objective)
+        self._record("weights", found, found.certificate.lower + extra, found.certificate.upper + extra, taken)
+
+    def learn_filters(self) -> None:
+        """Filters that are better for the part weights of the moment, down a bound that touches O."""
+        bound = FilterBound(
+            self.responder, self._weights(), self.label, self.budget / self.penalty, self.placed.places,
+            self.settings.n_jobs,
+        )  # fmt: skip
+        last = self.filters.ravel()
+        solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
+        passes = 0
+        for _ in range(_PATIENCE):
+            found = solve(
+                Problem(bound, TiedFilters(last, _TIE)),
+                solver,
+                tol=self.settings.tol,
+                max_passes=_PASSES,
+                warm=self.filter_shares,
+                callbacks=self.inner_callbacks,
+            )
+            self.filter_shares, passes = found.alpha, passes + len(found.history)
+            filters = found.weights.reshape(self.filters.shape)
+            placed = self._respond(filters)
+            taken = self._objective(self.weights, filters, placed) < self.objective
+            if taken or found.converged or found.interrupted:
+                break
+        if taken:
+            self.filters, self.placed = filters, placed
+        low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
+        self._record("filters", found, low, high, taken, passes)
+
+    def _weights(self) -> PartWeights:
+        if self.weights is None:
+            raise RuntimeError("Part weights come before filters.")
+        return self.weights
+
+    def _record(
+        self, step: str, found: Solution, lower: float, upper: float, taken: bool, passes: int | None = None
+    ) -> None:
+        last = found.history[-1] if found.history else None
+        record = JointRecord(
+            self.rounds, step, time.perf_counter() - self.clock, self.objective, lower, upper,
+            len(found.history) if passes is None else passes, taken,
+            last.cache_size if last and step == "filters" else 0, last.bytes if last and step == "filters" else 0,
+        )  # fmt: skip
+        self.history.append(record)
+        stop = [callback(record) is True for callback in self.callbacks]
+        self._save()
+        if found.interrupted or any(stop):
+            raise _Interrupted
+
+    # The loop.
+
+    def run(self) -> Trained:
+        """Train until a round has little to add."""
+        converged, interrupted = False, True
+        with contextlib.suppress(_Interrupted), self._kept():
+            if self.weights is None:
+                self.learn_weights()
+            while not converged and self.rounds < self.settings.max_rounds:
+                before = self.objective
+                self.rounds += 1
+                self.learn_filters()
+                self.learn_weights()
+                converged = before - self.objective <= self.settings.bound_tol * before
+            interrupted = False
+        return self.result(converged, interrupted)
+
+    @contextlib.contextmanager
+    def _kept(self) -> Iterator[None]:
+        """What was saved is gone on from, and an error takes along what was reached."""
+        self._load()
+        try:
+            yield
+        except KeyboardInterrupt as press:
+            if self.weights is None:
+                raise
+            raise _Interrupted from press
+        except _Interrupted:
+            raise
+        except Exception as error:
+            if self.weights is not None:
+                with contextlib.suppress(AttributeError):
+                    error.solution = self.result(False, True)  # type: ignore[attr-defined]
+            raise
+
+    def result(self, converged: bool, interrupted: bool) -> Trained:
+        return Trained(
+            self.filters, self._weights(), self.certificate, self.history, converged, interrupted, self.weight_shares,
+            self.penalty,
+        )  # fmt: skip
+
+    # What is saved between steps.
+
+    def _save(self) -> None:
+        if self.checkpoint is None or not self.checkpoint.due():
+            return
+        weights, shares = self._weights(), self.filter_shares
+        images = [] if shares is None else shares.images
+        self.checkpoint.save(
+            {
+                "filters": self.filters,
+                "table": weights.table,
+                "bias": weights.bias,
+                "centre": self.centre,
+                "penalty": self.penalty,
+                "weight_shares": self.weight_shares,
+                "sizes": np.array([len(image) for image in images], np.int64),
+                "rivals": np.concatenate([image.rival for image in images]) if images else np.empty(0, np.int64),
+                "shares": np.concatenate([image.share for image in images]) if images else np.empty(0),
+                "places": np.empty(0, np.int32) if shares is None else shares.places,
+                "history": [tuple(vars(record).values()) for record in self.history],
+                "rounds": self.rounds,
+                "seconds": time.perf_counter() - self.clock,
+            }
+        )
+
+    def _load(self) -> None:
+        saved = None if self.checkpoint is None else self.checkpoint.load()
+        if saved is None:
+            return
+        self.filters, self.centre = np.array(saved["filters"]), np.array(saved["centre"])
+        self.weights = PartWeights(np.array(saved["table"]), np.array(saved["bias"]), self.centre)
+        self.placed = self._respond(self.filters)
+        self.penalty, self.rounds = float(saved["penalty"]), int(saved["rounds"])
+        self.weight_shares = np.array(saved["weight_shares"])
+        self.history = [JointRecord(*values) for values in saved["history"]]
+        self.clock -= float(saved["seconds"])
+        if saved["sizes"].size:
+            ends = np.cumsum(saved["sizes"])[:-1]
+            shares = np.split(np.array(saved["shares"]), ends)
+            rivals = np.split(np.array(saved["rivals"]), ends)
+            nothing = ImageShare.none(self.filters.size, self.responder.dtype)
+            images = [
+                replace(nothing, rival=rival, share=share) for rival, share in zip(rivals, shares, strict=True)
+            ]
+            self.filter_shares = FilterShares(images, np.array(saved["places"]))
+
+
+def _bracket(found: Solution) -> tuple[float, float]:
+    return found.certificate.lower, found.certificate.upper
