@@ -82,7 +82,7 @@ class PrimalDual:
         state.visited = len(state.X)
         loss = float((state.cost + state.scores - state.scores[state.truth][:, None]).max(axis=1).sum())
         state.evaluated = (state.weights(), Loss(loss))
-        upper = loss + self.strength * float(_norms(state.U[state.columns], self.n_regions).sum())
+        upper = loss + self.strength * float(norms_of_parts(state.U[state.columns], self.n_regions).sum())
         upper += 0.5 * float(state.b @ state.b)
         state.best = min(state.best, upper)
         self._look_around(state)
@@ -92,14 +92,14 @@ class PrimalDual:
     def _look_around(self, state: PrimalDualState) -> None:
         """The lower bound, from the constraints of all parts; those that are violated join the parts at hand."""
         blame = state.shares - state.truth
-        steep = _norms(state.X.T @ blame.astype(state.X.dtype), self.n_regions).astype(np.float64)
+        steep = norms_of_parts(state.X.T @ blame.astype(state.X.dtype), self.n_regions).astype(np.float64)
         state.steep = steep
         scale = min(1.0, self.strength / max(float(steep.max()), 1e-300))
         off = state.bias * scale * blame.sum(axis=0)
         lower = scale * float((state.cost * state.shares).sum()) - 0.5 * float(off @ off)
         if lower > state.lower:
             state.lower, state.proof = lower, state.shares.copy()
-        used = _norms(state.U, self.n_regions) > 0.0
+        used = norms_of_parts(state.U, self.n_regions) > 0.0
         asked = steep > self.strength
         asked[state.parts] = False
         at_hand = np.zeros(steep.size, dtype=bool)
@@ -122,7 +122,7 @@ class PrimalDual:
         for _ in range(self.n_steps):
             before, b_before = U, b
             U = U - tau * (work.T @ blame.astype(work.dtype))
-            norms = _norms(U, self.n_regions)
+            norms = norms_of_parts(U, self.n_regions)
             factor = np.maximum(0.0, 1.0 - tau * self.strength / np.maximum(norms, 1e-300))
             U *= np.repeat(factor, self.n_regions)[:, None]
             b = (b - tau * bias * blame.sum(axis=0)) / (1.0 + tau)
@@ -228,6 +228,6 @@ def onto_simplex(values: np.ndarray) -> np.ndarray:
     return np.maximum(values - shift[:, None], 0.0)
 
 
-def _norms(U: np.ndarray, n_regions: int) -> np.ndarray:
+def norms_of_parts(U: np.ndarray, n_regions: int) -> np.ndarray:
     """‖U_j‖ of every part."""
     return np.sqrt(np.einsum("jk,jk->j", *[U.reshape(-1, n_regions * U.shape[1])] * 2))
