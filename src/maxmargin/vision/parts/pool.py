@@ -57,7 +57,8 @@ def random_parts(
         raise ValueError(f"keep must be a share above 0 and at most 1, got {keep!r}.")
     if n_parts < 1:
         raise ValueError(f"n_parts must be at least 1, got {n_parts}.")
-    begin, end = patches.first[:-1 : patches.n_views], patches.first[1 :: patches.n_views]
+    own = np.arange(len(patches)) * patches.n_views  # the first view of every image
+    begin, end = patches.first[own], patches.first[own + 1]
     available = np.ceil(keep * (end - begin) - 1e-9).astype(np.int64)
     if n_parts > available.sum():
         raise ValueError(

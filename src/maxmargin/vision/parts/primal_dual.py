@@ -8,16 +8,17 @@ the columns X_j. One step goes down in U and up in B (Chambolle and Pock, 2011, 
 
     U ← shrink(U − τ Xᵀ(B − Y)),    B ← rows of B + σ(X(2U − U_before) + cost) projected onto the simplex
 
-with τσ‖X‖² ≤ 1. Coordinate steps, as other problems of this package get them, suit sparse rows; here rows are dense, and
-two products of matrices for all images cost less than one visit to each. Shrinking leaves exact zeros, and what is
-zero need not be multiplied: the steps work on a few parts, and others come in when their constraint is violated. Both
-bounds are of the problem with all parts.
+with τσ‖X‖² ≤ 1, begun anew now and then from the mean of the last steps, which makes the gap shrink by a factor from one
+beginning to the next (Applegate et al., 2021). Coordinate steps, as other problems of this package get them, suit
+sparse rows; here rows are dense, and two products of matrices for all images cost less than one visit to each.
+Shrinking leaves exact zeros, and what is zero need not be multiplied: the steps work on a few parts, and others come in
+when their constraint is violated. Both bounds are of the problem with all parts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,11 @@ from ...problem import Loss, Problem
 # Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: of which the ratio
 # is some 1/‖X‖. The ratio is learned on the way, but weights on their way to zero must not be taken for a small scale.
 _LEAST_BALANCE, _FIRST_BALANCE, _MOST_BALANCE = 2.0, 4.0, 32.0
+
+# The steps begin anew when the gap is so small a share of what it was at the last beginning, or after so large a share
+# of all steps so far (Applegate et al., 2021).
+_MUCH, _LONG = 0.4, 0.36
+_NEARLY = 0.8  # of λ: a part that is so near to having weights stays at hand
 
 
 @dataclass(frozen=True)
@@ -73,51 +79,69 @@ class PrimalDual:
             parts=np.flatnonzero(weights[:-1].reshape(-1, self.n_regions * n_classes).any(axis=1)),
             n_constraints=constraints.n_constraints,
         )
-        self._look_around(state)
+        self._widen(state, self._bound_below(state, state.shares))
         return state
 
     def step(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
         """Some steps on the parts at hand, then one look at all."""
         self._descend(state)
         state.visited = len(state.X)
-        loss = float((state.cost + state.scores - state.scores[state.truth][:, None]).max(axis=1).sum())
+        here = state.here()
+        loss, upper = self._bound_above(state, here)
         state.evaluated = (state.weights(), Loss(loss))
-        upper = loss + self.strength * float(norms_of_parts(state.U[state.columns], self.n_regions).sum())
-        upper += 0.5 * float(state.b @ state.b)
         state.best = min(state.best, upper)
-        self._look_around(state)
+        steep = self._bound_below(state, here.shares)
+        gap = upper - state.last_lower
+        # The mean is often nearer to the optimum than what circles around it. It has fewer zeros, so it is no answer.
+        mean = state.mean()
+        _, upper = self._bound_above(state, mean)
+        self._bound_below(state, mean.shares)
+        gap, beginning = min((gap, here), (upper - state.last_lower, mean), key=lambda pair: pair[0])
         state.estimate = (state.best - state.lower) / max(abs(state.best), 1e-300)
+        if gap <= _MUCH * state.first_gap or state.n_since >= _LONG * state.n_steps:
+            state.begin(beginning, gap)
+        self._widen(state, steep)
         return state
 
-    def _look_around(self, state: PrimalDualState) -> None:
-        """The lower bound, from the constraints of all parts; those that are violated join the parts at hand."""
-        blame = state.shares - state.truth
+    def _bound_above(self, state: PrimalDualState, point: _Point) -> tuple[float, float]:
+        """The loss, and the objective."""
+        assert state.work is not None
+        scores = state.work @ point.U.astype(state.work.dtype) + state.bias * point.b
+        loss = float((state.cost + scores - scores[state.truth][:, None]).max(axis=1).sum())
+        price = self.strength * float(norms_of_parts(point.U, self.n_regions).sum())
+        return loss, loss + price + 0.5 * float(point.b @ point.b)
+
+    def _bound_below(self, state: PrimalDualState, shares: np.ndarray) -> np.ndarray:
+        """The lower bound, from the constraints of all parts; returns their left sides."""
+        blame = shares - state.truth
         steep = norms_of_parts(state.X.T @ blame.astype(state.X.dtype), self.n_regions).astype(np.float64)
-        state.steep = steep
         scale = min(1.0, self.strength / max(float(steep.max()), 1e-300))
         off = state.bias * scale * blame.sum(axis=0)
-        lower = scale * float((state.cost * state.shares).sum()) - 0.5 * float(off @ off)
-        if lower > state.lower:
-            state.lower, state.proof = lower, state.shares.copy()
+        state.last_lower = scale * float((state.cost * shares).sum()) - 0.5 * float(off @ off)
+        if state.last_lower > state.lower:
+            state.lower, state.proof = state.last_lower, shares
+        return steep
+
+    def _widen(self, state: PrimalDualState, steep: np.ndarray) -> None:
+        """Parts whose constraints are violated join those at hand; some that have long been satisfied leave."""
         used = norms_of_parts(state.U, self.n_regions) > 0.0
         asked = steep > self.strength
         asked[state.parts] = False
         at_hand = np.zeros(steep.size, dtype=bool)
-        at_hand[state.parts] = used[state.parts] | (steep[state.parts] > 0.8 * self.strength)
+        at_hand[state.parts] = used[state.parts] | (steep[state.parts] > _NEARLY * self.strength)
         # The most violated first: many of the others follow from these, and are satisfied once these have weights.
         room = max(8, int(at_hand.sum()))
         worst = np.flatnonzero(asked)
         at_hand[worst[np.argsort(-steep[worst], kind="stable")[:room]]] = True
-        parts = np.flatnonzero(at_hand)
-        if state.work is None or not np.array_equal(parts, state.parts):
-            state.take(parts, self.n_regions)
+        if state.work is None or asked.any() or at_hand.sum() < 0.7 * state.parts.size:
+            state.take(np.flatnonzero(at_hand), self.n_regions)
 
     def _descend(self, state: PrimalDualState) -> None:
         work, truth, bias = state.work, state.truth, state.bias
         assert work is not None
         U, b, shares = state.U[state.columns], state.b, state.shares
+        total = state.total
         tau, sigma = state.balance / state.size, 1.0 / (state.balance * state.size)
-        first, first_shares = U, shares
         blame = shares - truth
         for _ in range(self.n_steps):
             before, b_before = U, b
@@ -129,13 +153,19 @@ class PrimalDual:
             ahead = work @ (2.0 * U - before).astype(work.dtype) + bias * (2.0 * b - b_before)
             shares = onto_simplex(shares + sigma * (ahead + state.cost))
             blame = shares - truth
+            for sum_so_far, term in zip(total, (U, b, shares), strict=True):
+                np.add(sum_so_far, term, out=sum_so_far)
         state.U[state.columns], state.b, state.shares = U, b, shares
-        state.scores = work @ U.astype(work.dtype) + bias * b
-        # Steps of both kinds should take equally long to arrive.
-        moved, moved_shares = float(np.linalg.norm(U - first)), float(np.linalg.norm(shares - first_shares))
-        if moved > 0.0 and moved_shares > 0.0:
-            wanted = np.sqrt(state.balance * moved / moved_shares)
-            state.balance = float(np.clip(wanted, _LEAST_BALANCE / state.size, _MOST_BALANCE / state.size))
+        state.n_since += self.n_steps
+        state.n_steps += self.n_steps
+
+
+class _Point(NamedTuple):
+    """Weights of the parts at hand, intercepts, shares of blame."""
+
+    U: np.ndarray
+    b: np.ndarray
+    shares: np.ndarray
 
 
 @dataclass
@@ -166,21 +196,46 @@ class PrimalDualState:
     beat: Any = None
     proof: Any = None
     """Shares of the best lower bound."""
-    steep: Any = None
-    scores: Any = None
+    last_lower: float = -np.inf
+    n_steps: int = 0
+    n_since: int = 0
+    """Steps since the last beginning."""
+    first: Any = None
+    """Where that was."""
+    first_gap: float = np.inf
+    total: Any = None
+    """Sums over all points since."""
     direction: Any = None
 
+    def here(self) -> _Point:
+        return _Point(self.U[self.columns], self.b, self.shares)
+
+    def mean(self) -> _Point:
+        return _Point(*(each / self.n_since for each in self.total))
+
+    def begin(self, point: _Point, gap: float) -> None:
+        """Go on from a point as if it were the first; steps of both kinds should take equally long to arrive."""
+        moved = float(np.linalg.norm(point.U - self.first.U))
+        moved_shares = float(np.linalg.norm(point.shares - self.first.shares))
+        if moved > 0.0 and moved_shares > 0.0:
+            wanted = np.sqrt(self.balance * moved / moved_shares)
+            self.balance = float(np.clip(wanted, _LEAST_BALANCE / self.size, _MOST_BALANCE / self.size))
+        self.U[self.columns], self.b, self.shares = point
+        self._forget(gap)
+
+    def _forget(self, gap: float) -> None:
+        self.first, self.first_gap, self.n_since = self.here(), gap, 0
+        self.total = _Point(*(np.zeros_like(a) for a in self.first))
+
     def take(self, parts: np.ndarray, n_regions: int) -> None:
-        """Work on these parts from now on."""
-        if self.work is not None:
-            left = np.setdiff1d(self.parts, parts)
-            self.U.reshape(-1, n_regions * self.U.shape[1])[left] = 0.0
+        """Work on these parts from now on; no other may have weights."""
         self.parts = parts
         self.columns = (parts[:, None] * n_regions + np.arange(n_regions)).ravel()
         self.work = np.ascontiguousarray(self.X[:, self.columns])
         self._measure()
         if self.balance == 0.0:
             self.balance = _FIRST_BALANCE / self.size
+        self._forget(self.first_gap)
 
     def _measure(self) -> None:
         """‖work‖ by power iterations. They fall short a little: 5 % more is taken, and 4/3 in τσ‖X‖² does no harm."""

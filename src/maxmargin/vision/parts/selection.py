@@ -32,7 +32,7 @@ _BISECTIONS = 8
 
 @dataclass(frozen=True)
 class Step:
-    """One λ of the path: how many parts have weights, the objective, its certified relative gap, passes of the solver."""
+    """One λ of the path: how many parts have weights, the objective and its certified relative gap, passes it took."""
 
     strength: float
     n_parts: int
@@ -63,9 +63,7 @@ class Selected:
     path: list[Step] = field(repr=False)
 
 
-def select_parts(
-    responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e-3, max_passes: int = 2000
-) -> Selected:
+def select_parts(responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e-3, max_passes: int = 2000) -> Selected:
     """The parts that are worth most to a classifier that has to pay for each.
 
     λ falls until so many parts have weights, every solution starting from the one before; then it is bisected until
@@ -100,7 +98,7 @@ def select_parts(
     [2, 5]
     """
     responses, label, n_classes = _checked(responses, y, n_parts, tol)
-    n_images, n_pool, n_regions = responses.shape
+    _, n_pool, n_regions = responses.shape
     parts = _without_copies(responses)
     if n_parts > parts.size:
         raise ValueError(
@@ -239,16 +237,15 @@ def _without_copies(responses: np.ndarray) -> np.ndarray:
 def _checked(responses: np.ndarray, y: Any, n_parts: int, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
     responses, y = np.asarray(responses), np.asarray(y)
     if responses.ndim != 3 or 0 in responses.shape:
-        raise ValueError(
-            f"Responses are an array of images, parts and regions, got one of shape {responses.shape}."
-        )
+        raise ValueError(f"Responses are an array of images, parts and regions, got one of shape {responses.shape}.")
     if responses.dtype not in (np.float32, np.float64):
         responses = responses.astype(np.float64)
     if not np.isfinite(responses).all():
         raise ValueError("Responses must be finite, and some are not.")
     if y.shape != (len(responses),):
-        raise ValueError(f"There are responses of {len(responses)} images, so y must have shape ({len(responses)},); "
-                         f"got {y.shape}.")
+        raise ValueError(
+            f"There are responses of {len(responses)} images, so y must have shape ({len(responses)},); got {y.shape}."
+        )
     if not 1 <= n_parts <= responses.shape[1]:
         raise ValueError(
             f"n_parts must be from 1 to {responses.shape[1]}, the number of parts in the pool; got {n_parts}."

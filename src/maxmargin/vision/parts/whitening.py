@@ -73,9 +73,9 @@ class Whitening:
             raise ValueError("Patches must be finite, and some are not.")
         covariance, fourth = np.zeros((d, d)), 0.0
         for block in _blocks(values, chosen, memory):
-            block -= mean
-            covariance += block.T @ block
-            fourth += float((np.einsum("ij,ij->i", block, block) ** 2).sum())
+            off = block - mean
+            covariance += off.T @ off
+            fourth += float((np.einsum("ij,ij->i", off, off) ** 2).sum())
         covariance /= n
         share = _ledoit_wolf(covariance, fourth, n) if isinstance(shrinkage, str) else float(shrinkage)
         level = float(np.trace(covariance)) / d
