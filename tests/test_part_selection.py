@@ -125,7 +125,28 @@ def test_a_hot_start_is_made_of_another_solution():
     assert hot.history[0].estimate < 0.3 * cold.history[0].estimate
 
 
-def test_parts_that_are_told_are_found():
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_price_above_which_no_part_is_worth_having(n_classes):
+    responses, y = some_responses(n_classes=n_classes, informative=(1,))
+    responses -= responses.mean(axis=0)
+    blame = np.where(np.arange(n_classes) == y[:, None], -1.0, 1.0 / (n_classes - 1))
+    highest = np.linalg.norm(np.einsum("ijr,ik->jrk", responses, blame), axis=(1, 2)).max()
+    above, below = (
+        solve(the_problem(responses, y, s), PrimalDual(2, s), tol=1e-6, max_passes=2000)
+        for s in (1.0001 * highest, 0.9 * highest)
+    )
+    assert above.certificate.lower == pytest.approx(60.0)
+    assert below.certificate.upper < 60.0 if n_classes == 2 else below.certificate.upper <= 60.0 * (1 + 1e-6)
+    assert select_parts(responses, y, 1).path[0].strength == pytest.approx(0.7 * highest)
+
+
+def test_classes_may_be_of_different_sizes():
+    responses, y = some_responses(n=120, n_parts=30, n_classes=4, informative=(3, 7, 20, 25))
+    few = np.concatenate([np.flatnonzero(y != 0), np.flatnonzero(y == 0)[:10]])
+    assert sorted(select_parts(responses[few], y[few], 4).parts.tolist()) == [3, 7, 20, 25]
+
+
+def test_parts_that_tell_classes_apart_are_found():
     responses, y = some_responses(n=150, n_parts=40, n_classes=5, informative=(3, 11, 17, 28, 39))
     selected = select_parts(responses, y, 5)
     assert sorted(selected.parts.tolist()) == [3, 11, 17, 28, 39]

@@ -8,11 +8,11 @@ the columns X_j. One step goes down in U and up in B (Chambolle and Pock, 2011, 
 
     U ← shrink(U − τ Xᵀ(B − Y)),    B ← rows of B + σ(X(2U − U_before) + cost) projected onto the simplex
 
-with τσ‖X‖² ≤ 1, begun anew now and then from the mean of the last steps, which makes the gap shrink by a factor from one
-beginning to the next (Applegate et al., 2021). Coordinate steps, as other problems of this package get them, suit
-sparse rows; here rows are dense, and two products of matrices for all images cost less than one visit to each.
-Shrinking leaves exact zeros, and what is zero need not be multiplied: the steps work on a few parts, and others come in
-when their constraint is violated. Both bounds are of the problem with all parts.
+with τσ‖X‖² ≤ 1, begun anew now and then from the mean of the last steps (Applegate et al., 2021), without which they
+circle around the optimum for long. Coordinate steps, as other problems of this package get them, know group norms only
+for rows that are written out, one for each rival of each image: of dense responses these would be gigabytes. Here a
+step is two products of matrices. Shrinking leaves exact zeros, and what is zero need not be multiplied: the steps work
+on a few parts, and others come in when their constraint is violated. Both bounds are of the problem with all parts.
 """
 
 from __future__ import annotations
