@@ -95,7 +95,7 @@ class HostResponder:
         for p, i in enumerate(ids.tolist()):
             for v, (values, _) in enumerate(self._views(i)):
                 kernels.add_features_at(values, places[p, v], weights[p], 1.0 / self.patches.n_views, out[p])
-        return out.reshape(ids.size, -1)
+        return out.reshape(ids.size, n_parts * self.patches.n_features)
 
     def _views(self, i: int) -> Any:
         """Features and atoms of the patches of each view of an image."""
@@ -103,6 +103,24 @@ class HostResponder:
         for view in range(i * self.patches.n_views, (i + 1) * self.patches.n_views):
             some = slice(int(first[view]), int(first[view + 1]))
             yield np.ascontiguousarray(self.patches.values[some], dtype=self.dtype), self._atoms[some]
+
+
+def responder_for(patches: Patches, pooling: Pooling, device: str | None = None) -> Responder:
+    """Who responds: this machine's processors (``device`` None or "cpu"), or a device of PyTorch such as "cuda".
+
+    Examples
+    --------
+    >>> patches = Patches(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]), first=np.array([0, 2, 3]))
+    >>> responder = responder_for(patches, Pooling((1,)))
+    >>> responder.respond(np.array([0, 1]), np.eye(2)).responses[:, :, 0]
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    if device is None or device == "cpu":
+        return HostResponder(patches, pooling)
+    from .torch_responses import TorchResponder
+
+    return TorchResponder(patches, pooling, device)
 
 
 def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
