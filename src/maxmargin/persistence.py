@@ -88,7 +88,10 @@ class _Part(NamedTuple):
 
 _KNOWN: dict[str, _Kind] = {}
 _PARTS: dict[str, _Part] = {}
-_HOMES = {"SceneClassifier": ".vision.classifier"}  # estimators that nobody imports before a file asks for them
+_HOMES = {
+    "SceneClassifier": ".vision.classifier",
+    "PartClassifier": ".vision.part_classifier",
+}  # estimators that nobody imports before a file asks for them
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
 

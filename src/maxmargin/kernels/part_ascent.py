@@ -44,10 +44,10 @@ def dot(x, y):
 
 @compiled
 def visit(x, loss, share, towards, movable, budget, scale, w, n_parts):
-    """Move the parts of all classes, then their shares; returns (Σ α_c (l_c − w·x_c) before that, change of Σ α_c l_c).
+    """Move the parts of all classes, then their shares; returns Σ α (l − w·x) before that, and the change of Σ α l.
 
-    ``towards[c]`` are the best places at hand for class c; classes that are not ``movable`` are averages of several, and
-    stay as they are. w follows v.
+    ``towards[c]`` are the best places at hand for class c; classes that are not ``movable`` are averages of several,
+    and stay as they are. w follows v.
     """
     n = loss.size
     paid = 0.0

@@ -1,4 +1,6 @@
-"""Images: scenes as arrangements of regions. Needs ``pip install "maxmargin[vision]"`` as soon as a file is read.
+"""Images: scenes as arrangements of regions, and parts that nobody labelled.
+
+Needs ``pip install "maxmargin[vision]"`` as soon as a file is read.
 
 Only this folder knows images. Names are imported when first used.
 """
@@ -17,9 +19,13 @@ if TYPE_CHECKING:
     from .features.sift import DenseSIFT as DenseSIFT
     from .features.words import WordHistograms as WordHistograms
     from .images import ImageError as ImageError, ImageFolder as ImageFolder, read_image as read_image
+    from .part_classifier import PartClassifier as PartClassifier
+    from .parts.patches import Patches as Patches
 
 _NAMES = {
     "SceneClassifier": "classifier",
+    "PartClassifier": "part_classifier",
+    "Patches": "parts.patches",
     "WordHistograms": "features.words",
     "DenseSIFT": "features.sift",
     "CNNRegions": "features.cnn",

@@ -40,15 +40,20 @@ def training(X: Any, y: Any) -> Given:
         folder = X if isinstance(X, ImageFolder) else ImageFolder(X)
         return Given(images=folder.paths, labels=folder.labels)
     given = described(X)
+    return Given(given.images, given.regions, checked_labels(y, len(given)))
+
+
+def checked_labels(y: Any, n: int) -> np.ndarray:
+    """One label for each image."""
     if y is None:
         raise ValueError(
             "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
         )
     inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
     labels = np.asarray(y)
-    if labels.shape != (len(given),):
-        raise ValueError(f"X has {len(given)} images, y has shape {labels.shape}; one label for each image is needed.")
-    return Given(given.images, given.regions, labels)
+    if labels.shape != (n,):
+        raise ValueError(f"X has {n} images, y has shape {labels.shape}; one label for each image is needed.")
+    return labels
 
 
 def described(X: Any) -> Given:

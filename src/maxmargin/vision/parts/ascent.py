@@ -75,7 +75,7 @@ class PartAscent:
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
         searcher = _Searcher(bound, state)
         gap, done = 0.0, 0
-        for ids, _, found in search(searcher, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type, var-annotated]
+        for ids, _, found in search(searcher, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type]
             gap += self._visit(bound, state, ids, found)  # type: ignore[arg-type]
             done += ids.size
             state.done = done / order.size

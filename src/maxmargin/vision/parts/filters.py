@@ -2,9 +2,9 @@
 
     F(w) = ½‖w‖² + Σ_i C_i max(0, max_{k ≠ y_i} 1 + offset_k − offset_{y_i} + (u_k − u_{y_i})·r(x_i, w))
 
-(Naderi Parizi (3.7)). A response r is a largest score, convex in w; where a rival class weighs a part less than the true
-one the sign of its difference is negative and F is not convex. There a bound (3.8) holds the part at a place of the
-image: at any place the score is at most the response, so this can only raise the loss.
+(Naderi Parizi (3.7)). A response r is a largest score, convex in w; where a rival class weighs a part less than the
+true one the sign of its difference is negative and F is not convex. There a bound (3.8) holds the part at a place of
+the image: at any place the score is at most the response, so this can only raise the loss.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from ...kernels import part_ascent, part_places as kernels
 from ...kernels.shared import project
 from ...problem import Loss
+from ...regularizers import GaussianPrior
+from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from .responses import Responder, in_parts
 from .weights import PartWeights
@@ -25,8 +27,8 @@ from .weights import PartWeights
 class TiedFilters:
     """Ω(w) = ½‖w‖² + ½ tie ‖w − last‖².
 
-    A bound is good near the filters at which it touches F, and its minimiser may be far from there. Tied to these filters
-    it is a bound that touches F in the same place still, and its minimiser comes in fewer passes.
+    A bound is good near the filters at which it touches F, and its minimiser may be far from there. Tied to these
+    filters it is a bound that touches F in the same place still, and its minimiser comes in fewer passes.
 
     Parameters
     ----------
@@ -50,6 +52,9 @@ class TiedFilters:
 
     def dual_scale(self, v: np.ndarray) -> float:
         return 1.0
+
+    def shape(self, n_weights: int) -> Shape:
+        return GaussianPrior(self.weights(np.zeros(n_weights)), np.full(n_weights, self.scale)).shape(n_weights)
 
     @property
     def scale(self) -> float:
@@ -153,11 +158,17 @@ class FilterBound:
         return replace(alpha, images=images)
 
     def totals(self, alpha: FilterShares) -> tuple[float, np.ndarray]:
-        total, v = 0.0, np.zeros(self.n_weights)
-        for image in self.feasible(alpha).images:
-            total += dot(image.loss, image.share)
+        alpha = self.feasible(alpha)
+        return self.linear(alpha), self.combine(alpha)
+
+    def linear(self, alpha: FilterShares) -> float:
+        return sum(dot(image.loss, image.share) for image in alpha.images)
+
+    def combine(self, alpha: FilterShares) -> np.ndarray:
+        v = np.zeros(self.n_weights)
+        for image in alpha.images:
             part_ascent.add_rows(image.features, image.share, v)
-        return total, v
+        return v
 
     def evaluate(self, w: np.ndarray) -> Loss:
         def hinges(ids: np.ndarray) -> np.ndarray:

@@ -5,9 +5,9 @@
 By turns u is the solution of a multiclass SVM on responses, and w goes down a convex bound of O that touches it at the
 filters so far. Every step is weighed by O itself: it is taken if O falls, so O never rises.
 
-A part whose filter is twice as long and whose weights are half as large is the same part: O is smallest where ρ‖w_j‖² is
-‖u_j‖² for every part. So ρ is chosen such that this holds for all parts together at the beginning, and filters neither
-shrink nor grow before they learn.
+A part whose filter is twice as long and whose weights are half as large is the same part: O is smallest where ρ‖w_j‖²
+is ‖u_j‖² for every part. So ρ is chosen such that this holds for all parts together at the beginning, and filters
+neither shrink nor grow before they learn.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from ...problem import Certificate, Problem, Solution
 from ...protocols import Checkpoint
 from ...solvers import solve
+from ...solvers.progress import ProgressLine
 from .ascent import PartAscent
 from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
 from .responses import Placed, Responder, respond_all
@@ -38,8 +39,8 @@ class JointRecord:
     """One step of joint training: what callbacks receive and ``history_`` keeps.
 
     ``step`` is "weights" or "filters", ``objective`` is O after it, ``lower`` and ``upper`` bracket the optimum of the
-    convex problem of this step, ``passes`` is how many it took. ``taken`` is False if O would have risen. ``rivals`` are
-    the hard examples at hand, and ``bytes`` what they take.
+    convex problem of this step, ``passes`` is how many it took. ``taken`` is False if O would have risen. ``rivals``
+    are the hard examples at hand, and ``bytes`` what they take.
     """
 
     round: int
@@ -95,6 +96,33 @@ class Trained:
     """Dual variables of the part weights."""
     penalty: float = 0.0
     """ρ."""
+
+
+class JointLine(ProgressLine):
+    """A progress line for joint training: what the last step has reached, and the passes of the one at hand."""
+
+    _after = ""
+
+    @classmethod
+    @contextlib.contextmanager
+    def callbacks_for(cls, title: str, tol: float, shown: bool) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Callbacks for passes and for steps, if there is to be a line."""
+        if not shown:
+            yield (), ()
+            return
+        with cls(title, tol) as line:
+            yield (line,), (line.step,)  # type: ignore[attr-defined]
+
+    def __call__(self, record: Any) -> None:
+        super().__call__(record)
+        self._status.update(self._last + self._after)
+
+    def step(self, record: JointRecord) -> None:
+        """Callback for ``JointTraining``."""
+        said = f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s"
+        self._after = f" (after {said})"
+        self._last = f"{self.title}: {said}"
+        self._status.update(self._last)
 
 
 class _Interrupted(Exception):
@@ -322,9 +350,7 @@ class JointTraining:
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
             nothing = ImageShare.none(self.filters.size, self.responder.dtype)
-            images = [
-                replace(nothing, rival=rival, share=share) for rival, share in zip(rivals, shares, strict=True)
-            ]
+            images = [replace(nothing, rival=rival, share=share) for rival, share in zip(rivals, shares, strict=True)]
             self.filter_shares = FilterShares(images, np.array(saved["places"]))
 
 

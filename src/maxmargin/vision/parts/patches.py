@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+_BLOCK = 2**16  # patches that are looked at together
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,49 @@ class Patches:
     first: np.ndarray
     windows: np.ndarray | None = None
     n_views: int = 1
+
+    @classmethod
+    def stack(
+        cls, values: Sequence[np.ndarray], windows: Sequence[np.ndarray] | None = None, n_views: int = 1
+    ) -> Patches:
+        """From an array (n_patches, n_features) for each view of each image, with windows if they are known.
+
+        >>> Patches.stack([np.ones((3, 2)), np.zeros((5, 2))]).first.tolist()
+        [0, 3, 8]
+        """
+        shapes = {np.shape(v)[1:] for v in values}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 1:
+            raise ValueError(
+                "Patches of an image are an array (patches, features), with as many features in all images; got shapes "
+                f"{sorted({np.shape(v) for v in values})[:3]}."
+            )
+        first = np.concatenate([[0], np.cumsum([len(v) for v in values])])
+        found = None if windows is None else np.concatenate(windows).astype(np.float32)
+        return cls(np.concatenate(values), first, found, n_views)
+
+    def checked(self) -> Patches:
+        """These, if they are what patches should be; else an error that says what is wrong, and where."""
+        values, first = self.values, np.asarray(self.first)
+        if values.ndim != 2 or values.dtype.kind != "f" or values.shape[1] == 0:
+            raise ValueError(f"Patches must be floats (n_patches, n_features), got {values.dtype} of {values.shape}.")
+        if first.ndim != 1 or first.size < 1 or first[0] != 0 or first[-1] != len(values) or (np.diff(first) < 0).any():
+            raise ValueError(f"first must rise from 0 to the number of patches, {len(values)}; got {first!r}.")
+        if self.n_views < 1 or (first.size - 1) % self.n_views:
+            raise ValueError(f"{first.size - 1} views are not those of images with n_views={self.n_views} each.")
+        empty = np.flatnonzero(np.diff(first) == 0)
+        if empty.size:
+            raise ValueError(f"Image {empty[0] // self.n_views} has no patches. Leave it out.")
+        if self.windows is not None and np.shape(self.windows) != (len(values), 4):
+            raise ValueError(f"There are {len(values)} patches, windows have shape {np.shape(self.windows)}.")
+        for start in range(0, len(values), _BLOCK):
+            bad = np.flatnonzero(~np.isfinite(values[start : start + _BLOCK]).all(axis=1))
+            if bad.size:
+                view = int(np.searchsorted(first, start + bad[0], "right")) - 1
+                raise ValueError(
+                    f"A patch of image {view // self.n_views} is not finite: it has a NaN or an infinity. Leave it "
+                    "out, or mend its features."
+                )
+        return self
 
     def __len__(self) -> int:
         return (self.first.size - 1) // self.n_views

@@ -10,7 +10,6 @@ from ...solvers.threads import one_blas_thread, run
 from .patches import Patches
 from .pooling import Pooling
 
-
 _AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
 
 T = TypeVar("T")
@@ -129,8 +128,8 @@ def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
         return pooling.atoms(patches.windows).astype(np.int32)
     if pooling.n_atoms > 1:
         raise ValueError(
-            f"regions={pooling.grids} are to be pooled, but nobody knows where in its image a patch is. Use regions=(1,), "
-            "or give patches with windows."
+            f"regions={pooling.grids} are to be pooled, but nobody knows where in its image a patch is. Use "
+            "regions=(1,), or give patches with windows."
         )
     return np.zeros(len(patches.values), np.int32)
 
@@ -151,3 +150,9 @@ def respond_all(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> P
     """Responses of all images."""
     found = in_parts(lambda ids: responder.respond(ids, filters), np.arange(len(responder.patches)), n_jobs)
     return Placed(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def responses_of(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+    """The same without places, which take as much memory."""
+    every = np.arange(len(responder.patches))
+    return np.concatenate(in_parts(lambda ids: responder.respond(ids, filters).responses, every, n_jobs))

@@ -1,0 +1,506 @@
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators import inputs
+from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing
+from ..persistence import storable
+from ..problem import Certificate
+from ..solvers import certify
+from . import given as given_images, given_patches as given
+from .features.cnn_patches import CNNPatches
+from .features.extractors import trained
+from .features.hog_patches import HOGPatches
+from .features.reduction import ReducedPatches
+from .parts.detections import Detection, best_detections
+from .parts.gathering import gather_patches
+from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained
+from .parts.patches import Patches
+from .parts.pool import random_parts
+from .parts.pooling import Pooling
+from .parts.responses import HostResponder, Responder, responses_of
+from .parts.selection import Selected, select_parts
+from .parts.weights import PartWeights, WeightProblem
+from .parts.whitening import Whitening
+
+TRAININGS = ("random", "selected", "joint")
+_BLOCK = 256  # images whose patches are at hand together when something is predicted
+
+
+@dataclass(frozen=True)
+class PartComparison:
+    """Parts that tell one class from another (Naderi Parizi, definition 3.2).
+
+    ``difference`` (n_parts, n_regions) is u of the one class less u of the other; ``positive`` are parts that speak for
+    the one, the strongest first, ``negative`` those that speak for the other, by the sum over regions.
+    """
+
+    difference: np.ndarray
+    positive: np.ndarray
+    negative: np.ndarray
+
+
+@storable(
+    "classes_",
+    "filters_",
+    "part_weights_",
+    "bias_",
+    "centre_",
+    "filter_penalty_",
+    "extractor_",
+    "left_out_",
+    "_alpha",
+    record=JointRecord,
+)
+class PartClassifier(ClassifierMixin, CertifiedEstimator):
+    """Classes of images by parts that nobody labelled: found because they help to tell the classes apart.
+
+    A part is a filter; its response is its largest score anywhere in a region of an image, averaged over the image and
+    its mirror image. All classes share the parts, and each weighs them in its own way: a part may speak for one class
+    and against another. Parts begin as single random patches. Of a large pool of them a classifier that pays for each
+    part selects the useful ones, and then filters and weights are trained together, by turns, for the same loss
+    (Naderi Parizi, chapter 3).
+
+    Parameters
+    ----------
+    n_parts : int
+    training : {"joint", "selected", "random"}
+        Whether filters are trained; or only selected from a pool; or neither.
+    C : float
+        Price of a unit of loss. Filters are scaled such that, to begin with, the responses of an image are of length 1
+        on average: so the same C suits any number of parts.
+    features : {"hog", "cnn"} or object
+        How patches are described: histograms of gradients of 6 × 6 cells at all scales, a network trained on ImageNet,
+        or something of your own, such as ``HOGPatches(size=4, cell=6)``, ``ReducedPatches(CNNPatches(), 160)``: called
+        with an image it gives an array with the fields ``window`` and ``value``, and has ``color`` and ``settings()``.
+    n_components : int or None
+        Leading directions of the features that are kept of "hog" and "cnn"; None keeps all.
+    flips : bool
+        Whether the mirror image counts as well, for "hog" and "cnn".
+    regions : sequence of int
+        Grids of regions in which responses are taken: (1, 2) are the whole image and its quarters.
+    pool_size : int or None
+        Random parts to select from; None makes it ten times ``n_parts``, but at least 200.
+    keep : float
+        Share of the patches of an image that parts may be made of: those that are least like all others.
+    shrinkage : "auto" or float
+        Of the covariance of patches, towards a multiple of the identity.
+    balance : float
+        Price of long filters relative to that of large part weights.
+    tol : float
+        Relative gap to which part weights are solved.
+    bound_tol : float
+        Joint training ends with a round that lowers the objective by no more than this share.
+    max_rounds, max_passes : int
+        Most rounds of joint training, and most passes for part weights.
+    device : str or None
+        Where responses are computed: None for this machine's processors, "cuda" for a GPU (``maxmargin[torch]``).
+    cache : path or None
+        A folder in which features are kept, by the content of each image. They are then read from files.
+    on_error : {"raise", "skip"}
+        What to do with images that cannot be read in ``fit``.
+    memory : int, str or None
+        Bytes for all that training keeps besides the patches. Where it is short, hard examples are averaged.
+    n_jobs, random_state, verbose
+        As for the other estimators; ``n_jobs`` are also images at a time.
+
+    Attributes
+    ----------
+    classes_ : array
+    filters_ : array (n_parts, n_features)
+    part_weights_ : array (n_classes, n_parts, n_regions)
+        They sum to zero over the classes.
+    extractor_ : object or None
+        What describes images; None where patches were given.
+    certificate_ : Certificate
+        Of the part weights: with these filters no others are better by more than the gap.
+    objective_ : float
+        O(u, w), what was minimised.
+    history_ : list of JointRecord
+        One for each step.
+    selection_ : Selected or None
+        Which parts of the pool were taken, and the path that led there; not kept in files.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> bags = [rng.normal(size=(20, 8)) for _ in y]
+    >>> for patches, k in zip(bags, y):
+    ...     patches[rng.integers(20), k] += 6.0  # one patch in twenty tells
+    >>> model = PartClassifier(n_parts=6, regions=(1,), random_state=0).fit(bags[:40], y[:40])
+    >>> model.score(bags[40:], y[40:]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_parts: int = 64,
+        training: str = "joint",
+        *,
+        C: float = 10.0,
+        features: Any = "hog",
+        n_components: int | None = 128,
+        flips: bool = True,
+        regions: Any = (1, 2),
+        pool_size: int | None = None,
+        keep: float = 0.5,
+        shrinkage: Any = "auto",
+        balance: float = 1.0,
+        tol: float = 1e-2,
+        bound_tol: float = 1e-2,
+        max_rounds: int = 20,
+        max_passes: int = 1000,
+        device: str | None = None,
+        cache: Any = None,
+        on_error: str = "raise",
+        memory: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_parts = n_parts
+        self.training = training
+        self.C = C
+        self.features = features
+        self.n_components = n_components
+        self.flips = flips
+        self.regions = regions
+        self.pool_size = pool_size
+        self.keep = keep
+        self.shrinkage = shrinkage
+        self.balance = balance
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_rounds = max_rounds
+        self.max_passes = max_passes
+        self.device = device
+        self.cache = cache
+        self.on_error = on_error
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # Learning.
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: Any = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Any] = (),
+    ) -> PartClassifier:
+        """Train on a folder, on files or images, or on features of patches.
+
+        Parameters
+        ----------
+        X : path, list or array
+            A folder with one sub-folder of images per class; a list of files or of images; an array of images of
+            unsigned bytes; or features: ``Patches``, a list of arrays (patches, features), one for each image, or an
+            array (n, rows, columns, features), whose cells are the patches. Without windows use ``regions=(1,)``.
+        y : labels, one for each image; None with a folder
+        sample_weight : array or None
+            Multiplies C. Pool and selection know nothing of it.
+        checkpoint : path or None
+            A folder in which training is saved, and goes on from if it was interrupted.
+        checkpoint_every : float
+            Seconds between two savings, at least.
+        callbacks : sequence of functions
+            Each is given a ``JointRecord`` per step; one that returns True ends the training.
+        """
+        self._check_settings()
+        data = given.training(X, y)
+        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        names: Any = data.labels
+        inputs.check_classes(names)
+        self.classes_, label = np.unique(names, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"PartClassifier needs images of at least 2 classes, got {self.classes_[0]} alone.")
+        self.extractor_ = self._extractor(data)
+        patches, kept = self._patches(data, self.on_error)
+        label = label[kept]
+        gone = np.setdiff1d(np.arange(self.classes_.size), label)
+        if gone.size:
+            raise ValueError(f"No image of the class {self.classes_[gone[0]]} could be read.")
+        self.left_out_ = len(data) - len(kept)
+        self.n_features_in_ = patches.n_features
+        weight = None if weight is None else inputs.check_weights(weight[kept], label)
+        responder = self._responder(patches)
+        filters = self._initial_filters(responder, label)
+        run = Run(checkpoint, checkpoint_every, callbacks)
+        with self._line() as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label)) as folder:
+            found = JointTraining(
+                responder,
+                label,
+                self.classes_.size,
+                self._budget(weight, label.size),
+                filters,
+                self._joint_settings(responder),
+                callbacks=(*outer, *callbacks),
+                inner_callbacks=inner,
+                checkpoint=folder,
+            ).run()
+        self._keep_trained(found)
+        return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        inputs.check_choice("training", self.training, TRAININGS)
+        inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
+        for name in ("C", "balance", "bound_tol"):
+            inputs.check_positive(name, getattr(self, name))
+        for name, least in (("n_parts", 1), ("max_rounds", 1), ("pool_size", self.n_parts), ("n_components", 1)):
+            value = getattr(self, name)
+            if value is None and name in ("pool_size", "n_components"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                at_least = f"n_parts={least}" if name == "pool_size" else least
+                raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}.")
+        if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
+            raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
+        Pooling(self.regions)
+        inputs.check_memory(self.memory)
+        inputs.check_threads(self.n_jobs)
+        self._named_extractor()
+
+    def _named_extractor(self) -> Any:
+        """What ``features`` means."""
+        if not isinstance(self.features, str):
+            missing = [m for m in ("__call__", "settings", "color") if not hasattr(self.features, m)]
+            if missing:
+                raise ValueError(
+                    f"features must be 'hog', 'cnn' or have {', '.join(missing)}; got {self.features!r}. HOGPatches() "
+                    "and CNNPatches() of maxmargin.vision are such objects."
+                )
+            return self.features
+        kind = inputs.check_choice("features", self.features, ("hog", "cnn"))
+        plain: Any = HOGPatches(flips=bool(self.flips)) if kind == "hog" else CNNPatches(flips=bool(self.flips))
+        if self.n_components is None:
+            return plain
+        precision = "float32" if self.cache is None else "float16"
+        return ReducedPatches(plain, int(self.n_components), dtype=precision)
+
+    def _extractor(self, data: given.GivenPatches) -> Any:
+        """What describes the images: as the settings say, and with directions learned from these."""
+        if data.images is None:
+            return None
+        run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": self.on_error, "verbose": self.verbose}
+        return trained(self._named_extractor(), data.images, **run)
+
+    def _patches(self, data: given.GivenPatches, on_error: str) -> tuple[Patches, np.ndarray]:
+        """The patches of all images that could be read, and which these are."""
+        if data.patches is not None:
+            return data.patches, np.arange(len(data))
+        if self.extractor_ is None:
+            raise ValueError(
+                "This model was trained on features of patches and cannot describe images. Give their features, or "
+                "train it on images."
+            )
+        images: Any = data.images
+        run: dict[str, Any] = {"cache": self.cache, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        return gather_patches(images, self.extractor_, on_error=on_error, **run)
+
+    def _responder(self, patches: Patches) -> Responder:
+        return HostResponder(patches, Pooling(self.regions))
+
+    def _initial_filters(self, responder: Responder, label: np.ndarray) -> np.ndarray:
+        """Random parts, the useful ones of a pool of them, scaled such that images are of length 1 on average."""
+        rng, n_jobs = inputs.generator(self.random_state), inputs.check_threads(self.n_jobs)
+        patches = responder.patches
+        whitening = Whitening.estimate(patches.values, rng=rng, shrinkage=self.shrinkage)
+        selecting = self.training != "random"
+        size = self.n_parts if not selecting else self.pool_size or max(10 * self.n_parts, 200)
+        filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
+        responses = responses_of(responder, filters, n_jobs)
+        self.selection_: Selected | None = None
+        if selecting and size > self.n_parts:
+            self.selection_ = select_parts(responses, label, int(self.n_parts), tol=self.tol)
+            filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]
+        length = np.sqrt(((responses - responses.mean(axis=0)) ** 2).sum(axis=(1, 2)).mean())
+        return filters / length if length > 0.0 else filters
+
+    def _budget(self, weight: np.ndarray | None, n: int) -> np.ndarray:
+        return np.full(n, float(self.C)) if weight is None else float(self.C) * weight
+
+    def _joint_settings(self, responder: Responder) -> JointSettings:
+        memory = inputs.check_memory(self.memory)
+        return JointSettings(
+            balance=float(self.balance),
+            tol=float(self.tol),
+            bound_tol=float(self.bound_tol),
+            max_rounds=int(self.max_rounds) if self.training == "joint" else 0,
+            max_passes=int(self.max_passes),
+            memory=memory,
+            n_jobs=inputs.check_threads(self.n_jobs),
+            random_state=self.random_state,
+        )
+
+    def _line(self) -> Any:
+        return JointLine.callbacks_for(type(self).__name__, self.tol, bool(self.verbose))
+
+    def _keep_trained(self, found: Trained) -> None:
+        self.filters_, self.part_weights_ = found.filters, found.weights.table
+        self.bias_, self.centre_ = found.weights.bias, found.weights.centre
+        self.filter_penalty_, self._alpha = found.penalty, found.shares
+        self.certificate_, self.history_ = found.certificate, found.history  # type: ignore[assignment]
+        self.n_passes_ = sum(record.passes for record in found.history)
+        if found.interrupted or not (found.converged or self.training != "joint"):
+            reason = "was interrupted" if found.interrupted else f"stopped after max_rounds={self.max_rounds} rounds"
+            warnings.warn(
+                f"PartClassifier {reason}, with an objective of {found.history[-1].objective:.6g}. The parts are the "
+                "best found" + ("." if found.interrupted else "; raise max_rounds, or bound_tol, which is the goal."),
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    # Using what was learned.
+
+    @property
+    def _weights(self) -> PartWeights:
+        check_is_fitted(self)
+        return PartWeights(self.part_weights_, self.bias_, self.centre_)
+
+    @property
+    def objective_(self) -> float:
+        check_is_fitted(self)
+        return self.certificate_.upper
+
+    def part_responses(self, X: Any) -> np.ndarray:
+        """What every part responds in every region, (n, n_parts, n_regions)."""
+        check_is_fitted(self)
+        n_jobs = inputs.check_threads(self.n_jobs)
+        return np.concatenate(
+            [responses_of(self._responder(patches), self.filters_, n_jobs) for patches in self._in_blocks(X)]
+        )
+
+    def _in_blocks(self, X: Any) -> Iterator[Patches]:
+        """Patches of some images at a time."""
+        data = given.described(X)
+        if data.patches is not None:
+            yield self._known(data.patches)
+            return
+        images: Any = data.images
+        for start in range(0, len(images), _BLOCK):
+            some = given.GivenPatches(images=images[start : start + _BLOCK])
+            yield self._known(self._patches(some, "raise")[0])
+
+    def _known(self, patches: Patches) -> Patches:
+        """Patches of the kind that the model was trained on."""
+        if patches.n_features != self.n_features_in_:
+            raise ValueError(
+                f"The model was trained on patches of {self.n_features_in_} features, got {patches.n_features}."
+            )
+        return patches
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of every class, (n, n_classes)."""
+        return self._weights.scores(self.part_responses(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every image: of a folder, a pattern, files, arrays, or of features of patches."""
+        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
+        data = given.training(X, y)
+        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        right = self.predict(data.images if data.patches is None else data.patches) == data.labels
+        return float(np.average(right, weights=weight))
+
+    def compare(self, one: Any, other: Any) -> PartComparison:
+        """The parts that speak for one class rather than another, and those that speak against it."""
+        check_is_fitted(self)
+        a, b = (self._code(name) for name in (one, other))
+        difference = self.part_weights_[a] - self.part_weights_[b]
+        total = difference.sum(axis=1)
+        order = np.argsort(-total, kind="stable")
+        return PartComparison(difference, order[total[order] > 0.0], order[::-1][total[order[::-1]] < 0.0])
+
+    def _code(self, name: Any) -> int:
+        found = np.flatnonzero(self.classes_ == name)
+        if not found.size:
+            raise ValueError(f"{name!r} is none of the classes: {self.classes_.tolist()[:20]}.")
+        return int(found[0])
+
+    def top_detections(self, X: Any, part: int, n: int = 10, *, per_image: int = 1) -> list[Detection]:
+        """Where a part responds most: the best places in the images, the best first.
+
+        Parameters
+        ----------
+        X : as for ``predict``
+        part : int
+        n : int
+            Places, at most.
+        per_image : int
+            Places of one image, at most; they overlap by less than half.
+        """
+        check_is_fitted(self)
+        if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < len(self.filters_):
+            raise ValueError(f"part must be a whole number from 0 to {len(self.filters_) - 1}, got {part!r}.")
+        found: list[Detection] = []
+        seen = 0
+        for patches in self._in_blocks(X):
+            found += best_detections(patches, self.filters_[part], n, per_image, seen)
+            found = sorted(found, key=lambda detection: -detection.score)[:n]
+            seen += len(patches)
+        return found
+
+    def filter_images(self) -> np.ndarray:
+        """The filters over the features before they were reduced: (n_parts, size, size, 32) for "hog"."""
+        check_is_fitted(self)
+        if not hasattr(self.extractor_, "unreduced"):
+            raise ValueError("Filters have a shape only where the model was trained on images.")
+        return self.extractor_.unreduced(self.filters_)
+
+    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+        """Bounds on the least objective that any part weights have with these filters, computed anew."""
+        check_is_fitted(self)
+        data = given.training(X, y)
+        patches, kept = self._patches(data, self.on_error)
+        label = np.array([self._code(name) for name in data.labels[kept]])  # type: ignore[index]
+        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))[kept]
+        responses = responses_of(
+            self._responder(self._known(patches)), self.filters_, inputs.check_threads(self.n_jobs)
+        )
+        problem = WeightProblem(
+            responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size)
+        ).problem
+        w = np.vstack([self.part_weights_.reshape(self.classes_.size, -1).T, self.bias_]).ravel()
+        alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
+        found = certify(problem, w, alpha)
+        extra = 0.5 * self.filter_penalty_ * float((self.filters_**2).sum())
+        return Certificate(found.lower + extra, found.upper + extra)
+
+    def _check_fitted_sizes(self) -> None:
+        """For what comes from a file: whether its arrays fit together."""
+        n_classes, n_parts, n_regions = self.part_weights_.shape
+        right = (
+            n_classes == self.classes_.size == self.bias_.size
+            and self.filters_.shape == (n_parts, self.n_features_in_)
+            and self.centre_.shape == (n_parts, n_regions)
+            and n_regions == Pooling(self.regions).n_regions
+        )
+        if not right:
+            raise ValueError(f"its {self.classes_.size} classes, its filters and its part weights do not fit together")
+
+
+def _fingerprint(patches: Patches, label: np.ndarray) -> str:
+    """What tells this data from other data."""
+    found = zlib.crc32(np.ascontiguousarray(label, dtype=np.int64).tobytes())
+    found = zlib.crc32(np.ascontiguousarray(patches.first, dtype=np.int64).tobytes(), found)
+    some = patches.values[:: max(1, len(patches.values) // 1000)]
+    return f"{patches.values.shape} {zlib.crc32(np.ascontiguousarray(some).tobytes(), found):08x}"
