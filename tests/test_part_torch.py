@@ -167,6 +167,8 @@ def test_products_keep_their_digits_and_settings_stay(torch):
     before = torch.get_float32_matmul_precision()
     try:
         torch.set_float32_matmul_precision("medium")
+        allowed = _precisions(torch)
+        assert not set(allowed) & {"ieee", "highest", "none"}
         entered, leave, within = threading.Event(), threading.Event(), []
 
         def other_thread():
@@ -183,9 +185,9 @@ def test_products_keep_their_digits_and_settings_stay(torch):
         leave.set()
         thread.join()
         assert all(p in ("ieee", "highest") for some in within for p in some)
-        assert torch.get_float32_matmul_precision() == "medium"
+        assert _precisions(torch) == allowed
         assert_same(*both(some_patches([30, 40], d=60), (1,)), np.arange(2))
-        assert torch.get_float32_matmul_precision() == "medium"
+        assert _precisions(torch) == allowed and torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)
 
