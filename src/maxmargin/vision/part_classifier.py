@@ -27,7 +27,7 @@ from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, T
 from .parts.patches import Patches
 from .parts.pool import random_parts
 from .parts.pooling import Pooling
-from .parts.responses import HostResponder, Responder, responses_of
+from .parts.responses import Responder, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem
 from .parts.whitening import Whitening
@@ -315,7 +315,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         return gather_patches(images, self.extractor_, on_error=on_error, **run)
 
     def _responder(self, patches: Patches) -> Responder:
-        return HostResponder(patches, Pooling(self.regions))
+        return responder_for(patches, Pooling(self.regions), self.device)
 
     def _initial_filters(self, responder: Responder, label: np.ndarray) -> np.ndarray:
         """Random parts, the useful ones of a pool of them, scaled such that images are of length 1 on average."""

@@ -94,7 +94,7 @@ class HostResponder:
         for p, i in enumerate(ids.tolist()):
             for values, place in self._at(i, places[p]):
                 kernels.add_features_at(values, place, weights[p], 1.0 / self.patches.n_views, out[p])
-        return out.reshape(ids.size, -1)
+        return out.reshape(ids.size, n_parts * self.patches.n_features)
 
     def _views(self, i: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Features and atoms of the patches of each view of an image."""
@@ -114,6 +114,24 @@ class HostResponder:
             some, number = np.unique(place, return_inverse=True)
             found = np.asarray(values[first[view] + np.maximum(some, 0)], dtype=self.dtype)
             yield found, np.where(place < 0, -1, number.reshape(place.shape)).astype(np.int32)
+
+
+def responder_for(patches: Patches, pooling: Pooling, device: str | None = None) -> Responder:
+    """Who responds: this machine's processors (``device`` None or "cpu"), or a device of PyTorch such as "cuda".
+
+    Examples
+    --------
+    >>> patches = Patches(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]), first=np.array([0, 2, 3]))
+    >>> responder = responder_for(patches, Pooling((1,)))
+    >>> responder.respond(np.array([0, 1]), np.eye(2)).responses[:, :, 0]
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    if device is None or device == "cpu":
+        return HostResponder(patches, pooling)
+    from .torch_responses import TorchResponder
+
+    return TorchResponder(patches, pooling, device)
 
 
 def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
