@@ -448,14 +448,20 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         per_image : int
             Places of one image, at most; they overlap by less than half.
         """
+        return self.detections(X, [part], n, per_image=per_image)[0]
+
+    def detections(self, X: Any, parts: Sequence[int], n: int = 10, *, per_image: int = 1) -> list[list[Detection]]:
+        """``top_detections`` of several parts, with one look at the images."""
         check_is_fitted(self)
-        if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < len(self.filters_):
-            raise ValueError(f"part must be a whole number from 0 to {len(self.filters_) - 1}, got {part!r}.")
-        found: list[Detection] = []
+        for part in parts:
+            if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < len(self.filters_):
+                raise ValueError(f"part must be a whole number from 0 to {len(self.filters_) - 1}, got {part!r}.")
+        found: list[list[Detection]] = [[] for _ in parts]
         seen = 0
         for patches in self._in_blocks(X):
-            found += best_detections(patches, self.filters_[part], n, per_image, seen)
-            found = sorted(found, key=lambda detection: -detection.score)[:n]
+            for k, part in enumerate(parts):
+                found[k] += best_detections(patches, self.filters_[part], n, per_image, seen)
+                found[k] = sorted(found[k], key=lambda detection: -detection.score)[:n]
             seen += len(patches)
         return found
 
