@@ -20,7 +20,7 @@ from maxmargin.vision import HOGPatches, PartClassifier, ReducedPatches
 
 SIDE, SHAPE = 96, 28
 CLASSES = {"none": (), "rings": ("ring",), "crosses": ("cross",), "both": ("ring", "cross")}
-N_PARTS = 4
+N_PARTS = 8
 ABOUT = """
 The certificate is about the weights, for the filters that were found; about other filters nothing is proved. Nobody has
 told what a ring or a cross looks like, nor where one is: random patches are mostly of the background, and training has
@@ -41,7 +41,7 @@ def shape(name, rng):
 
 
 def photograph(name, scenes, rng):
-    """A piece of a photograph with the shapes of its class, brighter or darker, at random places; one cannot hide another."""
+    """A piece of a photograph with the shapes of its class, brighter or darker, each somewhere in its own quarter."""
     scene = scenes[rng.integers(len(scenes))]
     top, left = (rng.integers(0, side - SIDE) for side in scene.shape)
     image = scene[top : top + SIDE, left : left + SIDE].copy()
@@ -62,30 +62,34 @@ def photographs(n, seed):
 
 
 def main():
-    X, y = photographs(60, seed=0)
-    X_test, y_test = photographs(60, seed=1)
+    X, y = photographs(100, seed=0)
+    X_test, y_test = photographs(100, seed=1)
     print(f"{len(X)} photographs of {len(CLASSES)} classes: {', '.join(CLASSES)}; {N_PARTS} parts.\n")
     patches = HOGPatches(size=5, cell=6, octave_scales=1, flips=False, color=False)
     models = {}
     for training in ("random", "selected", "joint"):
         begin = time.perf_counter()
         features = ReducedPatches(patches, 64)
-        model = PartClassifier(N_PARTS, training, features=features, regions=(1,), C=10.0, random_state=0).fit(X, y)
+        model = PartClassifier(N_PARTS, training, features=features, regions=(1,), C=1.0, random_state=0).fit(X, y)
         models[training] = model
         print(f"{training:9s} {100 * model.score(X_test, y_test):.1f} % right, {time.perf_counter() - begin:.1f} s")
         print(f"{'':9s} {model.certificate_}")
     print(ABOUT)
     joint = models["joint"]
     found = joint.compare("rings", "crosses")
-    print(f"Parts that speak for rings rather than crosses: {found.positive.tolist()}, against: {found.negative.tolist()}")
+    print(
+        f"Parts that speak for rings rather than crosses: {found.positive.tolist()}, against: {found.negative.tolist()}"
+    )
 
-    figure = pyplot.figure(figsize=(14, 9), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=[1, 3])
-    above, below = left.subfigures(2, 1)
+    shown = [*found.positive[:2].tolist(), *found.negative[:2].tolist()]
+    figure = pyplot.figure(figsize=(13, 9.5), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=[1, 2.6])
+    above, below = left.subfigures(2, 1, height_ratios=[1.2, 1])
     part_weights(joint, ax=above.subplots())
-    filter_glyphs(joint, columns=2, fig=below)
-    selected = {"selected": models["selected"], "joint": joint}
-    top_detections(selected, X_test, n=9, labels=y_test, fig=right)
+    filter_glyphs(joint, shown, columns=2, fig=below)
+    two = {"selected": models["selected"], "trained": joint}
+    top_detections(two, X_test, shown, n=8, labels=y_test, fig=right)
+    right.suptitle("What parts respond to in new photographs, and the classes of these", fontsize=10)
     figure.savefig("parts.png", dpi=90)
     print("Picture: parts.png")
     print(NEXT)

@@ -25,7 +25,7 @@ from .parts.detections import Detection, best_detections
 from .parts.gathering import gather_patches
 from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained
 from .parts.patches import Patches
-from .parts.pool import random_parts
+from .parts.pool import largest_pool, random_parts
 from .parts.pooling import Pooling
 from .parts.responses import HostResponder, Responder, responses_of
 from .parts.selection import Selected, select_parts
@@ -89,7 +89,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     regions : sequence of int
         Grids of regions in which responses are taken: (1, 2) are the whole image and its quarters.
     pool_size : int or None
-        Random parts to select from; None makes it ten times ``n_parts``, but at least 200.
+        Random parts to select from; None makes it ten times ``n_parts``, but at least 200, or what small images have.
     keep : float
         Share of the patches of an image that parts may be made of: those that are least like all others.
     shrinkage : "auto" or float
@@ -323,7 +323,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         patches = responder.patches
         whitening = Whitening.estimate(patches.values, rng=rng, shrinkage=self.shrinkage)
         selecting = self.training != "random"
-        size = self.n_parts if not selecting else self.pool_size or max(10 * self.n_parts, 200)
+        size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
         filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
         responses = responses_of(responder, filters, n_jobs)
         self.selection_: Selected | None = None
@@ -332,6 +332,10 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]
         length = np.sqrt(((responses - responses.mean(axis=0)) ** 2).sum(axis=(1, 2)).mean())
         return filters / length if length > 0.0 else filters
+
+    def _default_pool(self, patches: Patches) -> int:
+        """As many random parts as are enough to select from, if a small set of images has so many patches."""
+        return max(self.n_parts, min(max(10 * self.n_parts, 200), largest_pool(patches, self.keep)))
 
     def _budget(self, weight: np.ndarray | None, n: int) -> np.ndarray:
         return np.full(n, float(self.C)) if weight is None else float(self.C) * weight
