@@ -62,7 +62,7 @@ def photographs(n, seed):
 
 
 def main():
-    X, y = photographs(100, seed=0)
+    X, y = photographs(150, seed=0)
     X_test, y_test = photographs(100, seed=1)
     print(f"{len(X)} photographs of {len(CLASSES)} classes: {', '.join(CLASSES)}; {N_PARTS} parts.\n")
     patches = HOGPatches(size=5, cell=6, octave_scales=1, flips=False, color=False)

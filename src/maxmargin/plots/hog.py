@@ -45,14 +45,15 @@ def hog_glyphs(weights: Any, ax: Any = None, *, negative: bool = False, limit: f
     liked, disliked = edge_strengths(weights)
     largest = max(float(liked.max()), float(disliked.max()) if negative else 0.0)
     white = largest if limit is None else float(limit)
-    if ax is None:
-        from matplotlib import pyplot
-
-        ax = pyplot.subplots(layout="constrained")[1]
     picture = glyph_image(liked)
     if negative:
         wall = np.full((picture.shape[0], _GAP), np.nan)
         picture = np.hstack([picture, wall, glyph_image(disliked)])
+    if ax is None:
+        from matplotlib import pyplot
+
+        down, across = (max(side / 40.0, 1.5) for side in picture.shape)  # half an inch for a cell
+        ax = pyplot.subplots(figsize=(across, down), layout="constrained")[1]
     ax.imshow(picture, cmap=_grey(), vmin=0.0, vmax=white or 1.0, interpolation="antialiased")
     ax.set_axis_off()
     return ax
