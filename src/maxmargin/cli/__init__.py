@@ -32,10 +32,9 @@ _OPTIONS = {
     "group=": "--group ",
     "weight=": "--weight ",
     "memory=": "--memory ",
-    "n_parts": "--n-parts",
-    "pool_size": "--pool",
-    "n_components": "--components",
-    "max_rounds": "--max-rounds",
+    "pool_size must": "--pool must",
+    "at least n_parts=": "at least --n-parts ",
+    "a smaller n_components or a larger n_sampled": "a smaller --components",
 }
 _COMMANDS = ("train", "predict", "certify", "convert", "report", "demo")
 _ABOUT = """\

@@ -50,8 +50,6 @@ def settings(args: argparse.Namespace) -> dict[str, Any]:
     ):
         if getattr(args, name) is not None and not has_meaning:
             raise ValueError(f"{option} is for {where}. Leave it out.")
-    if args.pool is not None and args.pool < (args.n_parts or 64):
-        raise ValueError(f"--pool {args.pool} is too small to select {args.n_parts or 64} parts from (--n-parts).")
     given = image_options.said(
         n_parts=args.n_parts, training=training, features=args.features, n_components=args.components,
         flips=False if args.no_flips else None, regions=args.grids, pool_size=args.pool, max_rounds=args.max_rounds,
