@@ -23,8 +23,8 @@ CLASSES = {"none": (), "rings": ("ring",), "crosses": ("cross",), "both": ("ring
 N_PARTS = 8
 ABOUT = """
 The certificate is about the weights, for the filters that were found; about other filters nothing is proved. Nobody has
-told what a ring or a cross looks like, nor where one is: random patches are mostly of the background, and training has
-turned some of them into shapes that tell.
+told what a ring or a cross looks like, nor where one is. Random patches are mostly of the background; selection finds
+those that tell, among many; training makes them tell more.
 """
 NEXT = """\
 Next: a folder of photographs, one sub-folder per class, goes into PartClassifier().fit(folder) as it is, or from a
