@@ -162,8 +162,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--dims", type=int, default=60)
     parser.add_argument("--classes", type=int, default=67)
     parser.add_argument("--parts", type=int, default=372)
-    parser.add_argument("--C", type=float, default=10.0)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--C", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument(
         "--device", default=None, help='as PyTorch calls it, such as "cuda"; none: compiled code on the CPU'
     )

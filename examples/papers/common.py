@@ -6,6 +6,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import tarfile
+import tempfile
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -43,6 +45,17 @@ def data_file(name, what):
             f"{folder or 'not set'}. Put it there, set the variable and try again."
         )
     return path
+
+
+def unpacked(name, what, folder):
+    """The files of an archive in the folder named by MAXMARGIN_DATA, unpacked into ``folder`` if they are not yet."""
+    target = folder / Path(name).stem
+    if not target.is_dir():
+        archive = data_file(name, what)
+        with tempfile.TemporaryDirectory(dir=folder) as aside, tarfile.open(archive) as opened:
+            opened.extractall(Path(aside) / target.name, filter="data")
+            (Path(aside) / target.name).rename(target)
+    return target
 
 
 def parallel(work, jobs, processes):

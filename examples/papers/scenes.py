@@ -9,7 +9,6 @@ they come, so that a run that was stopped goes on; with --cache images and their
 """
 
 import sys
-import tarfile
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import numpy as np
-from common import Kept, arguments, data_file, stop_when_interrupted, table
+from common import Kept, arguments, stop_when_interrupted, table, unpacked
 from matplotlib import pyplot
 from sklearn.model_selection import StratifiedKFold
 
@@ -172,13 +171,7 @@ class Photographs:
         return np.array([Path(path).parent.name for path in self.paths])
 
     def _unpacked(self):
-        folder = self.cache / "scene15"
-        if not folder.is_dir():
-            archive = data_file("scene15.tar", "photographs as train/CLASS/NAME.jpg and test/CLASS/NAME.jpg")
-            with tempfile.TemporaryDirectory(dir=self.cache) as aside, tarfile.open(archive) as opened:
-                opened.extractall(Path(aside) / "scene15", filter="data")
-                (Path(aside) / "scene15").rename(folder)
-        return folder
+        return unpacked("scene15.tar", "photographs as train/CLASS/NAME.jpg and test/CLASS/NAME.jpg", self.cache)
 
     def training(self, split):
         """Which images the models of a split learn from."""

@@ -243,6 +243,7 @@ class JointTraining:
             taken = self._objective(self.weights, filters, placed) < self.objective
             if taken or found.converged or found.interrupted:
                 break
+        self.filter_shares = found.alpha.without_features()
         if taken:
             self.filters, self.placed = filters, placed
         low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))

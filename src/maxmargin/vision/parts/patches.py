@@ -85,5 +85,15 @@ class Patches:
         """All patches of an image."""
         return slice(int(self.first[i * self.n_views]), int(self.first[(i + 1) * self.n_views]))
 
-    def windows_of(self, some: slice) -> np.ndarray | None:
-        return None if self.windows is None else self.windows[some]
+    def take(self, ids: np.ndarray, n_views: int | None = None) -> Patches:
+        """The patches of some images, copied; only of their first so many views, if these are not to be all.
+
+        >>> Patches.stack([np.full((2, 1), 7.0), np.full((3, 1), 8.0)]).take(np.array([1])).values.ravel().tolist()
+        [8.0, 8.0, 8.0]
+        """
+        n_views = self.n_views if n_views is None else n_views
+        views = (np.asarray(ids)[:, None] * self.n_views + np.arange(n_views)).ravel()
+        parts = [slice(self.first[view], self.first[view + 1]) for view in views]
+        first = np.concatenate([[0], np.cumsum(np.diff(self.first)[views])])
+        windows = None if self.windows is None else np.concatenate([self.windows[part] for part in parts])
+        return Patches(np.concatenate([self.values[part] for part in parts]), first, windows, n_views)
