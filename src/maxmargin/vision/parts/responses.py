@@ -94,7 +94,7 @@ class HostResponder:
         for p, i in enumerate(ids.tolist()):
             for v, (values, _) in enumerate(self._views(i)):
                 kernels.add_features_at(values, places[p, v], weights[p], 1.0 / self.patches.n_views, out[p])
-        return out.reshape(ids.size, -1)
+        return out.reshape(ids.size, n_parts * self.patches.n_features)
 
     def _views(self, i: int) -> Any:
         """Features and atoms of the patches of each view of an image."""
