@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from parts_by_hand import looked_up, looked_up_at, ragged, region_of
 
 from maxmargin.kernels import part_ascent, part_places
 from maxmargin.vision.parts.detections import best_detections
@@ -11,55 +12,6 @@ from maxmargin.vision.parts.pooling import Pooling
 from maxmargin.vision.parts.responses import HostResponder, in_parts, respond_all, responses_of
 
 GRIDS = [(1,), (2,), (1, 2), (1, 2, 3), (3, 3)]
-
-
-def ragged(seed=0, n=5, n_views=2, d=4, dtype=np.float64, most=7):
-    """Images with 1 to ``most`` patches in each view; so few that some regions have none."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, most + 1, n * n_views)
-    first = np.concatenate([[0], np.cumsum(sizes)])
-    corner = rng.uniform(0.0, 0.8, (first[-1], 2))
-    windows = np.hstack([corner, corner + rng.uniform(0.05, 0.2, corner.shape)]).astype(np.float32)
-    return Patches(rng.normal(size=(first[-1], d)).astype(dtype), first, windows, n_views)
-
-
-def region_of(window, grids):
-    """The regions that a window's centre lies in: one cell of each grid."""
-    x, y = 0.5 * (window[0] + window[2]), 0.5 * (window[1] + window[3])
-    start, found = 0, []
-    for g in grids:
-        row, column = min(int(y * g), g - 1), min(int(x * g), g - 1)
-        found.append(start + row * g + column)
-        start += g * g
-    return found
-
-
-def looked_up(patches, filters, grids):
-    """(responses, places) patch by patch."""
-    n, n_regions = len(patches), sum(g * g for g in grids)
-    responses = np.zeros((n, len(filters), n_regions))
-    places = np.full((n, patches.n_views, len(filters), n_regions), -1)
-    for i in range(n):
-        for v in range(patches.n_views):
-            start, stop = patches.first[i * patches.n_views + v], patches.first[i * patches.n_views + v + 1]
-            best = np.full((len(filters), n_regions), -np.inf)
-            for q in range(start, stop):
-                for j, w in enumerate(filters):
-                    s = float(patches.values[q].astype(np.float64) @ w)
-                    for r in region_of(patches.windows[q], grids):
-                        if s > best[j, r]:
-                            best[j, r], places[i, v, j, r] = s, q - start
-            responses[i] += np.where(np.isfinite(best), best, 0.0) / patches.n_views
-    return responses, places
-
-
-def looked_up_at(patches, filters, places):
-    scores = np.zeros((len(patches), *places.shape[2:]))
-    for i, v, j, r in np.ndindex(places.shape):
-        if places[i, v, j, r] >= 0:
-            q = patches.first[i * patches.n_views + v] + places[i, v, j, r]
-            scores[i, j, r] += patches.values[q].astype(np.float64) @ filters[j] / patches.n_views
-    return scores
 
 
 # Patches.
