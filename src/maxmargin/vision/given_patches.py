@@ -50,7 +50,7 @@ def _patches(X: Any) -> Patches | None:
     if isinstance(X, np.ndarray) and X.dtype != object:
         if X.dtype.kind != "f" or X.ndim not in (3, 4):
             return None
-        return _of_regions(X) if X.ndim == 4 else Patches.stack(list(X)).checked()
+        return _of_regions(given.described(X).regions) if X.ndim == 4 else Patches.stack(list(X)).checked()
     arrays = [x for x in X if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     if len(arrays) < len(X) or arrays[0].ndim not in (2, 3):
         return None

@@ -416,7 +416,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every image: of a folder, a pattern, files, arrays, or of features of patches."""
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        best = np.argmax(self.decision_function(X), axis=1)
+        return self.classes_[best]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
@@ -437,7 +438,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     def _code(self, name: Any) -> int:
         found = np.flatnonzero(self.classes_ == name)
         if not found.size:
-            raise ValueError(f"{name!r} is none of the classes: {self.classes_.tolist()[:20]}.")
+            told = name.item() if isinstance(name, np.generic) else name
+            raise ValueError(f"{told!r} is none of the classes: {self.classes_.tolist()[:20]}.")
         return int(found[0])
 
     def top_detections(self, X: Any, part: int, n: int = 10, *, per_image: int = 1) -> list[Detection]:
@@ -476,7 +478,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         data = given.training(X, y)
         patches, kept = self._patches(data, self.on_error)
         label = np.array([self._code(name) for name in data.labels[kept]])  # type: ignore[index]
-        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))[kept]
+        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responses = responses_of(
             self._responder(self._known(patches)), self.filters_, inputs.check_threads(self.n_jobs)
         )
