@@ -127,7 +127,7 @@ def test_all_forms_of_patches_are_the_same_to_it():
     cells = [[c / 3, r / 2, (c + 1) / 3, (r + 1) / 2] for r in range(2) for c in range(3)]
     stacked = Patches.stack(list(X.reshape(20, 6, 5)), [np.array(cells)] * 20)
     expected = fitted(quick(regions=(1, 2), n_parts=3), stacked, y).decision_function(stacked)
-    for form in (X, list(X)):
+    for form in (X, list(X), np.array([*X, None], dtype=object)[:-1]):
         model = fitted(quick(regions=(1, 2), n_parts=3), form, y)
         np.testing.assert_array_equal(model.decision_function(form), expected)
     bare = fitted(quick(n_parts=3), list(X.reshape(20, 6, 5)), y)
@@ -241,6 +241,25 @@ def test_too_few_rounds_are_said_to_be():
     with pytest.warns(ConvergenceWarning, match="stopped after max_rounds=1 rounds.*raise max_rounds, or bound_tol"):
         model = quick(max_rounds=1, bound_tol=1e-9).fit(X, y)
     assert [r.step for r in model.history_] == ["weights", "filters", "weights"]
+
+
+def test_part_weights_that_are_not_solved_are_said_to_be():
+    X, y = bags(11, much=1.0)
+    with pytest.warns(ConvergenceWarning, match="max_passes=1 passes over part weights, at a relative gap"):
+        model = quick(training="random", tol=1e-6, max_passes=1, C=100.0).fit(X, y)
+    assert model.certificate_.relative_gap > 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quick(training="random", tol=1e-6).fit(X, y)
+
+
+def test_counts_are_features_too():
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 9, (20, 2, 3, 5)), np.arange(20) % 2
+    X[np.arange(20), rng.integers(2, size=20), rng.integers(3, size=20), y] += 30
+    numbers = fitted(quick(n_parts=3), X, y)
+    floats = fitted(quick(n_parts=3), X.astype(np.float32), y)
+    np.testing.assert_array_equal(numbers.decision_function(X), floats.decision_function(X.astype(np.float32)))
 
 
 # Images.
@@ -529,6 +548,8 @@ def spoilt(X):
         (lambda X, y: (X, y, -np.ones(12)), "sample_weight must not be negative"),
         (lambda X, y: (X, y, np.zeros(12)), "non-zero|are zero"),
         (lambda X, y: ([], []), "X must be a folder, a list of files"),
+        (lambda X, y: (np.ones((0, 2, 2, 3)), []), "Features of regions must be numbers"),
+        (lambda X, y: (np.full((12, 2, 2, 3), np.inf), y), "The features of image 0 are not finite"),
         (lambda X, y: (np.ones((12, 50, 50, 3)), y), "Are these images, or features of 50 × 50 regions"),
     ],
 )
@@ -550,6 +571,8 @@ def test_questions_that_make_no_sense_are_refused():
     model = quick(training="random").fit(X, y)
     with pytest.raises(ValueError, match="trained on patches of 8 features, got 5"):
         model.predict([x[:, :5] for x in X])
+    with pytest.raises(ValueError, match="Features of regions must be numbers"):
+        model.predict(np.ones((0, 2, 2, 8)))
     for part in (-1, 6, 1.5, True):
         with pytest.raises(ValueError, match=f"part must be a whole number from 0 to 5, got {part}"):
             model.top_detections(X, part)

@@ -362,14 +362,28 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.filter_penalty_, self._alpha = found.penalty, found.shares
         self.certificate_, self.history_ = found.certificate, found.history  # type: ignore[assignment]
         self.n_passes_ = sum(record.passes for record in found.history)
-        if found.interrupted or not (found.converged or self.training != "joint"):
-            reason = "was interrupted" if found.interrupted else f"stopped after max_rounds={self.max_rounds} rounds"
-            warnings.warn(
-                f"PartClassifier {reason}, with an objective of {found.history[-1].objective:.6g}. The parts are the "
-                "best found" + ("." if found.interrupted else "; raise max_rounds, or bound_tol, which is the goal."),
-                ConvergenceWarning,
-                stacklevel=3,
+        told = self._missed(found)
+        if told:
+            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=3)
+
+    def _missed(self, found: Trained) -> str:
+        """Which goal was missed, if one was."""
+        reached = f"with an objective of {found.certificate.upper:.6g}. The parts are the best found"
+        if found.interrupted:
+            return f"was interrupted, {reached}."
+        if self.training == "joint" and not found.converged:
+            return (
+                f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
+                "is the goal."
             )
+        filters = 0.5 * found.penalty * float((found.filters**2).sum())
+        gap = Certificate(found.certificate.lower - filters, found.certificate.upper - filters).relative_gap
+        if gap > self.tol * (1.0 + 1e-6):
+            return (
+                f"stopped after max_passes={self.max_passes} passes over part weights, at a relative gap of {gap:.1e} "
+                f"(goal {self.tol:.1e}); raise max_passes."
+            )
+        return ""
 
     # Using what was learned.
 
