@@ -14,7 +14,7 @@ from PIL import Image
 
 import maxmargin as mm
 from maxmargin.cli import main
-from maxmargin.cli.scene_options import is_image_folder
+from maxmargin.cli.image_options import is_image_folder
 from maxmargin.vision import SceneClassifier
 
 SMALL = ["--words", "8", "--grid", "2", "--quiet"]
@@ -273,7 +273,7 @@ def test_regions_and_scores_are_those_of_the_model(folder, latent, capsys):
 def test_answers_do_not_depend_on_how_many_images_are_held(folder, capsys, monkeypatch):
     main(["predict", f"{folder}/sbow.mm", f"{folder}/test", "--quiet"])
     whole = capsys.readouterr().out
-    monkeypatch.setattr("maxmargin.cli.scenes._AT_A_TIME", 3)
+    monkeypatch.setattr("maxmargin.cli.images._AT_A_TIME", 3)
     main(["predict", f"{folder}/sbow.mm", f"{folder}/test", "--quiet"])
     assert capsys.readouterr().out == whole
 
@@ -302,7 +302,7 @@ def test_report_shows_confusions_and_region_models(folder, latent, tmp_path, cap
     assert answer(capsys, "report", latent, folder / "test", "-o", page)[0]["output"] == str(page)
     text = page.read_text()
     assert 'alt="confusion matrix"' in text and 'alt="region models of flat"' in text
-    assert "of the last convex bound" not in text and "about the last convex bound" in text
+    assert "The bounds are those of the last convex bound" in text
     assert "http" not in text.replace("http://www.w3.org", "")
     answer(capsys, "report", latent, "-o", page)
     assert "confusion" not in page.read_text().split("<body>")[1] and "region models of tall" in page.read_text()

@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf
 
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pool import random_parts
+from maxmargin.vision.parts.pool import largest_pool, random_parts
 from maxmargin.vision.parts.whitening import Whitening
 
 
@@ -152,3 +152,14 @@ def test_pools_that_cannot_be_made(n, settings, message):
     patches = some_patches([4, 6], n_views=2)
     with pytest.raises(ValueError, match=message):
         random_parts(patches, n, estimated(patches.values), rng=np.random.default_rng(0), **settings)
+
+
+def test_largest_pool_is_the_most_that_can_be_made(rng):
+    patches = Patches(rng.normal(size=(33, 3)), first=np.array([0, 5, 10, 17, 24, 28, 33]), n_views=2)
+    whitening = Whitening.estimate(patches.values, rng=rng)
+    for keep in (0.3, 0.5, 1.0):
+        most = largest_pool(patches, keep)
+        assert most == sum(int(np.ceil(keep * n - 1e-9)) for n in (5, 7, 4))
+        assert len(random_parts(patches, most, whitening, rng=rng, keep=keep)) == most
+        with pytest.raises(ValueError, match=f"only {most} patches"):
+            random_parts(patches, most + 1, whitening, rng=rng, keep=keep)

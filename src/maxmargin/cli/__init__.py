@@ -32,6 +32,9 @@ _OPTIONS = {
     "group=": "--group ",
     "weight=": "--weight ",
     "memory=": "--memory ",
+    "pool_size must": "--pool must",
+    "at least n_parts=": "at least --n-parts ",
+    "a smaller n_components or a larger n_sampled": "a smaller --components",
 }
 _COMMANDS = ("train", "predict", "certify", "convert", "report", "demo")
 _ABOUT = """\
@@ -45,6 +48,7 @@ examples:
   maxmargin predict model.mm new.svm -o answers.txt
   maxmargin report model.mm test.svm -o report.html
   maxmargin train photos/ -o scenes.mm --test others/
+  maxmargin train photos/ -o parts.mm --task parts --test others/
 
 exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
 3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.

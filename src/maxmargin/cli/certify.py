@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from . import DONE, NOT_CONVERGED, options, scene_options, scenes
+from . import DONE, NOT_CONVERGED, image_options, images, options
 from .files import load_usable
 from .measuring import peak_memory
 from .talk import Talk
@@ -20,7 +20,8 @@ The upper bound is the objective of the weights on this data. The lower bound co
 per row, so it needs the data that the model was trained on, all of it, read in the same way and order. On other data it
 is trivial, and the gap says nothing.
 
-For scenes with latent parts both bounds are those of the last convex bound, in which parts are fixed.
+For scenes with latent parts both bounds are those of the last convex bound, in which parts are fixed; for a model of
+parts (--task parts) they are those of the part weights, the filters as they are.
 """
 EXAMPLES = """\
 examples:
@@ -37,7 +38,7 @@ unusable data.
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
     options.add_data(parser, what="the data it was trained on")
-    scene_options.add_cache(parser)
+    image_options.add_using(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -47,9 +48,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .train import as_json
 
     model = load_usable(args.model)
-    if scenes.is_scenes(model):
-        return scenes.certify(model, args, talk)
-    scene_options.refuse_for_rows(args)
+    if images.task_of(model) is not None:
+        return images.certify(model, args, talk)
+    image_options.refuse(args, "rows")
     # Rows at the end of a text file may lack the last features; the model knows how many there were.
     source = options.open_data(args.data, args, like=model, n_features=args.features or model.n_features_in_)
     start = time.perf_counter()

@@ -57,15 +57,15 @@ def named(paths: list[str], most: int = 3) -> str:
 
 
 def load_usable(path: str) -> Any:
-    """A model that scores rows of a matrix or images of scenes; other kinds need their own inputs."""
+    """A model that scores rows of a matrix or images; other kinds need their own inputs."""
     from ..estimators import load
     from ..report.page import is_linear
-    from .scenes import is_scenes
+    from .images import task_of
 
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no model file {path}. maxmargin train writes one.")
     model = load(path)
-    if not is_linear(model) and not is_scenes(model):
+    if not is_linear(model) and task_of(model) is None:
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which works neither on rows of a matrix nor on images. "
             "Use it from Python: maxmargin.load."

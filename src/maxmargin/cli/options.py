@@ -19,7 +19,7 @@ def add_data(
         nargs="+" if required else "*",
         metavar="DATA",
         help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
-        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes a folder of images",
+        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes and parts a folder of images",
     )
     add_reading(parser, features)
 
@@ -36,7 +36,8 @@ def add_reading(parser: argparse.ArgumentParser, features: Any = None) -> None:
         "--features",
         type=features or whole,
         metavar="N",
-        help="number of features, where it is known" + ("; for scenes words (default) or cnn" if features else ""),
+        help="number of features, where it is known"
+        + ("; for scenes words (default) or cnn, for parts hog (default) or cnn" if features else ""),
     )
     group.add_argument(
         "--on-error",

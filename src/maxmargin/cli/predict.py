@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import DONE, options, scene_options, scenes
+from . import DONE, image_options, images, options
 from .files import answers_to, check_writable, load_usable, on_one_line
 from .talk import Talk, say_left_out, warn
 
@@ -23,9 +23,9 @@ If the data has labels, stderr says how well the answers fit them: accuracy, R²
 order. Labels that were not in the training data count as wrong. Features that were not there have no weight and are
 left out, with one warning; features that are missing are zero.
 
-For a model of scenes, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path of an
-image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how many
-answers are right.
+For a model of scenes or parts, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path
+of an image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how
+many answers are right.
 """
 EXAMPLES = """\
 examples:
@@ -49,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="where to write the answers (default: stdout)")
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes as well")
     parser.add_argument("--regions", action="store_true", help="scenes: write the part of every region as well")
-    scene_options.add_cache(parser)
+    image_options.add_using(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_writable(args.output, [args.model, *args.data])
     model = load_usable(args.model)
-    if scenes.is_scenes(model):
-        return scenes.predict(model, args, talk)
-    scene_options.refuse_for_rows(args)
+    if images.task_of(model) is not None:
+        return images.predict(model, args, talk)
+    image_options.refuse(args, "rows")
     task = task_of(model)
     if args.scores and task != "classify":
         raise ValueError(f"--scores is for classes; the answers of this model ({task}) are its scores. Leave it out.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import DONE, options, scene_options, scenes
+from . import DONE, image_options, images, options
 from .files import check_writable, load_usable, named, replacing
 from .talk import Talk
 
@@ -15,7 +15,8 @@ ABOUT = """\
 Write a page to look at and to pass on: how close to perfect the weights are and how training got there, the heaviest
 weights, and, where data is named, answers beside labels: confusions, residuals or pairs in order.
 
-For a model of scenes it shows confusions, labelled images and the region models of every class; DATA are images.
+For a model of scenes it shows confusions, labelled images and the region models of every class; for one of parts
+confusions, part weights, filters and what the parts respond to. DATA are images.
 
 It is one HTML file that loads nothing from anywhere.
 """
@@ -33,7 +34,7 @@ exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
     options.add_data(parser, required=False, what="data to compare answers with")
-    scene_options.add_cache(parser)
+    image_options.add_using(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="HTML file to write")
     parser.add_argument("--title", help="what to write on top (default: the name of the model file)")
     options.add_jobs(parser)
@@ -45,9 +46,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_writable(args.output, [args.model, *(args.data or [])])
     model = load_usable(args.model)
-    if scenes.is_scenes(model):
-        return scenes.report(model, args, talk)
-    scene_options.refuse_for_rows(args)
+    if images.task_of(model) is not None:
+        return images.report(model, args, talk)
+    image_options.refuse(args, "rows")
     source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
     with replacing(args.output) as path:

@@ -1,37 +1,22 @@
-"""Options for scenes: which there are, what each has a meaning for, and what is refused where it has none."""
+"""Options for scenes: which there are, and for which kind of scenes each has a meaning."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from typing import Any
 
-from . import options
+from . import image_options, options
 
 _LATENT = ("rbow", "rbow+", "rbow++")
-_OF_SCENES = {
-    "--kind": "kind", "--training": "training", "--grid": "grid", "--parts": "parts", "--shared-parts": "shared_parts",
-    "--words": "words", "--init": "init", "--bound": "bound", "--max-bounds": "max_bounds", "--cache": "cache",
-    "--regions": "regions",
-}  # fmt: skip
-_OF_ROWS = {
-    "--loss": "loss", "--epsilon": "epsilon", "--multi-class": "multi_class", "--class-weight": "class_weight",
-    "--no-intercept": "no_intercept", "--label": "label", "--group": "group", "--weight": "weight",
-    "--zero-based": "zero_based",
-}  # fmt: skip
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
     """Options of ``train`` for scenes. None has a default here: what was not said is the classifier's affair."""
-    group = parser.add_argument_group("scenes (DATA is a folder with one sub-folder of images per class)")
+    group = parser.add_argument_group("scenes")
     group.add_argument(
         "--kind", choices=("bow", "sbow", *_LATENT),
         help="bag of words; one per region; parts that regions choose (default: rbow); parts that like equal "
         "neighbours; parts that know their neighbours",
-    )  # fmt: skip
-    group.add_argument(
-        "--training", choices=("discriminative", "generative"),
-        help="a (latent) SVM with a certificate (default), or counting and EM",
     )  # fmt: skip
     group.add_argument("--grid", type=_grid, metavar="N|RxC", help="rows and columns of regions (default: 4)")
     group.add_argument("--parts", type=options.whole, metavar="N", help="region models of each class (default: 16)")
@@ -43,23 +28,6 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--bound", choices=("cccp", "gmm", "coherent"), help="how bounds are chosen (default: cccp)")
     group.add_argument("--max-bounds", type=options.whole, metavar="N", help="most convex bounds (default: 100)")
-    add_cache(group)
-
-
-def add_cache(parser: Any) -> None:
-    parser.add_argument("--cache", metavar="FOLDER", help="scenes: keep the features of images here for the next run")
-
-
-def described_by(text: str) -> int | str:
-    """The value of --features: how many, for rows; or what describes images, for scenes. For argparse."""
-    if text in ("words", "cnn"):
-        return text
-    try:
-        return options.whole(text)
-    except argparse.ArgumentTypeError:
-        raise argparse.ArgumentTypeError(
-            f"must be a whole number of at least 1, or for scenes words or cnn, got {text!r}"
-        ) from None
 
 
 def _grid(text: str) -> tuple[int, int]:
@@ -72,50 +40,9 @@ def _grid(text: str) -> tuple[int, int]:
     return sides[0], sides[-1]
 
 
-def is_image_folder(path: str) -> bool:
-    """Whether images lie in a folder, or in a folder in it."""
-    if not os.path.isdir(path):
-        return False
-    from ..vision.images import SUFFIXES
-
-    for entry in _visible(path):
-        if entry.is_dir():
-            if any(inner.name.lower().endswith(SUFFIXES) for inner in _visible(entry.path)):
-                return True
-        elif entry.name.lower().endswith(SUFFIXES):
-            return True
-    return False
-
-
-def _visible(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry for entry in entries if not entry.name.startswith(".")]
-    except OSError:
-        return []
-
-
-def refuse_for_rows(args: argparse.Namespace) -> None:
-    """Complain of what has a meaning for scenes alone."""
-    for option, name in _OF_SCENES.items():
-        if getattr(args, name, None) not in (None, False):
-            raise ValueError(f"{option} is for scenes, and this is not --task scene. Leave it out.")
-    if isinstance(getattr(args, "features", None), str):
-        raise ValueError(f"--features {args.features} is for --task scene; for rows it is their number of features.")
-
-
-def refuse_for_scenes(args: argparse.Namespace) -> None:
-    """Complain of what has a meaning for rows alone."""
-    for option, name in _OF_ROWS.items():
-        if getattr(args, name, None) not in (None, False):
-            raise ValueError(f"{option} is for rows of a matrix, and these are images of scenes. Leave it out.")
-    if isinstance(getattr(args, "features", None), int):
-        raise ValueError(f"--features {args.features} is for rows of a matrix; for scenes it is words or cnn.")
-
-
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """What was said, in the words of ``SceneClassifier``. What has no meaning for this kind is refused."""
-    refuse_for_scenes(args)
+    image_options.refuse(args, "scene")
     kind, training = args.kind or "rbow", args.training or "discriminative"
     features = args.features or "words"
     latent, generative = kind in _LATENT, training == "generative"
@@ -146,11 +73,9 @@ def settings(args: argparse.Namespace) -> dict[str, Any]:
             raise ValueError(f"{option} is for {where}. Leave it out.")
     if generative and args.init in ("em", "kmeans"):
         raise ValueError(f"--init {args.init} is for {trained_by_svm}; EM begins with fixed or random parts.")
-    said = {
-        "kind": kind, "training": training, "features": features, "grid": args.grid, "n_parts": args.parts,
-        "parts": "shared" if args.shared_parts else None, "n_words": args.words, "init": args.init,
-        "bound": args.bound, "max_bounds": args.max_bounds, "C": args.C, "tol": args.tol,
-        "max_passes": args.max_passes, "memory": args.memory, "cache": args.cache, "on_error": args.on_error,
-        "n_jobs": args.jobs, "random_state": args.seed,
-    }  # fmt: skip
-    return {key: value for key, value in said.items() if value is not None}
+    return image_options.said(
+        kind=kind, training=training, features=features, grid=args.grid, n_parts=args.parts,
+        parts="shared" if args.shared_parts else None, n_words=args.words, init=args.init, bound=args.bound,
+        max_bounds=args.max_bounds, C=args.C, tol=args.tol, max_passes=args.max_passes, memory=args.memory,
+        cache=args.cache, on_error=args.on_error, n_jobs=args.jobs, random_state=args.seed,
+    )  # fmt: skip

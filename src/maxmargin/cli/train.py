@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options, scene_options
+from . import DONE, INTERRUPTED, NOT_CONVERGED, image_options, interrupts, options, part_options, scene_options
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
@@ -30,7 +30,8 @@ whole numbers are classes; anything else is a number to predict. --task says oth
 
 A folder of images, one sub-folder per class, makes a classifier of scenes: images are cut into a grid of regions,
 described by visual words or a network, and explained by region models that each class learns. Training with parts is
-not convex; its certificate is that of the last convex bound.
+not convex; its certificate is that of the last convex bound. With --task parts, all classes share parts that may be
+anywhere in the image, and weigh them each in its own way; filters of parts and weights are learned together.
 """
 EXAMPLES = """\
 examples:
@@ -39,6 +40,7 @@ examples:
   maxmargin train clicks.parquet --label clicked --weight n -o model.mm --test held-out.parquet
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
   maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
+  maxmargin train photos/ -o parts.mm --task parts --n-parts 50 --cache features --jobs -1 --test others/
 
 Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same command goes on where it stopped.
 
@@ -55,18 +57,18 @@ _KINDS = {"classify": "LinearSVC", "regress": "LinearSVR", "rank": "RankingSVM"}
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    options.add_data(parser, what="data to learn from", features=scene_options.described_by)
+    options.add_data(parser, what="data to learn from", features=image_options.described_by)
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="model file to write")
     group = parser.add_argument_group("problem")
     group.add_argument(
         "--task",
-        choices=("auto", *_KINDS, "scene"),
+        choices=("auto", *_KINDS, "scene", "parts"),
         default="auto",
         help="what to learn (default: auto, from the data)",
     )
     group.add_argument(
         "-C", "--C", type=options.positive, metavar="C",
-        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2)",
+        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2; parts: 10)",
     )  # fmt: skip
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
@@ -82,16 +84,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--class-weight", choices=("balanced",), help="let rare classes count as much as frequent ones")
     group.add_argument("--no-intercept", action="store_true", help="learn no intercept")
+    image_options.add_training(parser)
     scene_options.add_training(parser)
+    part_options.add_training(parser)
     group = parser.add_argument_group("training")
     group.add_argument(
-        "--tol", type=options.positive, metavar="GAP", help="relative gap to stop at (default: 0.001; scenes: 0.01)"
+        "--tol", type=options.positive, metavar="GAP", help="relative gap to stop at (default: 0.001; images: 0.01)"
     )
     group.add_argument(
         "--max-passes",
         type=options.whole,
         metavar="N",
-        help="most passes over the data (default: 20000; scenes: 1000 for each bound)",
+        help="most passes over the data (default: 20000; images: 1000 for each convex problem)",
     )
     group.add_argument("--memory", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)")
     options.add_jobs(group)  # type: ignore[arg-type]
@@ -113,11 +117,12 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..estimators.inputs import check_memory
     from ..report.reading import left_out
 
-    if _is_scene(args, talk):
-        from . import scene_training
+    images = _image_task(args, talk)
+    if images is not None:
+        from . import image_training
 
-        return scene_training.train(args, talk, guessed=args.task == "auto")
-    scene_options.refuse_for_rows(args)
+        return image_training.train(args, talk, images)
+    image_options.refuse(args, "rows")
     for name, value in _DEFAULTS.items():
         if getattr(args, name) is None:
             setattr(args, name, value)
@@ -166,14 +171,17 @@ def as_json(certificate: Any) -> dict[str, Any]:
     }
 
 
-def _is_scene(args: argparse.Namespace, talk: Talk) -> bool:
-    images = len(args.data) == 1 and scene_options.is_image_folder(args.data[0])
+def _image_task(args: argparse.Namespace, talk: Talk) -> str | None:
+    """What to learn from images; None where the data are rows."""
+    images = len(args.data) == 1 and image_options.is_image_folder(args.data[0])
     if images and args.task in _KINDS:
-        raise ValueError(f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene.")
+        raise ValueError(
+            f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene or parts."
+        )
     if args.task != "auto" or not images:
-        return args.task == "scene"
-    talk.say("Task: scene, because DATA is a folder of images.")
-    return True
+        return args.task if args.task in ("scene", "parts") else None
+    talk.say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
+    return "scene"
 
 
 def _task(args: argparse.Namespace, source: Any, talk: Talk) -> tuple[str, bool]:

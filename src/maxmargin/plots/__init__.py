@@ -4,7 +4,22 @@ from .bounds import bounds
 from .confusion import confusion
 from .convergence import convergence
 from .grid import segmentation
+from .hog import hog_glyphs
+from .parts import filter_glyphs, part_curve, part_weights, top_detections
 from .scenes import labelled_regions, region_models
 from .transitions import transitions
 
-__all__ = ["bounds", "confusion", "convergence", "labelled_regions", "region_models", "segmentation", "transitions"]
+__all__ = [
+    "bounds",
+    "confusion",
+    "convergence",
+    "filter_glyphs",
+    "hog_glyphs",
+    "labelled_regions",
+    "part_curve",
+    "part_weights",
+    "region_models",
+    "segmentation",
+    "top_detections",
+    "transitions",
+]

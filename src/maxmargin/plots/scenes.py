@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .pixels import pixels
+
 _FEW_FEATURES = 40  # more bars than these are a fence
 _NUMBERED = 100  # up to so many regions their parts are written into them
 
@@ -69,9 +71,9 @@ def labelled_regions(
     rows, columns = table.shape
     height, width = table.shape
     if image is not None:
-        pixels = _pixels(image)
-        height, width = pixels.shape[:2]
-        ax.imshow(pixels, extent=(0, width, height, 0))
+        picture = pixels(image)
+        height, width = picture.shape[:2]
+        ax.imshow(picture, extent=(0, width, height, 0))
     palette = _palette(int(used[-1]) + 1) if colors is None else [to_rgba(color) for color in colors]
     ax.imshow(
         np.array(palette)[table], extent=(0, width, height, 0), alpha=opacity if image is not None else 1.0,
@@ -253,12 +255,12 @@ def _patches(axes: list[Any], part: int, files: list[Any], found: tuple[Any, Any
     for ax in axes:
         ax.set_axis_off()
     for ax, at in zip(axes, best, strict=False):
-        ax.imshow(_cut(_pixels(files[image[at]]), row[at], column[at], chosen.shape[1:]))
+        ax.imshow(_cut(pixels(files[image[at]]), row[at], column[at], chosen.shape[1:]))
 
 
-def _cut(pixels: np.ndarray, row: int, column: int, grid: tuple[int, ...]) -> np.ndarray:
-    (rows, columns), (height, width) = grid, pixels.shape[:2]
-    return pixels[
+def _cut(image: np.ndarray, row: int, column: int, grid: tuple[int, ...]) -> np.ndarray:
+    (rows, columns), (height, width) = grid, image.shape[:2]
+    return image[
         height * row // rows : -(-height * (row + 1) // rows),
         width * column // columns : -(-width * (column + 1) // columns),
     ]
@@ -287,12 +289,6 @@ def _layout(fig: Any, rows: int, n_right: int, images: bool) -> tuple[Any, list[
     left = [fig.add_subplot(grid[row, 0]) for row in range(rows)]
     right = [[fig.add_subplot(grid[row, 1 + k]) for k in range(n_right)] for row in range(rows)]
     return fig, left, right
-
-
-def _pixels(image: Any) -> np.ndarray:
-    from ..vision.images import read_image
-
-    return read_image(image, color=True)
 
 
 def _palette(n: int) -> list[tuple[float, ...]]:

@@ -24,9 +24,9 @@ from .parts.detections import Detection, best_detections
 from .parts.gathering import gather_patches
 from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from .parts.patches import Patches
-from .parts.pool import random_parts
+from .parts.pool import largest_pool, random_parts
 from .parts.pooling import Pooling
-from .parts.responses import HostResponder, Responder, responses_of
+from .parts.responses import Responder, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem
 from .parts.whitening import Whitening
@@ -88,7 +88,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     regions : sequence of int
         Grids of regions in which responses are taken: (1, 2) are the whole image and its quarters.
     pool_size : int or None
-        Random parts to select from; None makes it ten times ``n_parts``, but at least 200.
+        Random parts to select from; None makes it ten times ``n_parts``, but at least 200, or what small images have.
     keep : float
         Share of the patches of an image that parts may be made of: those that are least like all others.
     shrinkage : "auto" or float
@@ -316,7 +316,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         return gather_patches(images, self.extractor_, on_error=on_error, **run)
 
     def _responder(self, patches: Patches) -> Responder:
-        return HostResponder(patches, Pooling(self.regions))
+        return responder_for(patches, Pooling(self.regions), self.device)
 
     def _initial_filters(self, responder: Responder, label: np.ndarray) -> np.ndarray:
         """Random parts, the useful ones of a pool of them, scaled such that images are of length 1 on average."""
@@ -324,7 +324,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         patches = responder.patches
         whitening = Whitening.estimate(patches.values, rng=rng, shrinkage=self.shrinkage)
         selecting = self.training != "random"
-        size = self.n_parts if not selecting else self.pool_size or max(10 * self.n_parts, 200)
+        size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
         filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
         responses = responses_of(responder, filters, n_jobs)
         self.selection_: Selected | None = None
@@ -333,6 +333,10 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]
         length = np.sqrt(((responses - responses.mean(axis=0)) ** 2).sum(axis=(1, 2)).mean())
         return filters / length if length > 0.0 else filters
+
+    def _default_pool(self, patches: Patches) -> int:
+        """As many random parts as are enough to select from, if a small set of images has so many patches."""
+        return max(self.n_parts, min(max(10 * self.n_parts, 200), largest_pool(patches, self.keep)))
 
     def _budget(self, weight: np.ndarray | None, n: int) -> np.ndarray:
         return np.full(n, float(self.C)) if weight is None else float(self.C) * weight
@@ -468,14 +472,20 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         per_image : int
             Places of one image, at most; they overlap by less than half.
         """
+        return self.detections(X, [part], n, per_image=per_image)[0]
+
+    def detections(self, X: Any, parts: Sequence[int], n: int = 10, *, per_image: int = 1) -> list[list[Detection]]:
+        """``top_detections`` of several parts, with one look at the images."""
         check_is_fitted(self)
-        if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < len(self.filters_):
-            raise ValueError(f"part must be a whole number from 0 to {len(self.filters_) - 1}, got {part!r}.")
-        found: list[Detection] = []
+        for part in parts:
+            if isinstance(part, bool) or not isinstance(part, int | np.integer) or not 0 <= part < len(self.filters_):
+                raise ValueError(f"part must be a whole number from 0 to {len(self.filters_) - 1}, got {part!r}.")
+        found: list[list[Detection]] = [[] for _ in parts]
         seen = 0
         for patches in self._in_blocks(X):
-            found += best_detections(patches, self.filters_[part], n, per_image, seen)
-            found = sorted(found, key=lambda detection: -detection.score)[:n]
+            for k, part in enumerate(parts):
+                found[k] += best_detections(patches, self.filters_[part], n, per_image, seen)
+                found[k] = sorted(found[k], key=lambda detection: -detection.score)[:n]
             seen += len(patches)
         return found
 

@@ -23,6 +23,8 @@ from ...regularizers.vectors import dot
 from .responses import Responder, in_parts
 from .weights import PartWeights
 
+_TOGETHER = 32  # images whose features are formed in one call
+
 
 @dataclass(frozen=True)
 class TiedFilters:
@@ -217,14 +219,21 @@ class FilterBound:
         """
         if alpha.bound is self:
             return alpha
-        images = []
-        for i, image in enumerate(alpha.images):
-            some = np.flatnonzero((image.share > 0.0) & (image.rival >= 0))
-            ids, rival = np.full(some.size, i), image.rival[some]
-            places = np.repeat(alpha.places[i : i + 1], some.size, axis=0)
-            images.append(
-                ImageShare(rival, image.share[some], self.losses(ids, rival), self.features(ids, rival, places))
-                if some.size
-                else ImageShare.none(self.n_weights, self.responder.dtype)
-            )
+        images: list[ImageShare] = []
+        for start in range(0, self.n_examples, _TOGETHER):
+            images += self._begun(alpha, np.arange(start, min(start + _TOGETHER, self.n_examples)))
         return self.feasible(FilterShares(images, alpha.places.copy(), self))
+
+    def _begun(self, alpha: FilterShares, ids: np.ndarray) -> list[ImageShare]:
+        """What some images keep, with features for this bound."""
+        old = [alpha.images[i] for i in ids.tolist()]
+        kept = [np.flatnonzero((image.share > 0.0) & (image.rival >= 0)) for image in old]
+        rival = np.concatenate([image.rival[some] for image, some in zip(old, kept, strict=True)])
+        each = np.repeat(ids, [some.size for some in kept])
+        losses, features = self.losses(each, rival), self.features(each, rival, alpha.places[each])
+        images, at = [], 0
+        for image, some in zip(old, kept, strict=True):
+            new = slice(at, at := at + some.size)
+            # Copies: an image that drops its rivals must not hold on to those of the others.
+            images.append(ImageShare(image.rival[some], image.share[some], losses[new].copy(), features[new].copy()))
+        return images

@@ -57,9 +57,8 @@ def random_parts(
         raise ValueError(f"keep must be a share above 0 and at most 1, got {keep!r}.")
     if n_parts < 1:
         raise ValueError(f"n_parts must be at least 1, got {n_parts}.")
-    own = np.arange(len(patches)) * patches.n_views  # the first view of every image
-    begin, end = patches.first[own], patches.first[own + 1]
-    available = np.ceil(keep * (end - begin) - 1e-9).astype(np.int64)
+    begin, end = _own(patches)
+    available = _stronger(begin, end, keep)
     if n_parts > available.sum():
         raise ValueError(
             f"{n_parts} parts were asked for, but {len(patches)} images have only {available.sum()} patches to make "
@@ -77,6 +76,22 @@ def random_parts(
     values = patches.values[source]
     spread = whitening.spread(values)
     return Pool(whitening.filters(values) / np.where(spread > 0.0, spread, 1.0)[:, None], source)
+
+
+def largest_pool(patches: Patches, keep: float = 0.5) -> int:
+    """The most parts that ``random_parts`` can make of these patches."""
+    return int(_stronger(*_own(patches), keep).sum())
+
+
+def _own(patches: Patches) -> tuple[np.ndarray, np.ndarray]:
+    """Where the patches of each image begin and end, its mirror image left out."""
+    first = np.arange(len(patches)) * patches.n_views
+    return patches.first[first], patches.first[first + 1]
+
+
+def _stronger(begin: np.ndarray, end: np.ndarray, keep: float) -> np.ndarray:
+    """How many patches of each image are not discarded."""
+    return np.ceil(keep * (end - begin) - 1e-9).astype(np.int64)
 
 
 def _how_many_each(available: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

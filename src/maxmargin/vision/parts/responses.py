@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -84,24 +84,54 @@ class HostResponder:
         filters = np.ascontiguousarray(filters, dtype=self.dtype)
         scores = np.zeros((ids.size, len(filters), self.pooling.n_regions))
         for p, i in enumerate(ids.tolist()):
-            for v, (values, _) in enumerate(self._views(i)):
-                kernels.add_scores_at(values, filters, places[p, v], 1.0 / self.patches.n_views, scores[p])
+            for values, place in self._at(i, places[p]):
+                kernels.add_scores_at(values, filters, place, 1.0 / self.patches.n_views, scores[p])
         return scores
 
     def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         n_parts = weights.shape[1]
         out = np.zeros((ids.size, n_parts, self.patches.n_features), self.dtype)
         for p, i in enumerate(ids.tolist()):
-            for v, (values, _) in enumerate(self._views(i)):
-                kernels.add_features_at(values, places[p, v], weights[p], 1.0 / self.patches.n_views, out[p])
+            for values, place in self._at(i, places[p]):
+                kernels.add_features_at(values, place, weights[p], 1.0 / self.patches.n_views, out[p])
         return out.reshape(ids.size, n_parts * self.patches.n_features)
 
-    def _views(self, i: int) -> Any:
+    def _views(self, i: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Features and atoms of the patches of each view of an image."""
         first = self.patches.first
         for view in range(i * self.patches.n_views, (i + 1) * self.patches.n_views):
             some = slice(int(first[view]), int(first[view + 1]))
             yield np.ascontiguousarray(self.patches.values[some], dtype=self.dtype), self._atoms[some]
+
+    def _at(self, i: int, places: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Features of each view of an image, and places among them: where features must be copied, only those."""
+        values, first = self.patches.values, self.patches.first
+        for v, place in enumerate(places):
+            view = i * self.patches.n_views + v
+            if values.dtype == self.dtype and values.flags.c_contiguous:
+                yield values[int(first[view]) : int(first[view + 1])], place
+                continue
+            some, number = np.unique(place, return_inverse=True)
+            found = np.asarray(values[first[view] + np.maximum(some, 0)], dtype=self.dtype)
+            yield found, np.where(place < 0, -1, number.reshape(place.shape)).astype(np.int32)
+
+
+def responder_for(patches: Patches, pooling: Pooling, device: str | None = None) -> Responder:
+    """Who responds: this machine's processors (``device`` None or "cpu"), or a device of PyTorch such as "cuda".
+
+    Examples
+    --------
+    >>> patches = Patches(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]), first=np.array([0, 2, 3]))
+    >>> responder = responder_for(patches, Pooling((1,)))
+    >>> responder.respond(np.array([0, 1]), np.eye(2)).responses[:, :, 0]
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    if device is None or device == "cpu":
+        return HostResponder(patches, pooling)
+    from .torch_responses import TorchResponder
+
+    return TorchResponder(patches, pooling, device)
 
 
 def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:

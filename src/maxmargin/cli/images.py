@@ -1,4 +1,4 @@
-"""What the commands do with scenes: folders of images instead of rows."""
+"""What the commands do with models of scenes and of parts: folders of images instead of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import DONE, NOT_CONVERGED, options, scene_options
+from . import DONE, NOT_CONVERGED, image_options, options, part_training, scene_training
 from .files import answers_to, on_one_line, replacing
 from .measuring import peak_memory
 from .talk import Talk, warn
@@ -20,8 +20,14 @@ from .talk import Talk, warn
 _AT_A_TIME = 256  # images whose features are held while answering
 
 
-def is_scenes(model: Any) -> bool:
-    return hasattr(model, "predict_regions")
+def task_of(model: Any) -> str | None:
+    """Which kind of images a model is of: "scene" or "parts"; None if it is of none."""
+    return "scene" if hasattr(model, "predict_regions") else "parts" if hasattr(model, "part_responses") else None
+
+
+def kind_of(task: str) -> Any:
+    """What is particular to a task: a module, see ``image_training``."""
+    return {"scene": scene_training, "parts": part_training}[task]
 
 
 def labelled(path: str) -> Any:
@@ -76,15 +82,14 @@ def _scored(classifier: Any, files: list[str], at: np.ndarray, on_error: str) ->
 
 def use(model: Any, args: argparse.Namespace, talk: Talk) -> Any:
     """A loaded model, with the means of this machine rather than those of the one that it was trained on."""
-    scene_options.refuse_for_scenes(args)
-    if isinstance(args.features, str):
-        raise ValueError("--features is for maxmargin train; the model knows what describes its images.")
+    task = task_of(model)
+    image_options.refuse(args, task or "")
     if model.extractor_ is None:
         raise ValueError(
-            f"{args.model} was trained on features of regions and cannot look at images. Use it from Python: "
-            "maxmargin.load."
+            f"{args.model} was trained on features and cannot look at images. Use it from Python: maxmargin.load."
         )
     said = {"cache": args.cache, "n_jobs": args.jobs, "verbose": int(talk.progress)}
+    said |= {"device": args.device} if task == "parts" else {}
     return model.set_params(**said, **({} if args.on_error is None else {"on_error": args.on_error}))
 
 
@@ -120,7 +125,7 @@ def predict(model: Any, args: argparse.Namespace, talk: Talk) -> int:
         y, found = y[y != ""], found[y != ""]
         score = verdict_on(y, found, model.classes_)
     talk.result(
-        command="predict", task="scene", model=args.model, images=answered, left_out=len(files) - answered,
+        command="predict", task=task_of(model), model=args.model, images=answered, left_out=len(files) - answered,
         score=None if score is None else score["score"], value=None if score is None else score["value"],
         per_class=None if score is None else score["per_class"], output=args.output,
     )  # fmt: skip
@@ -158,7 +163,7 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     if model.training == "generative":
         raise ValueError(f"{args.model} was trained generatively: there is no certificate to prove again.")
     if len(args.data) != 1:
-        raise ValueError(f"Scenes are in one folder with a sub-folder per class, got {len(args.data)} paths.")
+        raise ValueError(f"Images are in one folder with a sub-folder per class, got {len(args.data)} paths.")
     folder = labelled(args.data[0])
     start = time.perf_counter()
     certificate = model.certify(folder.paths, folder.labels)
@@ -166,7 +171,7 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     gap = certificate.relative_gap
     proved = gap <= model.tol
     talk.result(
-        command="certify", task="scene", model=args.model, data=args.data, images=len(folder),
+        command="certify", task=task_of(model), model=args.model, data=args.data, images=len(folder),
         certificate=as_json(certificate) | {"exact": certificate.exact}, tol=model.tol, proved=proved,
         seconds=seconds, peak_memory=peak_memory(),
     )  # fmt: skip
@@ -176,8 +181,9 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     ]
     if not certificate.exact:
         facts = [("certificate", f"{certificate.lower:.8g} <= optimum; the search was approximate: no upper bound")]
-    if model.kind not in ("bow", "sbow"):
-        facts.append(("", "of the last convex bound, its parts fixed; about other parts nothing is proved"))
+    about = kind_of(task_of(model) or "").about(model)
+    if about:
+        facts.append(("", about))
     facts += [("images", numbers.count(len(folder))), ("time", numbers.duration(seconds))]
     talk.facts("Proved again" if proved else "Not proved to the model's goal", facts)
     if not proved and certificate.exact:
@@ -191,7 +197,7 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     from ..report.summary import settings
     from ..vision.images import list_images
-    from .scene_page import page
+    from .image_page import page
 
     facts = settings(use(model, args, talk))
     with ExitStack() as stack:
@@ -212,6 +218,6 @@ def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
         text = page(model, args.title or os.path.basename(args.model), files, true, answered, facts)
         with replacing(args.output) as path:
             path.write_text(text, encoding="utf-8")
-    talk.result(command="report", task="scene", model=args.model, data=args.data, output=args.output)
+    talk.result(command="report", task=task_of(model), model=args.model, data=args.data, output=args.output)
     talk.say(f"Report: {args.output}")
     return DONE
