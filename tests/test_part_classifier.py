@@ -444,6 +444,17 @@ def test_random_parts_are_saved_and_certified(tmp_path):
     assert np.isfinite(again.objective_)
 
 
+def test_a_run_goes_on_by_other_means(tmp_path):
+    pytest.importorskip("torch", reason="needs maxmargin[torch]")
+    X, y = bags(14)
+    settings = {"n_parts": 5, "pool_size": 5, "keep": 1.0}
+    stopped = fitted(quick(max_rounds=1, bound_tol=1e-9, **settings), X, y, checkpoint=tmp_path)
+    resumed = fitted(quick(device="cpu", n_jobs=2, max_rounds=2, **settings), X, y, checkpoint=tmp_path)
+    assert resumed.history_[:3] == stopped.history_
+    assert len(resumed.history_) == 5
+    assert resumed.objective_ < stopped.objective_
+
+
 def test_ctrl_c_keeps_the_parts_so_far():
     X, y = bags(15)
 
