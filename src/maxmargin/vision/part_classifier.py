@@ -147,7 +147,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         n_parts: int = 64,
         training: str = "joint",
         *,
-        C: float = 10.0,
+        C: float = 1.0,
         features: Any = "hog",
         n_components: int | None = 128,
         flips: bool = True,
@@ -329,7 +329,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         responses = responses_of(responder, filters, n_jobs)
         self.selection_: Selected | None = None
         if selecting and size > self.n_parts:
-            self.selection_ = select_parts(responses, label, int(self.n_parts), tol=self.tol)
+            self.selection_ = select_parts(responses, label, int(self.n_parts))
             filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]
         length = np.sqrt(((responses - responses.mean(axis=0)) ** 2).sum(axis=(1, 2)).mean())
         return filters / length if length > 0.0 else filters

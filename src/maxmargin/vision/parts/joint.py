@@ -30,8 +30,8 @@ from .filters import FilterBound, FilterShares, TiedFilters
 from .responses import Placed, Responder, respond_all
 from .weights import PartWeights, WeightProblem
 
-_TIE = 1.0  # see TiedFilters
-_PASSES = 10  # over a bound, before the filters are tried
+_TIE = 0.5  # see TiedFilters
+_PASSES = 5  # over a bound, before the filters are tried
 _PATIENCE = 4  # times as many for a bound whose filters are not better yet
 
 
