@@ -37,7 +37,7 @@ def placed_bags(seed=0, n=30, n_views=2, d=6):
 
 
 def quick(**changes):
-    settings = {"n_parts": 6, "regions": (1,), "pool_size": 30, "random_state": 0, "bound_tol": 0.05}
+    settings = {"n_parts": 6, "regions": (1,), "pool_size": 30, "random_state": 0, "bound_tol": 0.05, "C": 10.0}
     return PartClassifier(**{**settings, **changes})
 
 

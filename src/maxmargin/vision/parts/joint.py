@@ -32,7 +32,7 @@ from .weights import PartWeights, WeightProblem
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
-_PATIENCE = 4  # times as many for a bound whose filters are not better yet
+_PATIENCE = 8  # tries for a bound whose filters are not better yet, each twice as long as the one before
 
 
 @dataclass(frozen=True)
@@ -233,12 +233,12 @@ class JointTraining:
         last = self.filters.ravel()
         solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
         passes = 0
-        for _ in range(_PATIENCE):
+        for attempt in range(_PATIENCE):
             found = solve(
                 Problem(bound, TiedFilters(last, _TIE)),
                 solver,
                 tol=self.settings.tol,
-                max_passes=_PASSES,
+                max_passes=_PASSES * 2**attempt,
                 warm=self.filter_shares,
                 callbacks=self.inner_callbacks,
             )
@@ -246,12 +246,12 @@ class JointTraining:
             filters = found.weights.reshape(self.filters.shape)
             placed = self._respond(filters)
             taken = self._objective(self.weights, filters, placed) < self.objective
-            if taken or found.converged or found.interrupted:
+            low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
+            if taken or found.converged or found.interrupted or self._little(self.objective, low):
                 break
         if taken:
             self.filters, self.placed = filters, placed
         self.filter_shares = found.alpha.without_features()
-        low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
         self._record("filters", found, low, high, taken, passes)
 
     def _weights(self) -> PartWeights:
@@ -296,9 +296,16 @@ class JointTraining:
 
     @property
     def converged(self) -> bool:
-        """Whether the last round had little to add."""
-        ends = [record.objective for record in self.history if record.step == "weights"]
-        return len(ends) > 1 and ends[-2] - ends[-1] <= self.settings.bound_tol * ends[-2]
+        """Whether the last round had little to add, and not for want of passes over its bound."""
+        if len(self.history) < 3 or self.history[-1].step != "weights":
+            return False
+        before, filters, after = self.history[-3:]
+        solved = filters.upper - filters.lower <= self.settings.tol * filters.upper
+        tried = filters.taken or solved or self._little(before.objective, filters.lower)
+        return tried and self._little(before.objective, after.objective)
+
+    def _little(self, before: float, after: float) -> bool:
+        return before - after <= self.settings.bound_tol * before
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
