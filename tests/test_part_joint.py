@@ -11,6 +11,7 @@ from parts_by_hand import every_constraint, hinges, looked_up, ragged
 from maxmargin.checkpoint import CheckpointFolder
 from maxmargin.problem import Problem
 from maxmargin.solvers import certify, solve
+from maxmargin.vision.parts import joint
 from maxmargin.vision.parts.ascent import PartAscent, row_bytes
 from maxmargin.vision.parts.filters import FilterBound, TiedFilters
 from maxmargin.vision.parts.joint import JointSettings, JointTraining, memory_for_rivals
@@ -413,6 +414,23 @@ def test_the_objective_never_rises(seed, n_views, grids):
     ends = [r.objective for r in history if r.step == "weights"]
     assert ends[-2] - ends[-1] <= 1e-3 * ends[-2]
     assert all(a - b > 1e-3 * a for a, b in pairwise(ends[:-1]))
+
+
+def test_giving_up_on_a_bound_is_no_convergence(monkeypatch):
+    """One pass, and filters that are not better: nothing is known but that more passes are needed."""
+    monkeypatch.setattr(joint, "_PASSES", 1)
+    monkeypatch.setattr(joint, "_PATIENCE", 1)
+    data = telling(1, n_views=2)
+    found = training(data, (1, 2), max_rounds=1).run()
+    _, filters, _ = found.history
+    assert not filters.taken
+    assert filters.upper - filters.lower > 1e-3 * filters.upper
+    assert not found.converged
+    monkeypatch.setattr(joint, "_PATIENCE", 10)
+    patient = training(data, (1, 2), max_rounds=1).run()
+    assert patient.history[1].taken
+    assert patient.history[1].passes > 1
+    assert gained(patient) > gained(found)
 
 
 @pytest.mark.parametrize("stop", [None, 2, 3])
