@@ -30,8 +30,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {
-    "tol", "bound_tol", "max_passes", "max_bounds", "memory", "n_jobs", "random_state", "solver", "verbose",
-    "warm_start",
+    "tol", "bound_tol", "max_passes", "max_bounds", "max_rounds", "memory", "n_jobs", "device", "random_state",
+    "solver", "verbose", "warm_start",
 }  # fmt: skip
 
 

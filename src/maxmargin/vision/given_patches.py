@@ -29,37 +29,44 @@ class GivenPatches:
 def training(X: Any, y: Any) -> GivenPatches:
     """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
     patches = _patches(X)
-    if patches is None:
-        found = given.training(X, y)
-        return GivenPatches(images=found.images, labels=found.labels)
-    return GivenPatches(patches=patches, labels=given.checked_labels(y, len(patches)))
+    if patches is not None:
+        return GivenPatches(patches=patches, labels=given.checked_labels(y, len(patches)))
+    found = given.training(X, y)
+    if found.regions is not None:
+        return GivenPatches(patches=_of_regions(found.regions), labels=found.labels)
+    return GivenPatches(images=found.images, labels=found.labels)
 
 
 def described(X: Any) -> GivenPatches:
     """The same without labels."""
     patches = _patches(X)
-    return GivenPatches(images=given.described(X).images) if patches is None else GivenPatches(patches=patches)
+    if patches is not None:
+        return GivenPatches(patches=patches)
+    found = given.described(X)
+    if found.regions is not None:
+        return GivenPatches(patches=_of_regions(found.regions))
+    return GivenPatches(images=found.images)
 
 
 def _patches(X: Any) -> Patches | None:
-    """Patches, if that is what was given: ``Patches``, regions of images, or bags of feature vectors."""
+    """Patches, if that is what was given: ``Patches`` or bags of feature vectors."""
     if isinstance(X, Patches):
         return X.checked()
     if isinstance(X, str | os.PathLike | ImageFolder) or not hasattr(X, "__len__") or not len(X):
         return None
     if isinstance(X, np.ndarray) and X.dtype != object:
-        if X.dtype.kind != "f" or X.ndim not in (3, 4):
-            return None
-        return _of_regions(X) if X.ndim == 4 else Patches.stack(list(X)).checked()
+        return Patches.stack(list(X)).checked() if X.dtype.kind == "f" and X.ndim == 3 else None
     arrays = [x for x in X if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
-    if len(arrays) < len(X) or arrays[0].ndim not in (2, 3):
+    if len(arrays) < len(X) or arrays[0].ndim != 2:
         return None
-    return Patches.stack(arrays).checked() if arrays[0].ndim == 2 else _of_regions(given.described(X).regions)
+    return Patches.stack(arrays).checked()
 
 
-def _of_regions(regions: Any) -> Patches:
+def _of_regions(regions: np.ndarray) -> Patches:
     """Features of the cells of a grid, (n, rows, columns, features): every cell is a patch."""
+    regions = given.checked_regions(regions, np.arange(len(regions)))
     n, rows, columns, d = regions.shape
+    values = regions.reshape(n, -1, d).astype(regions.dtype if regions.dtype.kind == "f" else np.float32, copy=False)
     top, left = (corner.ravel() for corner in np.mgrid[0:rows, 0:columns])
     windows = np.column_stack([left / columns, top / rows, (left + 1) / columns, (top + 1) / rows])
-    return Patches.stack(list(regions.reshape(n, -1, d)), [windows] * n).checked()
+    return Patches.stack(list(values), [windows] * n).checked()

@@ -15,7 +15,6 @@ from ..estimators import inputs
 from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing
 from ..persistence import storable
 from ..problem import Certificate
-from ..solvers import certify
 from . import given as given_images, given_patches as given
 from .features.cnn_patches import CNNPatches
 from .features.extractors import trained
@@ -23,7 +22,7 @@ from .features.hog_patches import HOGPatches
 from .features.reduction import ReducedPatches
 from .parts.detections import Detection, best_detections
 from .parts.gathering import gather_patches
-from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained
+from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from .parts.patches import Patches
 from .parts.pool import largest_pool, random_parts
 from .parts.pooling import Pooling
@@ -109,7 +108,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     on_error : {"raise", "skip"}
         What to do with images that cannot be read in ``fit``.
     memory : int, str or None
-        Bytes for all that training keeps besides the patches. Where it is short, hard examples are averaged.
+        Bytes for all that joint training keeps besides the patches: responses, places and hard examples. Where it is
+        short, the latter are averaged. A pool of parts is gone by then and does not count.
     n_jobs, random_state, verbose
         As for the other estimators; ``n_jobs`` are also images at a time.
 
@@ -240,16 +240,17 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.n_features_in_ = patches.n_features
         weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responder = self._responder(patches)
+        settings = self._joint_settings(responder)
         filters = self._initial_filters(responder, label)
         run = Run(checkpoint, checkpoint_every, callbacks)
-        with self._line() as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label)) as folder:
+        with self._line() as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
             found = JointTraining(
                 responder,
                 label,
                 self.classes_.size,
                 self._budget(weight, label.size),
                 filters,
-                self._joint_settings(responder),
+                settings,
                 callbacks=(*outer, *callbacks),
                 inner_callbacks=inner,
                 checkpoint=folder,
@@ -341,12 +342,15 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         return np.full(n, float(self.C)) if weight is None else float(self.C) * weight
 
     def _joint_settings(self, responder: Responder) -> JointSettings:
+        joint = self.training == "joint"
         memory = inputs.check_memory(self.memory)
+        if memory is not None:
+            memory = memory_for_rivals(memory, responder, int(self.n_parts), n_rivals=int(joint))
         return JointSettings(
             balance=float(self.balance),
             tol=float(self.tol),
             bound_tol=float(self.bound_tol),
-            max_rounds=int(self.max_rounds) if self.training == "joint" else 0,
+            max_rounds=int(self.max_rounds) if joint else 0,
             max_passes=int(self.max_passes),
             memory=memory,
             n_jobs=inputs.check_threads(self.n_jobs),
@@ -362,14 +366,28 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.filter_penalty_, self._alpha = found.penalty, found.shares
         self.certificate_, self.history_ = found.certificate, found.history  # type: ignore[assignment]
         self.n_passes_ = sum(record.passes for record in found.history)
-        if found.interrupted or not (found.converged or self.training != "joint"):
-            reason = "was interrupted" if found.interrupted else f"stopped after max_rounds={self.max_rounds} rounds"
-            warnings.warn(
-                f"PartClassifier {reason}, with an objective of {found.history[-1].objective:.6g}. The parts are the "
-                "best found" + ("." if found.interrupted else "; raise max_rounds, or bound_tol, which is the goal."),
-                ConvergenceWarning,
-                stacklevel=3,
+        told = self._missed(found)
+        if told:
+            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=3)
+
+    def _missed(self, found: Trained) -> str:
+        """Which goal was missed, if one was."""
+        reached = f"with an objective of {found.certificate.upper:.6g}. The parts are the best found"
+        if found.interrupted:
+            return f"was interrupted, {reached}."
+        if self.training == "joint" and not found.converged:
+            return (
+                f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
+                "is the goal."
             )
+        filters = 0.5 * found.penalty * float((found.filters**2).sum())
+        gap = Certificate(found.certificate.lower - filters, found.certificate.upper - filters).relative_gap
+        if gap > self.tol * (1.0 + 1e-6):
+            return (
+                f"stopped after max_passes={self.max_passes} passes over part weights, at a relative gap of {gap:.1e} "
+                f"(goal {self.tol:.1e}); raise max_passes."
+            )
+        return ""
 
     # Using what was learned.
 
@@ -416,7 +434,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every image: of a folder, a pattern, files, arrays, or of features of patches."""
-        return self.classes_[np.argmax(self.decision_function(X), axis=1)]
+        best = np.argmax(self.decision_function(X), axis=1)
+        return self.classes_[best]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
@@ -437,7 +456,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     def _code(self, name: Any) -> int:
         found = np.flatnonzero(self.classes_ == name)
         if not found.size:
-            raise ValueError(f"{name!r} is none of the classes: {self.classes_.tolist()[:20]}.")
+            told = name.item() if isinstance(name, np.generic) else name
+            raise ValueError(f"{told!r} is none of the classes: {self.classes_.tolist()[:20]}.")
         return int(found[0])
 
     def top_detections(self, X: Any, part: int, n: int = 10, *, per_image: int = 1) -> list[Detection]:
@@ -482,16 +502,14 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         data = given.training(X, y)
         patches, kept = self._patches(data, self.on_error)
         label = np.array([self._code(name) for name in data.labels[kept]])  # type: ignore[index]
-        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))[kept]
+        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responses = responses_of(
             self._responder(self._known(patches)), self.filters_, inputs.check_threads(self.n_jobs)
         )
-        problem = WeightProblem(
-            responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size)
-        ).problem
-        w = np.vstack([self.part_weights_.reshape(self.classes_.size, -1).T, self.bias_]).ravel()
+        problem = WeightProblem(responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size))
         alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
-        found = certify(problem, w, alpha)
+        found = problem.certify(self._weights, alpha)
         extra = 0.5 * self.filter_penalty_ * float((self.filters_**2).sum())
         return Certificate(found.lower + extra, found.upper + extra)
 
@@ -508,9 +526,11 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             raise ValueError(f"its {self.classes_.size} classes, its filters and its part weights do not fit together")
 
 
-def _fingerprint(patches: Patches, label: np.ndarray) -> str:
+def _fingerprint(patches: Patches, label: np.ndarray, weight: np.ndarray | None) -> str:
     """What tells this data from other data."""
     found = zlib.crc32(np.ascontiguousarray(label, dtype=np.int64).tobytes())
     found = zlib.crc32(np.ascontiguousarray(patches.first, dtype=np.int64).tobytes(), found)
+    if weight is not None:
+        found = zlib.crc32(np.ascontiguousarray(weight, dtype=np.float64).tobytes(), found)
     some = patches.values[:: max(1, len(patches.values) // 1000)]
     return f"{patches.values.shape} {zlib.crc32(np.ascontiguousarray(some).tobytes(), found):08x}"

@@ -56,12 +56,17 @@ class PartAscent:
         self._check(bound)
         shares = bound.no_shares() if warm is None else bound.begun_from(warm)
         state = PartState(shares, problem, np.random.default_rng(self.random_state))
-        state.most = None if self.memory is None else max(1, self.memory // _row_bytes(bound) // bound.n_examples)
+        state.most = None if self.memory is None else max(1, self.memory // self._least(bound))
         state.recombine()
         return state
 
+    @staticmethod
+    def _least(bound: FilterBound) -> int:
+        """Bytes for one rival of every image."""
+        return bound.n_examples * row_bytes(bound.n_weights, bound.responder.dtype)
+
     def _check(self, bound: FilterBound) -> None:
-        least = bound.n_examples * _row_bytes(bound)
+        least = self._least(bound)
         if self.memory is not None and self.memory < least:
             raise ValueError(
                 f"memory={self.memory} bytes is too little: training {bound.n_parts} filters on {bound.n_examples} "
@@ -187,8 +192,9 @@ class PartState:
         return self.w
 
 
-def _row_bytes(bound: FilterBound) -> int:
-    return int(bound.n_weights * np.dtype(bound.responder.dtype).itemsize)
+def row_bytes(n_weights: int, dtype: np.dtype) -> int:
+    """What an image keeps of one rival: features, and three numbers besides."""
+    return n_weights * np.dtype(dtype).itemsize + 3 * 8
 
 
 def _lighter(image: ImageShare, most: int | None) -> ImageShare:

@@ -9,6 +9,7 @@ the image: at any place the score is at most the response, so this can only rais
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -96,6 +97,16 @@ class FilterShares:
     places: np.ndarray
     bound: FilterBound | None = None
     """The bound that features were formed for; None if they must be formed anew."""
+
+    @classmethod
+    def bare(cls, rivals: Sequence[np.ndarray], shares: Sequence[np.ndarray], places: np.ndarray) -> FilterShares:
+        """Shares alone, which another bound can begin from."""
+        nothing = np.empty(0)
+        return cls([ImageShare(r, s, nothing, nothing) for r, s in zip(rivals, shares, strict=True)], places)
+
+    def without_features(self) -> FilterShares:
+        """All that another bound asks for; features take nearly all of the memory."""
+        return self.bare([image.rival for image in self.images], [image.share for image in self.images], self.places)
 
     def __len__(self) -> int:
         return sum(map(len, self.images))

@@ -85,6 +85,8 @@ class _Checked:
             raise ValueError(
                 f"there are {len(found)} patches in {self.views} views; all views must have as many, and not none"
             )
+        if not np.isfinite(found["value"]).all():
+            raise ValueError("a patch is not finite: there is a NaN or an infinity among its features")
         return found
 
 

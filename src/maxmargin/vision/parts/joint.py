@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +24,15 @@ from ...problem import Certificate, Problem, Solution
 from ...protocols import Checkpoint
 from ...solvers import solve
 from ...solvers.progress import ProgressLine
-from .ascent import PartAscent
-from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
+from ...solvers.solve import first_interrupt
+from .ascent import PartAscent, row_bytes
+from .filters import FilterBound, FilterShares, TiedFilters
 from .responses import Placed, Responder, respond_all
 from .weights import PartWeights, WeightProblem
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
-_PATIENCE = 4  # times as many for a bound whose filters are not better yet
+_PATIENCE = 8  # tries for a bound whose filters are not better yet, each twice as long as the one before
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class JointSettings:
     max_rounds : int
     max_passes : int
         For part weights.
+    memory : int or None
+        Bytes for hard examples: see ``memory_for_rivals``.
     """
 
     balance: float = 1.0
@@ -176,8 +179,7 @@ class JointTraining:
         self.weight_shares: np.ndarray | None = None
         self.filter_shares: FilterShares | None = None
         self.history: list[JointRecord] = []
-        self.certificate = Certificate(0.0, np.inf)
-        self.rounds = 0
+        self._unsaved: dict[str, Any] | None = None
 
     def _respond(self, filters: np.ndarray) -> Placed:
         return respond_all(self.responder, filters, self.settings.n_jobs)
@@ -195,10 +197,13 @@ class JointTraining:
     def _filter_penalty(self, filters: np.ndarray) -> float:
         return 0.5 * self.penalty * float((filters**2).sum())
 
+    def _weight_problem(self) -> WeightProblem:
+        return WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
+
     def learn_weights(self) -> None:
         """The best part weights for the filters of the moment."""
         settings = self.settings
-        problem = WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
+        problem = self._weight_problem()
         found = problem.solve(
             tol=settings.tol,
             max_passes=settings.max_passes,
@@ -210,13 +215,13 @@ class JointTraining:
         weights = problem.weights(found)
         if self.weights is None:
             length = float((self.filters**2).sum())
-            self.penalty = settings.balance * 2.0 * weights.penalty / length if length else 1.0
+            balanced = 2.0 * weights.penalty / length if length > 0.0 else 0.0
+            self.penalty = settings.balance * (balanced or 1.0)  # parts that tell nothing have no weights
         taken = self.weights is None or self._objective(weights, self.filters, self.placed) <= self.objective
         if taken:
             self.weights = weights
         self.weight_shares = found.alpha
         extra = self._filter_penalty(self.filters)
-        self.certificate = Certificate(found.certificate.lower + extra, self.objective)
         self._record("weights", found, found.certificate.lower + extra, found.certificate.upper + extra, taken)
 
     def learn_filters(self) -> None:
@@ -228,12 +233,12 @@ class JointTraining:
         last = self.filters.ravel()
         solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
         passes = 0
-        for _ in range(_PATIENCE):
+        for attempt in range(_PATIENCE):
             found = solve(
                 Problem(bound, TiedFilters(last, _TIE)),
                 solver,
                 tol=self.settings.tol,
-                max_passes=_PASSES,
+                max_passes=_PASSES * 2**attempt,
                 warm=self.filter_shares,
                 callbacks=self.inner_callbacks,
             )
@@ -241,12 +246,13 @@ class JointTraining:
             filters = found.weights.reshape(self.filters.shape)
             placed = self._respond(filters)
             taken = self._objective(self.weights, filters, placed) < self.objective
-            if taken or found.converged or found.interrupted:
+            low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
+            if taken or found.converged or found.interrupted or self._little(self.objective, low):
                 break
         self.filter_shares = found.alpha.without_features()
         if taken:
             self.filters, self.placed = filters, placed
-        low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
+        self.filter_shares = found.alpha.without_features()
         self._record("filters", found, low, high, taken, passes)
 
     def _weights(self) -> PartWeights:
@@ -259,13 +265,14 @@ class JointTraining:
     ) -> None:
         last = found.history[-1] if found.history else None
         record = JointRecord(
-            self.rounds, step, time.perf_counter() - self.clock, self.objective, lower, upper,
+            self.rounds + (step == "filters"), step, time.perf_counter() - self.clock, self.objective, lower, upper,
             len(found.history) if passes is None else passes, taken,
             last.cache_size if last and step == "filters" else 0, last.bytes if last and step == "filters" else 0,
         )  # fmt: skip
         self.history.append(record)
+        if not found.interrupted:  # such a step is not whole, and will be taken anew
+            self._save()
         stop = [callback(record) is True for callback in self.callbacks]
-        self._save()
         if found.interrupted or any(stop):
             raise _Interrupted
 
@@ -273,18 +280,33 @@ class JointTraining:
 
     def run(self) -> Trained:
         """Train until a round has little to add."""
-        converged, interrupted = False, True
+        interrupted = True
         with contextlib.suppress(_Interrupted), self._kept():
-            if self.weights is None:
+            if not self.history or self.history[-1].step == "filters":
                 self.learn_weights()
-            while not converged and self.rounds < self.settings.max_rounds:
-                before = self.objective
-                self.rounds += 1
+            while not self.converged and self.rounds < self.settings.max_rounds:
                 self.learn_filters()
                 self.learn_weights()
-                converged = before - self.objective <= self.settings.bound_tol * before
             interrupted = False
-        return self.result(converged, interrupted)
+        return self.result(self.converged and not interrupted, interrupted)
+
+    @property
+    def rounds(self) -> int:
+        """Those begun."""
+        return sum(record.step == "filters" for record in self.history)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last round had little to add, and not for want of passes over its bound."""
+        if len(self.history) < 3 or self.history[-1].step != "weights":
+            return False
+        before, filters, after = self.history[-3:]
+        solved = filters.upper - filters.lower <= self.settings.tol * filters.upper
+        tried = filters.taken or solved or self._little(before.objective, filters.lower)
+        return tried and self._little(before.objective, after.objective)
+
+    def _little(self, before: float, after: float) -> bool:
+        return before - after <= self.settings.bound_tol * before
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
@@ -293,7 +315,8 @@ class JointTraining:
         try:
             yield
         except KeyboardInterrupt as press:
-            if self.weights is None:
+            # Between two solutions; inside of one ``solve`` takes care of it.
+            if self.weights is None or not first_interrupt():
                 raise
             raise _Interrupted from press
         except _Interrupted:
@@ -303,37 +326,50 @@ class JointTraining:
                 with contextlib.suppress(AttributeError):
                     error.solution = self.result(False, True)  # type: ignore[attr-defined]
             raise
+        finally:
+            self._save(last=True)
 
     def result(self, converged: bool, interrupted: bool) -> Trained:
         return Trained(
-            self.filters, self._weights(), self.certificate, self.history, converged, interrupted, self.weight_shares,
-            self.penalty,
+            self.filters, self._weights(), self.certificate(), self.history, converged, interrupted,
+            self.weight_shares, self.penalty,
         )  # fmt: skip
+
+    def certificate(self) -> Certificate:
+        """What the part weights of the moment are worth with the filters of the moment."""
+        found = self._weight_problem().certify(self._weights(), self.weight_shares)
+        extra = self._filter_penalty(self.filters)
+        return Certificate(found.lower + extra, found.upper + extra)
 
     # What is saved between steps.
 
-    def _save(self) -> None:
-        if self.checkpoint is None or not self.checkpoint.due():
+    def _save(self, last: bool = False) -> None:
+        """Save the state after a step, if it is time to; or, ``last``, what was not saved since."""
+        if self.checkpoint is None:
             return
+        if not last:
+            self._unsaved = self._state()
+        if self._unsaved is not None and (last or self.checkpoint.due()):
+            self.checkpoint.save(self._unsaved)
+            self._unsaved = None
+
+    def _state(self) -> dict[str, Any]:
         weights, shares = self._weights(), self.filter_shares
         images = [] if shares is None else shares.images
-        self.checkpoint.save(
-            {
-                "filters": self.filters,
-                "table": weights.table,
-                "bias": weights.bias,
-                "centre": self.centre,
-                "penalty": self.penalty,
-                "weight_shares": self.weight_shares,
-                "sizes": np.array([len(image) for image in images], np.int64),
-                "rivals": np.concatenate([image.rival for image in images]) if images else np.empty(0, np.int64),
-                "shares": np.concatenate([image.share for image in images]) if images else np.empty(0),
-                "places": np.empty(0, np.int32) if shares is None else shares.places,
-                "history": [tuple(vars(record).values()) for record in self.history],
-                "rounds": self.rounds,
-                "seconds": time.perf_counter() - self.clock,
-            }
-        )
+        return {
+            "filters": self.filters,
+            "table": weights.table,
+            "bias": weights.bias,
+            "centre": self.centre,
+            "penalty": self.penalty,
+            "weight_shares": np.array(self.weight_shares),
+            "sizes": np.array([len(image) for image in images], np.int64),
+            "rivals": np.concatenate([image.rival for image in images]) if images else np.empty(0, np.int64),
+            "shares": np.concatenate([image.share for image in images]) if images else np.empty(0),
+            "places": np.empty(0, np.int32) if shares is None else shares.places,
+            "history": [tuple(vars(record).values()) for record in self.history],
+            "seconds": time.perf_counter() - self.clock,
+        }
 
     def _load(self) -> None:
         saved = None if self.checkpoint is None else self.checkpoint.load()
@@ -342,7 +378,7 @@ class JointTraining:
         self.filters, self.centre = np.array(saved["filters"]), np.array(saved["centre"])
         self.weights = PartWeights(np.array(saved["table"]), np.array(saved["bias"]), self.centre)
         self.placed = self._respond(self.filters)
-        self.penalty, self.rounds = float(saved["penalty"]), int(saved["rounds"])
+        self.penalty = float(saved["penalty"])
         self.weight_shares = np.array(saved["weight_shares"])
         self.history = [JointRecord(*values) for values in saved["history"]]
         self.clock -= float(saved["seconds"])
@@ -350,9 +386,26 @@ class JointTraining:
             ends = np.cumsum(saved["sizes"])[:-1]
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
-            nothing = ImageShare.none(self.filters.size, self.responder.dtype)
-            images = [replace(nothing, rival=rival, share=share) for rival, share in zip(rivals, shares, strict=True)]
-            self.filter_shares = FilterShares(images, np.array(saved["places"]))
+            self.filter_shares = FilterShares.bare(rivals, shares, np.array(saved["places"]))
+
+
+def memory_for_rivals(memory: int, responder: Responder, n_parts: int, n_rivals: int = 1) -> int:
+    """What is left of so many bytes for hard examples, besides responses and places.
+
+    There are responses at the filters of the moment and at those that are tried (or a copy, for part weights), and
+    places likewise, and those where rivals were seen last. So many rivals of each image must find room.
+    """
+    patches = responder.patches
+    numbers = len(patches) * n_parts * responder.pooling.n_regions
+    taken = 2 * 8 * numbers + 3 * 4 * numbers * patches.n_views
+    least = taken + n_rivals * len(patches) * row_bytes(n_parts * patches.n_features, responder.dtype)
+    if memory < least:
+        raise ValueError(
+            f"memory={memory} bytes is too little: {n_parts} parts with {patches.n_features} features and "
+            f"{responder.pooling.n_regions} regions, trained on {len(patches)} images, need at least {least} bytes. "
+            "Use fewer parts, features of fewer dimensions, or more memory."
+        )
+    return memory - taken
 
 
 def _bracket(found: Solution) -> tuple[float, float]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...data.arrays import as_rows
 from ...models.multiclass import multiclass
-from ...problem import Problem, Solution
+from ...problem import Certificate, Problem, Solution
 from ...regularizers import L2
-from ...solvers import choose, solve
+from ...solvers import certify, choose, solve
 
 
 @dataclass(frozen=True)
@@ -97,3 +97,8 @@ class WeightProblem:
             table[:, -1].copy(),
             self.centre,
         )
+
+    def certify(self, weights: PartWeights, alpha: np.ndarray | None) -> Certificate:
+        """Bounds on the least objective of any part weights: above by those given, below by dual variables."""
+        w = np.vstack([weights.table.reshape(self.n_classes, -1).T, weights.bias]).ravel()
+        return certify(self.problem, w, alpha)
