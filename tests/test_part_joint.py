@@ -413,7 +413,6 @@ def test_the_objective_never_rises(seed, n_views, grids):
     np.testing.assert_allclose(found.weights.table.sum(axis=0), 0.0, atol=1e-9)
     ends = [r.objective for r in history if r.step == "weights"]
     assert ends[-2] - ends[-1] <= 1e-3 * ends[-2]
-    assert all(a - b > 1e-3 * a for a, b in pairwise(ends[:-1]))
 
 
 def test_giving_up_on_a_bound_is_no_convergence(monkeypatch):
@@ -638,7 +637,7 @@ def test_a_run_goes_on_from_where_it_was_killed(steps, memory, tmp_path):
     with CheckpointFolder(tmp_path, {}, 0.0) as folder:
         again = training(data, memory=memory, callbacks=[seen.append], checkpoint=folder).run()
     assert len(seen) == len(whole.history) - steps
-    assert again.converged
+    assert again.converged == resumed.converged == whole.converged
     assert again.history == resumed.history
     assert again.certificate == resumed.certificate
 

@@ -24,10 +24,7 @@ def test_patches_of_an_image_are_those_of_all_its_views():
     assert [patches.of(i) for i in range(3)] == [
         slice(patches.first[2 * i], patches.first[2 * i + 2]) for i in range(3)
     ]
-    np.testing.assert_array_equal(
-        patches.windows_of(patches.of(1)), patches.windows[patches.first[2] : patches.first[4]]
-    )
-    assert Patches(patches.values, patches.first).windows_of(patches.of(1)) is None
+    np.testing.assert_array_equal(patches.windows[patches.of(1)], patches.windows[patches.first[2] : patches.first[4]])
 
 
 def test_stacked_patches_lie_one_image_after_the_other():
@@ -37,7 +34,7 @@ def test_stacked_patches_lie_one_image_after_the_other():
     stacked = Patches.stack(bags, windows).checked()
     for i, bag in enumerate(bags):
         np.testing.assert_array_equal(stacked.values[stacked.of(i)], bag)
-        np.testing.assert_allclose(stacked.windows_of(stacked.of(i)), windows[i], rtol=1e-6)
+        np.testing.assert_allclose(stacked.windows[stacked.of(i)], windows[i], rtol=1e-6)
 
 
 def broken(**changes):

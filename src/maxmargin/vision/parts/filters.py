@@ -111,11 +111,6 @@ class FilterShares:
     def __len__(self) -> int:
         return sum(map(len, self.images))
 
-    def without_features(self) -> FilterShares:
-        """What another bound goes on from, at a fraction of the memory."""
-        nothing = np.empty((0, 0), np.float32)
-        return FilterShares([replace(image, features=nothing) for image in self.images], self.places)
-
 
 class FilterBound:
     """A convex bound of F, as constraints: the loss when every part of every image is held at a place.

@@ -32,7 +32,8 @@ from .weights import PartWeights, WeightProblem
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
-_PATIENCE = 8  # tries for a bound whose filters are not better yet, each twice as long as the one before
+_PATIENCE = 6  # tries, each with twice as many passes, for a bound that could give more than it has given
+_WORTH = 0.25  # of the share that ends the training: a step that gains so much is taken at once
 
 
 @dataclass(frozen=True)
@@ -245,11 +246,12 @@ class JointTraining:
             self.filter_shares, passes = found.alpha, passes + len(found.history)
             filters = found.weights.reshape(self.filters.shape)
             placed = self._respond(filters)
-            taken = self._objective(self.weights, filters, placed) < self.objective
+            gain = self.objective - self._objective(self.weights, filters, placed)
             low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
-            if taken or found.converged or found.interrupted or self._little(self.objective, low):
+            enough = gain > _WORTH * self.settings.bound_tol * self.objective
+            if enough or found.converged or found.interrupted or self._little(self.objective, low):
                 break
-        self.filter_shares = found.alpha.without_features()
+        taken = gain > 0.0
         if taken:
             self.filters, self.placed = filters, placed
         self.filter_shares = found.alpha.without_features()
