@@ -1,6 +1,6 @@
 """Joint training of parts at the size of the published experiments, on generated features.
 
-    python benchmarks/parts_scale.py [--device cuda] [--n-jobs 8] [--rounds 2] [--images-per-class 80] …
+    python benchmarks/parts_scale.py [--device cuda] [--n-jobs 8] [--memory MiB] [--images-per-class 80] …
 
 By default as much as Naderi Parizi, chapter 3, has of MIT Indoor: 67 classes of 80 images, 1200 patches of 60
 dimensions each, 372 parts in 5 regions. A patch is noise, and some patches of an image also show one of a few
@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from resident import resident_peak
 
-from maxmargin.vision.parts.joint import JointRecord, JointSettings, JointTraining, Trained
+from maxmargin.vision.parts.joint import JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from maxmargin.vision.parts.patches import Patches
 from maxmargin.vision.parts.pool import random_parts
 from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Placed, Responder, respond_all, responder_for
+from maxmargin.vision.parts.responses import Placed, Responder, respond_all, responder_for, responses_of
 from maxmargin.vision.parts.whitening import Whitening
 
 POOLING = Pooling((1, 2))
@@ -135,7 +135,8 @@ def trained(
             f"{record.bytes / 2**20:8.0f} MiB{'' if record.taken else '  (not taken)'}"
         )
 
-    settings = JointSettings(max_rounds=args.rounds, n_jobs=args.n_jobs, random_state=args.seed)
+    memory = None if args.memory is None else memory_for_rivals(int(args.memory * 2**20), responder, len(filters))
+    settings = JointSettings(max_rounds=args.rounds, memory=memory, n_jobs=args.n_jobs, random_state=args.seed)
     n_classes = int(label.max()) + 1
     training = JointTraining(responder, label, n_classes, np.array([args.C]), filters, settings, callbacks=[told])
     clock.lap("responses")
@@ -144,6 +145,22 @@ def trained(
 
 def accuracy(found: Trained, responses: np.ndarray, label: np.ndarray) -> float:
     return float((found.weights.scores(responses).argmax(axis=1) == label).mean())
+
+
+def answered(found: Trained, responder: Responder, n_jobs: int, say: Any) -> None:
+    """How long it takes to classify images with the first so many of the parts: the best of three."""
+    n_images, n_parts = len(responder.patches), len(found.filters)
+    for some in (n_parts // 8, n_parts // 4, n_parts // 2, n_parts):
+        chosen, weights = found.filters[:some], found.weights.of_parts(np.arange(some))
+        seconds = []
+        for _ in range(3):
+            start = time.perf_counter()
+            weights.scores(responses_of(responder, chosen, n_jobs)).argmax(axis=1)
+            seconds.append(time.perf_counter() - start)
+        say(
+            f"  {some:4d} parts: {n_images / min(seconds):7.0f} images/s, {1e6 * min(seconds) / n_images / some:5.2f} µs"
+            f" for a part of an image (spread {max(seconds) / min(seconds) - 1:.0%})"
+        )
 
 
 def warmed_up(args: argparse.Namespace) -> None:
@@ -167,6 +184,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument(
         "--device", default=None, help='as PyTorch calls it, such as "cuda"; none: compiled code on the CPU'
     )
+    parser.add_argument("--memory", type=float, default=None, help="MiB for all that training keeps besides patches")
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
@@ -203,8 +221,10 @@ def main() -> None:
     say(f"accuracy on training images {100 * accuracy(found, responses, label):.1f} %")
     del plain, responder, patches
     unseen, truth = world.images(args.test_images_per_class, 1)
-    answers = respond_all(responder_for(unseen, POOLING, args.device), found.filters, args.n_jobs).responses
-    say(f"accuracy on {truth.size} new images {100 * accuracy(found, answers, truth):.1f} %")
+    seer = responder_for(unseen, POOLING, args.device)
+    answers = responses_of(seer, found.filters, args.n_jobs)
+    say(f"accuracy on {truth.size} new images {100 * accuracy(found, answers, truth):.1f} %, classified")
+    answered(found, seer, args.n_jobs, say)
     say(f"peak memory {resident_peak() / 2**20:.0f} MiB" + _device_peak(args.device))
     say(f"in all {time.perf_counter() - clock.start:.1f} s")
 
