@@ -158,8 +158,8 @@ def answered(found: Trained, responder: Responder, n_jobs: int, say: Any) -> Non
             weights.scores(responses_of(responder, chosen, n_jobs)).argmax(axis=1)
             seconds.append(time.perf_counter() - start)
         say(
-            f"  {some:4d} parts: {n_images / min(seconds):7.0f} images/s, {1e6 * min(seconds) / n_images / some:5.2f} µs"
-            f" for a part of an image (spread {max(seconds) / min(seconds) - 1:.0%})"
+            f"  {some:4d} parts: {n_images / min(seconds):7.0f} images/s, "
+            f"{1e6 * min(seconds) / n_images / some:5.2f} µs for a part of an image (spread {max(seconds) / min(seconds) - 1:.0%})"
         )
 
 

@@ -1,6 +1,6 @@
 """Accuracy against the number of parts: figures 3-4 to 3-9 of Naderi Parizi's thesis, on fifteen classes of scenes.
 
-MAXMARGIN_DATA=folder python examples/papers/parts.py [--features hog,cnn,cnn160] [--out FOLDER] [--seeds 3] [--device cuda]
+MAXMARGIN_DATA=folder python examples/papers/parts.py [--features hog,cnn,cnn160] [--out FOLDER] [--device cuda]
 
 Needs scene15.tar (photographs as train/CLASS/NAME.jpg and test/CLASS/NAME.jpg) in the folder named by MAXMARGIN_DATA,
 and the packages of pip install 'maxmargin[papers]'; maxmargin[cnn] for features of a network, maxmargin[torch] for a
