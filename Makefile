@@ -41,6 +41,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/out_of_core.py
 	$(BIN)/python benchmarks/latent.py
 	$(BIN)/python benchmarks/scenes.py
+	$(BIN)/python benchmarks/parts_scale.py --n-jobs 2
 
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py

@@ -157,10 +157,9 @@ def answered(found: Trained, responder: Responder, n_jobs: int, say: Any) -> Non
             start = time.perf_counter()
             weights.scores(responses_of(responder, chosen, n_jobs)).argmax(axis=1)
             seconds.append(time.perf_counter() - start)
-        say(
-            f"  {some:4d} parts: {n_images / min(seconds):7.0f} images/s, "
-            f"{1e6 * min(seconds) / n_images / some:5.2f} µs for a part of an image (spread {max(seconds) / min(seconds) - 1:.0%})"
-        )
+        best, spread = min(seconds), max(seconds) / min(seconds) - 1.0
+        each = 1e6 * best / n_images / some
+        say(f"  {some:4d} parts: {n_images / best:7.0f} images/s, {each:5.2f} µs for each part (spread {spread:.0%})")
 
 
 def warmed_up(args: argparse.Namespace) -> None:
