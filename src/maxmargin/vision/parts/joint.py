@@ -234,7 +234,9 @@ class JointTraining:
         last = self.filters.ravel()
         solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
         passes = 0
+        placed: Placed | None = None
         for attempt in range(_PATIENCE):
+            placed = None  # or there would be a third one in memory when the next filters are tried
             found = solve(
                 Problem(bound, TiedFilters(last, _TIE)),
                 solver,
@@ -249,8 +251,9 @@ class JointTraining:
             gain = self.objective - self._objective(self.weights, filters, placed)
             low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
             enough = gain > _WORTH * self.settings.bound_tol * self.objective
-            if enough or found.converged or found.interrupted or self._little(self.objective, low):
+            if enough or found.converged or found.interrupted or _little(self.objective, low, self.settings.bound_tol):
                 break
+        assert placed is not None
         taken = gain > 0.0
         if taken:
             self.filters, self.placed = filters, placed
@@ -300,15 +303,7 @@ class JointTraining:
     @property
     def converged(self) -> bool:
         """Whether the last round had little to add, and not for want of passes over its bound."""
-        if len(self.history) < 3 or self.history[-1].step != "weights":
-            return False
-        before, filters, after = self.history[-3:]
-        solved = filters.upper - filters.lower <= self.settings.tol * filters.upper
-        tried = filters.taken or solved or self._little(before.objective, filters.lower)
-        return tried and self._little(before.objective, after.objective)
-
-    def _little(self, before: float, after: float) -> bool:
-        return before - after <= self.settings.bound_tol * before
+        return at_rest(self.history, self.settings.tol, self.settings.bound_tol)
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
@@ -389,6 +384,20 @@ class JointTraining:
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
             self.filter_shares = FilterShares.bare(rivals, shares, np.array(saved["places"]))
+
+
+def at_rest(history: Sequence[JointRecord], tol: float, bound_tol: float) -> bool:
+    """Whether the last round had little to add, and not for want of passes over its bound."""
+    if len(history) < 3 or history[-1].step != "weights":
+        return False
+    before, filters, after = history[-3:]
+    solved = filters.upper - filters.lower <= tol * filters.upper
+    tried = filters.taken or solved or _little(before.objective, filters.lower, bound_tol)
+    return tried and _little(before.objective, after.objective, bound_tol)
+
+
+def _little(before: float, after: float, share: float) -> bool:
+    return before - after <= share * before
 
 
 def memory_for_rivals(memory: int, responder: Responder, n_parts: int, n_rivals: int = 1) -> int:
