@@ -23,7 +23,7 @@ import numpy as np
 from ...problem import Certificate, Problem, Solution
 from ...protocols import Checkpoint
 from ...solvers import solve
-from ...solvers.progress import ProgressLine
+from ...solvers.progress import NestedLine
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
 from .filters import FilterBound, FilterShares, TiedFilters
@@ -102,10 +102,8 @@ class Trained:
     """ρ."""
 
 
-class JointLine(ProgressLine):
+class JointLine(NestedLine):
     """A progress line for joint training: what the last step has reached, and the passes of the one at hand."""
-
-    _after = ""
 
     @classmethod
     @contextlib.contextmanager
@@ -117,16 +115,9 @@ class JointLine(ProgressLine):
         with cls(title, tol) as line:
             yield (line,), (line.step,)  # type: ignore[attr-defined]
 
-    def __call__(self, record: Any) -> None:
-        super().__call__(record)
-        self._status.update(self._last + self._after)
-
     def step(self, record: JointRecord) -> None:
         """Callback for ``JointTraining``."""
-        said = f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s"
-        self._after = f" (after {said})"
-        self._last = f"{self.title}: {said}"
-        self._status.update(self._last)
+        self._reached(f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s")
 
 
 class _Interrupted(Exception):
