@@ -328,6 +328,7 @@ def test_what_is_saved_is_what_was_learned(tmp_path):
     assert again.get_params() == model.get_params()
     assert again.history_ == model.history_
     assert again.certificate_ == model.certificate_
+    assert again.selection_ is None
     names = np.array(["a", "b", "c"])[y]
     assert again.certify(patches, names) == model.certify(patches, names)
     with pytest.raises(ValueError, match="trained on features of patches and cannot describe images"):
@@ -523,6 +524,7 @@ class NotFinite(NoSettings):
         ({"keep": "half"}, "keep must be a share"),
         ({"shrinkage": 2.0}, "shrinkage"),
         ({"shrinkage": "much"}, "shrinkage"),
+        ({"shrinkage": None}, "shrinkage"),
         ({"regions": (0,)}, "regions must be whole numbers from 1 on"),
         ({"regions": (1, 2)}, r"regions=\(1, 2\) are to be pooled, but nobody knows where"),
         ({"features": "sift"}, "features"),

@@ -333,10 +333,9 @@ def test_part_weights_are_those_of_a_cone_solver():
     assert found.certificate.upper == pytest.approx(by_hand)
     again = problem.certify(weights, found.alpha)
     assert (again.lower, again.upper) == pytest.approx((found.certificate.lower, found.certificate.upper))
-    fewer = weights.of_parts(np.array([1]))
     np.testing.assert_allclose(
-        fewer.scores(responses[:, 1:]),
-        np.einsum("njr,kjr->nk", responses[:, 1:] - centre[1:], weights.table[:, 1:]) + weights.bias,
+        weights.scores(responses),
+        np.einsum("njr,kjr->nk", responses - centre, weights.table) + weights.bias,
         atol=1e-12,
     )
 
@@ -425,6 +424,7 @@ def test_giving_up_on_a_bound_is_no_convergence(monkeypatch):
     assert not filters.taken
     assert filters.upper - filters.lower > 1e-3 * filters.upper
     assert not found.converged
+    assert not joint.at_rest(found.history, 1e-3, 1e-3)
     monkeypatch.setattr(joint, "_PATIENCE", 10)
     patient = training(data, (1, 2), max_rounds=1).run()
     assert patient.history[1].taken

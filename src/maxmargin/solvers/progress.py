@@ -68,6 +68,22 @@ class ProgressLine:
             self._console.print(self._last, highlight=False)
 
 
+class NestedLine(ProgressLine):
+    """A progress line for passes within larger steps: the passes of the step at hand, and what the last one reached."""
+
+    _after = ""
+
+    def __call__(self, record: Record) -> None:
+        super().__call__(record)
+        self._status.update(self._last + self._after)
+
+    def _reached(self, said: str) -> None:
+        """A step is done."""
+        self._after = f" (after {said})"
+        self._last = f"{self.title}: {said}"
+        self._status.update(self._last)
+
+
 def gap_of(record: Record) -> float:
     """The relative gap after a pass: what is proved, or else the solver's own estimate."""
     if math.isfinite(record.upper) and record.upper:

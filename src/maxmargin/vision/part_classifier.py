@@ -29,7 +29,7 @@ from .parts.pooling import Pooling
 from .parts.responses import Responder, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem
-from .parts.whitening import Whitening
+from .parts.whitening import Whitening, check_shrinkage
 
 TRAININGS = ("random", "selected", "joint")
 _BLOCK = 256  # images whose patches are at hand together when something is predicted
@@ -104,7 +104,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     device : str or None
         Where responses are computed: None for this machine's processors, "cuda" for a GPU (``maxmargin[torch]``).
     cache : path or None
-        A folder in which features are kept, by the content of each image. They are then read from files.
+        A folder in which features are kept, by the content of each image. They are then read from files, and those that
+        were reduced to ``n_components`` are in half precision.
     on_error : {"raise", "skip"}
         What to do with images that cannot be read in ``fit``.
     memory : int, str or None
@@ -128,7 +129,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     history_ : list of JointRecord
         One for each step.
     selection_ : Selected or None
-        Which parts of the pool were taken, and the path that led there; not kept in files.
+        Which parts of the pool were taken, and the path that led there; not kept in files, and then None.
 
     Examples
     --------
@@ -141,6 +142,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     >>> model.score(bags[40:], y[40:]) > 0.8
     True
     """
+
+    selection_: Selected | None = None
 
     def __init__(
         self,
@@ -210,8 +213,9 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         ----------
         X : path, list or array
             A folder with one sub-folder of images per class; a list of files or of images; an array of images of
-            unsigned bytes; or features: ``Patches``, a list of arrays (patches, features), one for each image, or an
-            array (n, rows, columns, features), whose cells are the patches. Without windows use ``regions=(1,)``.
+            unsigned bytes; or features: ``Patches``, a list of arrays (patches, features), one for each image, an array
+            (n, patches, features), or one (n, rows, columns, features), whose cells are the patches. Lists and arrays
+            of patches do not say where these are: use ``regions=(1,)``.
         y : labels, one for each image; None with a folder
         sample_weight : array or None
             Multiplies C. Pool and selection know nothing of it.
@@ -273,6 +277,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
                 raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}.")
         if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
             raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
+        check_shrinkage(self.shrinkage)
         Pooling(self.regions)
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
@@ -327,7 +332,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
         filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
         responses = responses_of(responder, filters, n_jobs)
-        self.selection_: Selected | None = None
+        self.selection_ = None
         if selecting and size > self.n_parts:
             self.selection_ = select_parts(responses, label, int(self.n_parts))
             filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]

@@ -23,7 +23,7 @@ import numpy as np
 from ...problem import Certificate, Problem, Solution
 from ...protocols import Checkpoint
 from ...solvers import solve
-from ...solvers.progress import ProgressLine
+from ...solvers.progress import NestedLine
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
 from .filters import FilterBound, FilterShares, TiedFilters
@@ -102,10 +102,8 @@ class Trained:
     """ρ."""
 
 
-class JointLine(ProgressLine):
+class JointLine(NestedLine):
     """A progress line for joint training: what the last step has reached, and the passes of the one at hand."""
-
-    _after = ""
 
     @classmethod
     @contextlib.contextmanager
@@ -117,16 +115,9 @@ class JointLine(ProgressLine):
         with cls(title, tol) as line:
             yield (line,), (line.step,)  # type: ignore[attr-defined]
 
-    def __call__(self, record: Any) -> None:
-        super().__call__(record)
-        self._status.update(self._last + self._after)
-
     def step(self, record: JointRecord) -> None:
         """Callback for ``JointTraining``."""
-        said = f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s"
-        self._after = f" (after {said})"
-        self._last = f"{self.title}: {said}"
-        self._status.update(self._last)
+        self._reached(f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s")
 
 
 class _Interrupted(Exception):
@@ -234,7 +225,9 @@ class JointTraining:
         last = self.filters.ravel()
         solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
         passes = 0
+        placed: Placed | None = None
         for attempt in range(_PATIENCE):
+            placed = None  # or there would be a third one in memory when the next filters are tried
             found = solve(
                 Problem(bound, TiedFilters(last, _TIE)),
                 solver,
@@ -249,8 +242,9 @@ class JointTraining:
             gain = self.objective - self._objective(self.weights, filters, placed)
             low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
             enough = gain > _WORTH * self.settings.bound_tol * self.objective
-            if enough or found.converged or found.interrupted or self._little(self.objective, low):
+            if enough or found.converged or found.interrupted or _little(self.objective, low, self.settings.bound_tol):
                 break
+        assert placed is not None
         taken = gain > 0.0
         if taken:
             self.filters, self.placed = filters, placed
@@ -300,15 +294,7 @@ class JointTraining:
     @property
     def converged(self) -> bool:
         """Whether the last round had little to add, and not for want of passes over its bound."""
-        if len(self.history) < 3 or self.history[-1].step != "weights":
-            return False
-        before, filters, after = self.history[-3:]
-        solved = filters.upper - filters.lower <= self.settings.tol * filters.upper
-        tried = filters.taken or solved or self._little(before.objective, filters.lower)
-        return tried and self._little(before.objective, after.objective)
-
-    def _little(self, before: float, after: float) -> bool:
-        return before - after <= self.settings.bound_tol * before
+        return at_rest(self.history, self.settings.tol, self.settings.bound_tol)
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
@@ -389,6 +375,20 @@ class JointTraining:
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
             self.filter_shares = FilterShares.bare(rivals, shares, np.array(saved["places"]))
+
+
+def at_rest(history: Sequence[JointRecord], tol: float, bound_tol: float) -> bool:
+    """Whether the last round had little to add, and not for want of passes over its bound."""
+    if len(history) < 3 or history[-1].step != "weights":
+        return False
+    before, filters, after = history[-3:]
+    solved = filters.upper - filters.lower <= tol * filters.upper
+    tried = filters.taken or solved or _little(before.objective, filters.lower, bound_tol)
+    return tried and _little(before.objective, after.objective, bound_tol)
+
+
+def _little(before: float, after: float, share: float) -> bool:
+    return before - after <= share * before
 
 
 def memory_for_rivals(memory: int, responder: Responder, n_parts: int, n_rivals: int = 1) -> int:

@@ -160,11 +160,22 @@ def in_parts(work: Callable[[np.ndarray], T], ids: np.ndarray, n_jobs: int) -> l
 
 def respond_all(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> Placed:
     """Responses of all images."""
-    found = in_parts(lambda ids: responder.respond(ids, filters), np.arange(len(responder.patches)), n_jobs)
-    return Placed(*map(np.concatenate, zip(*found, strict=True)))
+    patches, shape = responder.patches, (len(filters), responder.pooling.n_regions)
+    every = Placed(np.empty((len(patches), *shape)), np.empty((len(patches), patches.n_views, *shape), np.int32))
+
+    def fill(ids: np.ndarray) -> None:
+        every.responses[ids], every.places[ids] = responder.respond(ids, filters)
+
+    in_parts(fill, np.arange(len(patches)), n_jobs)
+    return every
 
 
 def responses_of(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> np.ndarray:
     """The same without places, which take as much memory."""
-    every = np.arange(len(responder.patches))
-    return np.concatenate(in_parts(lambda ids: responder.respond(ids, filters).responses, every, n_jobs))
+    responses = np.empty((len(responder.patches), len(filters), responder.pooling.n_regions))
+
+    def fill(ids: np.ndarray) -> None:
+        responses[ids] = responder.respond(ids, filters).responses
+
+    in_parts(fill, np.arange(len(responses)), n_jobs)
+    return responses

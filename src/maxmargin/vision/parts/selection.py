@@ -208,7 +208,7 @@ def _warn_of_gaps(solved: list[_Solved], task: _Task) -> None:
 
         warnings.warn(
             f"The selection of parts ended at a relative gap of {worst:.1e} for some λ (goal {task.tol:.1e}) after "
-            f"{task.max_passes} passes. The parts are those of the best weights found; raise max_passes or tol.",
+            f"{task.max_passes} passes. The parts are those of the best weights found.",
             ConvergenceWarning,
             stacklevel=4,
         )

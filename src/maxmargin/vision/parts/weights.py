@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,10 +49,6 @@ class PartWeights:
         own = scores[images, label]
         scores[images, label] = -np.inf
         return np.maximum(1.0 + scores.max(axis=1) - own, 0.0)
-
-    def of_parts(self, chosen: np.ndarray) -> PartWeights:
-        """The same for some of the parts."""
-        return replace(self, table=self.table[:, chosen], centre=self.centre[chosen])
 
 
 class WeightProblem:

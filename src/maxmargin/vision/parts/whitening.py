@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,8 +63,7 @@ class Whitening:
             Bytes of a block, as float64.
         """
         values = _checked(values)
-        if not (shrinkage == "auto" or (not isinstance(shrinkage, str) and 0.0 <= shrinkage <= 1.0)):
-            raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
+        check_shrinkage(shrinkage)
         chosen = np.arange(len(values))
         if len(values) > n_sampled:
             chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
@@ -107,6 +107,11 @@ class Whitening:
         """
         off = np.asarray(values, dtype=np.float64) - self.mean
         return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    if shrinkage != "auto" and not (isinstance(shrinkage, int | float | np.number) and 0.0 <= shrinkage <= 1.0):
+        raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
 
 
 def _checked(values: np.ndarray) -> np.ndarray:
