@@ -13,6 +13,7 @@ from .image_page import picture
 
 _PATCHES = 10  # of each part
 _FILTERS = 24
+_RESPOND = "What the parts with the largest weights respond to, and the class answered for each image"
 
 
 def tiles(model: Any) -> list[tuple[str, str]]:
@@ -28,7 +29,7 @@ def sections(model: Any, files: list[str], answered: np.ndarray) -> list[Markup 
     heaviest = np.argsort(-np.sqrt((model.part_weights_**2).sum(axis=(0, 2))), kind="stable")
     if files:
         figure = plots.top_detections(model, files, n=_PATCHES, labels=answered)
-        found.append(section("What the parts with the largest weights respond to", picture(figure, "top detections")))
+        found.append(section(_RESPOND, picture(figure, "top detections")))
     if model.features == "hog":
         figure = plots.filter_glyphs(model, heaviest[:_FILTERS].tolist())
         found.append(section("Edges that filters like", picture(figure, "filters")))

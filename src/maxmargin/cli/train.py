@@ -68,7 +68,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "-C", "--C", type=options.positive, metavar="C",
-        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2; parts: 10)",
+        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2)",
     )  # fmt: skip
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
@@ -97,7 +97,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="most passes over the data (default: 20000; images: 1000 for each convex problem)",
     )
-    group.add_argument("--memory", metavar="SIZE", help="memory for training, such as 512MB or 4GB (default: 512MB)")
+    group.add_argument(
+        "--memory", metavar="SIZE",
+        help="memory for training, such as 512MB or 4GB (default: 512MB; parts: no limit)",
+    )  # fmt: skip
     options.add_jobs(group)  # type: ignore[arg-type]
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed on one thread gives the same model (default: 0)"
@@ -109,7 +112,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
-    group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
+    group.add_argument("--report", metavar="FILE", help="write a report as one HTML file; of images: maxmargin report")
     options.add_talk(parser)
 
 

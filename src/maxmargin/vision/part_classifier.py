@@ -502,7 +502,10 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         return self.extractor_.unreduced(self.filters_)
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
-        """Bounds on the least objective that any part weights have with these filters, computed anew."""
+        """Bounds on the least objective that any part weights have with these filters, computed anew.
+
+        On the images of ``fit`` they are those of ``certificate_``; on others they are true as well, but wide.
+        """
         check_is_fitted(self)
         data = given.training(X, y)
         patches, kept = self._patches(data, self.on_error)

@@ -44,7 +44,7 @@ class Patches:
         if len(shapes) != 1 or len(next(iter(shapes))) != 1:
             raise ValueError(
                 "Patches of an image are an array (patches, features), with as many features in all images; got shapes "
-                f"{sorted({np.shape(v) for v in values})[:3]}."
+                f"{[next(np.shape(v) for v in values if np.shape(v)[1:] == s) for s in sorted(shapes)[:3]]}."
             )
         first = np.concatenate([[0], np.cumsum([len(v) for v in values])])
         found = None if windows is None else np.concatenate(windows).astype(np.float32)
