@@ -33,21 +33,16 @@ def facts(model: Any) -> dict[str, Any]:
 
 def outcome(model: Any, interrupted: bool) -> dict[str, Any]:
     """What training can prove, and whether it got where it was to go."""
+    from ..vision.parts.joint import at_rest
     from .train import as_json
 
     certificate = model.certificate_
     reached = certificate.relative_gap <= model.tol and not interrupted
     return {
         "certificate": as_json(certificate) | {"exact": certificate.exact}, "tol": model.tol,
-        "converged": reached and (model.training != "joint" or _at_rest(model)),
+        "converged": reached and (model.training != "joint" or at_rest(model.history_, model.tol, model.bound_tol)),
         "rounds": model.history_[-1].round, "objective": model.objective_, "passes": model.n_passes_,
     }  # fmt: skip
-
-
-def _at_rest(model: Any) -> bool:
-    """Whether the last round has added little: ``bound_tol`` of the objective."""
-    ends = [record.objective for record in model.history_ if record.step == "weights"]
-    return len(ends) > 1 and ends[-2] - ends[-1] <= model.bound_tol * ends[-2]
 
 
 def rows(model: Any) -> list[tuple[str, str]]:

@@ -300,15 +300,10 @@ class JointTraining:
     @property
     def converged(self) -> bool:
         """Whether the last round had little to add, and not for want of passes over its bound."""
-        if len(self.history) < 3 or self.history[-1].step != "weights":
-            return False
-        before, filters, after = self.history[-3:]
-        solved = filters.upper - filters.lower <= self.settings.tol * filters.upper
-        tried = filters.taken or solved or self._little(before.objective, filters.lower)
-        return tried and self._little(before.objective, after.objective)
+        return at_rest(self.history, self.settings.tol, self.settings.bound_tol)
 
     def _little(self, before: float, after: float) -> bool:
-        return before - after <= self.settings.bound_tol * before
+        return _little(before, after, self.settings.bound_tol)
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
@@ -389,6 +384,20 @@ class JointTraining:
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
             self.filter_shares = FilterShares.bare(rivals, shares, np.array(saved["places"]))
+
+
+def at_rest(history: Sequence[JointRecord], tol: float, bound_tol: float) -> bool:
+    """Whether the last round had little to add, and not for want of passes over its bound."""
+    if len(history) < 3 or history[-1].step != "weights":
+        return False
+    before, filters, after = history[-3:]
+    solved = filters.upper - filters.lower <= tol * filters.upper
+    tried = filters.taken or solved or _little(before.objective, filters.lower, bound_tol)
+    return tried and _little(before.objective, after.objective, bound_tol)
+
+
+def _little(before: float, after: float, bound_tol: float) -> bool:
+    return before - after <= bound_tol * before
 
 
 def memory_for_rivals(memory: int, responder: Responder, n_parts: int, n_rivals: int = 1) -> int:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,8 +63,7 @@ class Whitening:
             Bytes of a block, as float64.
         """
         values = _checked(values)
-        if not (shrinkage == "auto" or (not isinstance(shrinkage, str) and 0.0 <= shrinkage <= 1.0)):
-            raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
+        check_shrinkage(shrinkage)
         chosen = np.arange(len(values))
         if len(values) > n_sampled:
             chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
@@ -79,6 +79,8 @@ class Whitening:
         covariance /= n
         share = _ledoit_wolf(covariance, fourth, n) if isinstance(shrinkage, str) else float(shrinkage)
         level = float(np.trace(covariance)) / d
+        if not level > 0.0:
+            raise ValueError(f"All of the {n} patches are the same: there is nothing to tell them apart by.")
         covariance *= 1.0 - share
         covariance[np.diag_indices(d)] += share * level
         try:
@@ -107,6 +109,16 @@ class Whitening:
         """
         off = np.asarray(values, dtype=np.float64) - self.mean
         return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    """An error, if a covariance cannot be shrunk so far."""
+    if isinstance(shrinkage, str):
+        right = shrinkage == "auto"
+    else:
+        right = isinstance(shrinkage, int | float | np.number) and bool(0.0 <= shrinkage <= 1.0)
+    if not right:
+        raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
 
 
 def _checked(values: np.ndarray) -> np.ndarray:
