@@ -591,3 +591,22 @@ def test_questions_that_make_no_sense_are_refused():
             model.top_detections(X, part)
     with pytest.raises(ValueError, match="At least one place is needed, got n=0"):
         model.top_detections(X, 0, 0)
+    with pytest.raises(ValueError, match=r"At least one place is needed, got n=2\.5"):
+        model.top_detections(X, 0, 2.5)
+    with pytest.raises(ValueError, match=r"non-zero|are zero"):
+        model.score(X, y, np.zeros(len(X)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "weight", "message"),
+    [
+        ({"shrinkage": 2.0}, None, "shrinkage must be"),
+        ({"device": "nowhere"}, None, "device='nowhere' cannot be used"),
+        ({}, -np.ones(4), "must not be negative"),
+    ],
+)
+def test_mistakes_are_told_before_images_are_looked_at(settings, weight, message):
+    if "device" in settings:
+        pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=message):
+        PartClassifier(2, regions=(1,), **settings).fit(["missing.png"] * 4, [0, 1, 0, 1], weight)

@@ -88,9 +88,10 @@ def test_filters_strengths_and_spreads_are_what_their_formulas_say():
         (np.ones((1, 3)), {}, "at least 2 patches, got 1"),
         (some_values(), {"shrinkage": 1.5}, "'auto' or a number from 0 to 1, got 1.5"),
         (some_values(), {"shrinkage": "some"}, "'auto' or a number from 0 to 1, got 'some'"),
+        (some_values(), {"shrinkage": None}, "'auto' or a number from 0 to 1, got None"),
         (np.array([[1.0, np.nan], [2.0, 3.0]]), {}, "must be finite"),
         (some_values(n=4), {"shrinkage": 0.0}, "no inverse with shrinkage=0.0. Give more patches"),
-        (np.ones((9, 3)), {}, "no inverse with shrinkage='auto'"),
+        (np.ones((9, 3)), {}, "All of the 9 patches are the same"),
     ],
 )
 def test_what_cannot_be_whitened_is_named(values, settings, message):

@@ -480,6 +480,9 @@ def test_gathered_patches_may_be_reduced(tmp_path, paths, reduced):
     [
         (np.zeros(5), "fields window and value"),
         (np.zeros((2, 2), [("window", "<f4", (4,)), ("value", "<f4", (3,))]), "fields window and value"),
+        (np.zeros(4, [("window", "<f4", (3,)), ("value", "<f4", (3,))]), "must be 4 numbers"),
+        (np.zeros(4, [("window", "<f4", (4,)), ("value", "<f4")]), "a vector of floats"),
+        (np.zeros(4, [("window", "<f4", (4,)), ("value", "<i4", (3,))]), "a vector of floats"),
         (np.zeros(3, [("window", "<f4", (4,)), ("value", "<f4", (3,))]), "3 patches in 2 views"),
         (np.zeros(0, [("window", "<f4", (4,)), ("value", "<f4", (3,))]), "0 patches in 2 views"),
     ],

@@ -26,7 +26,7 @@ from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, T
 from .parts.patches import Patches
 from .parts.pool import largest_pool, random_parts
 from .parts.pooling import Pooling
-from .parts.responses import Responder, responder_for, responses_of
+from .parts.responses import Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem
 from .parts.whitening import Whitening, check_shrinkage
@@ -228,7 +228,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         """
         self._check_settings()
         data = given.training(X, y)
-        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        weight = _weights_of(data, sample_weight)
         names: Any = data.labels
         inputs.check_classes(names)
         self.classes_, label = np.unique(names, return_inverse=True)
@@ -282,6 +282,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
         self._named_extractor()
+        check_device(self.device)
 
     def _named_extractor(self) -> Any:
         """What ``features`` means."""
@@ -445,7 +446,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = given.training(X, y)
-        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        weight = _weights_of(data, sample_weight)
         right = self.predict(data.images if data.patches is None else data.patches) == data.labels
         return float(np.average(right, weights=weight))
 
@@ -510,7 +511,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         data = given.training(X, y)
         patches, kept = self._patches(data, self.on_error)
         label = np.array([self._code(name) for name in data.labels[kept]])  # type: ignore[index]
-        weight = None if sample_weight is None else given_images.checked_weights(sample_weight, len(data))
+        weight = _weights_of(data, sample_weight)
         weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responses = responses_of(
             self._responder(self._known(patches)), self.filters_, inputs.check_threads(self.n_jobs)
@@ -532,6 +533,13 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         )
         if not right:
             raise ValueError(f"its {self.classes_.size} classes, its filters and its part weights do not fit together")
+
+
+def _weights_of(data: given.GivenPatches, sample_weight: Any) -> np.ndarray | None:
+    """The weights of all images, those included that cannot be read."""
+    if sample_weight is None:
+        return None
+    return inputs.check_weights(given_images.checked_weights(sample_weight, len(data)), data.labels)
 
 
 def _fingerprint(patches: Patches, label: np.ndarray, weight: np.ndarray | None) -> str:

@@ -25,8 +25,8 @@ class Detection(NamedTuple):
 
 def best_detections(patches: Patches, filter_: np.ndarray, n: int, per_image: int, start: int = 0) -> list[Detection]:
     """The places with the largest scores, so many in all and in one image; images are counted from ``start``."""
-    if n < 1 or per_image < 1:
-        raise ValueError(f"At least one place is needed, got n={n}, per_image={per_image}.")
+    if not all(isinstance(number, int | np.integer) and number >= 1 for number in (n, per_image)):
+        raise ValueError(f"At least one place is needed, got n={n!r}, per_image={per_image!r}.")
     found: list[Detection] = []
     for i in range(len(patches)):
         found += _of_image(patches, filter_, per_image, i, start)

@@ -81,6 +81,11 @@ class _Checked:
             raise ValueError(
                 f"patches must come as rows with the fields window and value; got {found.dtype} of shape {found.shape}"
             )
+        shapes = [found[name].shape[1:] for name in ("window", "value")]
+        if shapes[0] != (4,) or len(shapes[1]) != 1 or found["value"].dtype.kind != "f":
+            raise ValueError(
+                f"the window of a patch must be 4 numbers, its value a vector of floats; got {found.dtype}"
+            )
         if not len(found) or len(found) % self.views:
             raise ValueError(
                 f"there are {len(found)} patches in {self.views} views; all views must have as many, and not none"

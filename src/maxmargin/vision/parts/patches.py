@@ -52,18 +52,25 @@ class Patches:
 
     def checked(self) -> Patches:
         """These, if they are what patches should be; else an error that says what is wrong, and where."""
-        values, first = self.values, np.asarray(self.first)
+        values, first = self.values, self.first
+        if not all(isinstance(given, np.ndarray) for given in (values, first)):
+            raise ValueError(f"Patches are made of arrays, got {type(values)} and {type(first)}. Use np.asarray.")
         if values.ndim != 2 or values.dtype.kind != "f" or values.shape[1] == 0:
             raise ValueError(f"Patches must be floats (n_patches, n_features), got {values.dtype} of {values.shape}.")
-        if first.ndim != 1 or first.size < 1 or first[0] != 0 or first[-1] != len(values) or (np.diff(first) < 0).any():
-            raise ValueError(f"first must rise from 0 to the number of patches, {len(values)}; got {first!r}.")
-        if self.n_views < 1 or (first.size - 1) % self.n_views:
+        numbered = first.ndim == 1 and first.size >= 1 and first.dtype.kind in "iu"
+        if not numbered or first[0] != 0 or first[-1] != len(values) or (first[1:] < first[:-1]).any():
+            raise ValueError(
+                f"first must rise from 0 to the number of patches, {len(values)}, in whole numbers; got {first!r}."
+            )
+        if first.size == 1:
+            raise ValueError("There are patches of no images. Give some.")
+        if not isinstance(self.n_views, int | np.integer) or self.n_views < 1 or (first.size - 1) % self.n_views:
             raise ValueError(f"{first.size - 1} views are not those of images with n_views={self.n_views} each.")
         empty = np.flatnonzero(np.diff(first) == 0)
         if empty.size:
             raise ValueError(f"Image {empty[0] // self.n_views} has no patches. Leave it out.")
-        if self.windows is not None and np.shape(self.windows) != (len(values), 4):
-            raise ValueError(f"There are {len(values)} patches, windows have shape {np.shape(self.windows)}.")
+        if self.windows is not None:
+            self._check_windows(self.windows)
         for start in range(0, len(values), _BLOCK):
             bad = np.flatnonzero(~np.isfinite(values[start : start + _BLOCK]).all(axis=1))
             if bad.size:
@@ -73,6 +80,12 @@ class Patches:
                     "out, or mend its features."
                 )
         return self
+
+    def _check_windows(self, windows: np.ndarray) -> None:
+        if np.shape(windows) != (len(self.values), 4):
+            raise ValueError(f"There are {len(self.values)} patches, windows have shape {np.shape(windows)}.")
+        if not isinstance(windows, np.ndarray) or windows.dtype.kind not in "fiu" or not np.isfinite(windows).all():
+            raise ValueError("windows must be an array of finite numbers: left, top, right and bottom of each patch.")
 
     def __len__(self) -> int:
         return (self.first.size - 1) // self.n_views

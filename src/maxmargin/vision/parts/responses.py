@@ -134,6 +134,15 @@ def responder_for(patches: Patches, pooling: Pooling, device: str | None = None)
     return TorchResponder(patches, pooling, device)
 
 
+def check_device(device: str | None) -> None:
+    """An error, if ``responder_for`` cannot compute there."""
+    if device is None or device == "cpu":
+        return
+    from .torch_responses import existing_device
+
+    existing_device(device)
+
+
 def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
     """The atom of each patch; without windows there is only one."""
     if patches.windows is not None:

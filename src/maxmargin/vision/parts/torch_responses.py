@@ -43,7 +43,7 @@ class TorchResponder:
     def __init__(self, patches: Patches, pooling: Pooling, device: str = "cuda", memory: int | None = None) -> None:
         self._torch = torch = _imported()
         self.patches, self.pooling = patches, pooling
-        self.device = _existing(torch, device)
+        self.device = existing_device(device)
         kind = patches.values.dtype
         self.dtype = np.dtype(np.float64 if kind == np.float64 else np.float32)
         self._stored = np.dtype(np.float16) if kind == np.float16 else self.dtype
@@ -289,8 +289,9 @@ def _imported() -> Any:
     return torch
 
 
-def _existing(torch: Any, name: Any) -> Any:
+def existing_device(name: Any) -> Any:
     """The device of that name, if one can compute on it."""
+    torch = _imported()
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()

@@ -79,6 +79,8 @@ class Whitening:
         covariance /= n
         share = _ledoit_wolf(covariance, fourth, n) if isinstance(shrinkage, str) else float(shrinkage)
         level = float(np.trace(covariance)) / d
+        if not level > 0.0:
+            raise ValueError(f"All of the {n} patches are the same: there is nothing to tell them apart by.")
         covariance *= 1.0 - share
         covariance[np.diag_indices(d)] += share * level
         try:
