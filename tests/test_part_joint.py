@@ -559,7 +559,7 @@ class Failing(HostResponder):
 
 def calls_of(data, method):
     responder = Failing(data[0], method)
-    training(data, responder=responder).run()
+    training(data, responder=responder, max_rounds=3).run()
     return responder.calls
 
 
@@ -568,7 +568,7 @@ def calls_of(data, method):
 def test_ctrl_c_keeps_what_there_is(method, share):
     data = telling(10)
     at = 2 + int(share * calls_of(data, method))
-    found = training(data, responder=Failing(data[0], method, at, KeyboardInterrupt())).run()
+    found = training(data, responder=Failing(data[0], method, at, KeyboardInterrupt()), max_rounds=3).run()
     assert found.interrupted
     assert not found.converged
     assert found.certificate.upper == pytest.approx(by_hand(data, found), rel=1e-9)
@@ -615,7 +615,7 @@ class Killed(BaseException):
 @pytest.mark.parametrize("memory", [None, 24 * row_bytes(20, np.dtype(np.float64))])
 def test_a_run_goes_on_from_where_it_was_killed(steps, memory, tmp_path):
     data = telling(13)
-    whole = training(data, memory=memory).run()
+    whole = training(data, memory=memory, max_rounds=3).run()
     assert len(whole.history) > 5
 
     def kill(record):
@@ -623,10 +623,10 @@ def test_a_run_goes_on_from_where_it_was_killed(steps, memory, tmp_path):
             raise Killed
 
     with CheckpointFolder(tmp_path, {}, 0.0) as folder, pytest.raises(Killed):
-        training(data, memory=memory, callbacks=[kill], checkpoint=folder).run()
+        training(data, memory=memory, max_rounds=3, callbacks=[kill], checkpoint=folder).run()
     seen = []
     with CheckpointFolder(tmp_path, {}, 0.0) as folder:
-        resumed = training(data, memory=memory, callbacks=[seen.append], checkpoint=folder).run()
+        resumed = training(data, memory=memory, max_rounds=3, callbacks=[seen.append], checkpoint=folder).run()
     assert [(r.round, r.step) for r in resumed.history] == [(r.round, r.step) for r in whole.history]
     assert len(seen) == len(whole.history) - steps
     np.testing.assert_allclose([r.objective for r in resumed.history], [r.objective for r in whole.history], rtol=1e-9)
@@ -635,7 +635,7 @@ def test_a_run_goes_on_from_where_it_was_killed(steps, memory, tmp_path):
     assert all(after.seconds >= before.seconds for before, after in pairwise(resumed.history))
     # What has converged is done at once, and its certificate is computed anew.
     with CheckpointFolder(tmp_path, {}, 0.0) as folder:
-        again = training(data, memory=memory, callbacks=[seen.append], checkpoint=folder).run()
+        again = training(data, memory=memory, max_rounds=3, callbacks=[seen.append], checkpoint=folder).run()
     assert len(seen) == len(whole.history) - steps
     assert again.converged == resumed.converged == whole.converged
     assert again.history == resumed.history

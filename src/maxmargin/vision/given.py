@@ -66,6 +66,8 @@ def described(X: Any) -> Given:
         X = X.tolist()
     if isinstance(X, np.ndarray):
         if _pixels(X, X.ndim - 1):
+            if X.ndim == 3 and X.shape[-1] in _CHANNELS[1:]:
+                raise ValueError(f"X of shape {X.shape} is one image in colour. Give a list of images: [image].")
             return Given(images=list(X))
         if X.ndim == 4:
             _check_no_pictures(X[0] if len(X) else X)

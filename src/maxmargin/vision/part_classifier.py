@@ -32,6 +32,7 @@ from .parts.weights import PartWeights, WeightProblem
 from .parts.whitening import Whitening, check_shrinkage
 
 TRAININGS = ("random", "selected", "joint")
+_FAR = 5.0  # lengths from zero, in units of their spread, at which patches are hard to learn from
 _BLOCK = 256  # images whose patches are at hand together when something is predicted
 
 
@@ -245,9 +246,11 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responder = self._responder(patches)
         settings = self._joint_settings(responder)
-        filters = self._initial_filters(responder, label)
         run = Run(checkpoint, checkpoint_every, callbacks)
         with self._line() as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
+            saved = None if folder is None else folder.load()
+            self.selection_ = None
+            filters = self._initial_filters(responder, label) if saved is None else np.array(saved["filters"])
             found = JointTraining(
                 responder,
                 label,
@@ -329,11 +332,16 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         rng, n_jobs = inputs.generator(self.random_state), inputs.check_threads(self.n_jobs)
         patches = responder.patches
         whitening = Whitening.estimate(patches.values, rng=rng, shrinkage=self.shrinkage)
+        if self.training == "joint" and whitening.offset > _FAR:
+            warnings.warn(
+                f"The mean of the patches is {whitening.offset:.0f} times as long as they are spread around it: joint "
+                "training will be slow, or get nowhere. Subtract the mean from all patches, of images to predict too.",
+                stacklevel=4,
+            )
         selecting = self.training != "random"
         size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
         filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
         responses = responses_of(responder, filters, n_jobs)
-        self.selection_ = None
         if selecting and size > self.n_parts:
             self.selection_ = select_parts(responses, label, int(self.n_parts))
             filters, responses = filters[self.selection_.parts], responses[:, self.selection_.parts]

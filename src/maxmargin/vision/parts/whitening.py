@@ -93,6 +93,11 @@ class Whitening:
         precision = np.linalg.inv(covariance)
         return cls(mean, 0.5 * (precision + precision.T), share)
 
+    @property
+    def offset(self) -> float:
+        """How long the mean is, in units of the length by which patches are away from it, √(trace Σ)."""
+        return float(np.linalg.norm(self.mean) / np.sqrt(np.trace(np.linalg.inv(self.precision))))
+
     def filters(self, values: np.ndarray) -> np.ndarray:
         """Σ⁻¹(f − μ) for each row f."""
         return (np.asarray(values, dtype=np.float64) - self.mean) @ self.precision
