@@ -28,6 +28,7 @@ PAGES = {
     "benchmarks/results/structured.md": "benchmark_structured.html",
     "benchmarks/results/out_of_core.md": "benchmark_out_of_core.html",
     "benchmarks/results/latent.md": "benchmark_latent.html",
+    "benchmarks/results/parts.md": "benchmark_parts.html",
     "benchmarks/results/scenes.md": "benchmark_scenes.html",
     "examples/papers/README.md": "papers.html",
 }
