@@ -23,14 +23,14 @@ def tiles(model: Any) -> list[tuple[str, str]]:
 
 def sections(model: Any, files: list[str], answered: np.ndarray) -> list[Markup | None]:
     from .. import plots
+    from ..plots.parts import heaviest_parts
 
     drawn = picture(plots.part_weights(model).figure, "part weights")
     found = [section("What parts say about classes", drawn)]
-    heaviest = np.argsort(-np.sqrt((model.part_weights_**2).sum(axis=(0, 2))), kind="stable")
     if files:
         figure = plots.top_detections(model, files, n=_PATCHES, labels=answered)
         found.append(section(_RESPOND, picture(figure, "top detections")))
     if model.features == "hog":
-        figure = plots.filter_glyphs(model, heaviest[:_FILTERS].tolist())
+        figure = plots.filter_glyphs(model, heaviest_parts(model.part_weights_)[:_FILTERS].tolist())
         found.append(section("Edges that filters like", picture(figure, "filters")))
     return found

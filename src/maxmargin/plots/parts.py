@@ -208,14 +208,18 @@ def _region_name(grids: Sequence[int], region: int) -> str:
     raise ValueError(f"There is no such region in grids of {list(grids)}.")
 
 
+def heaviest_parts(part_weights: np.ndarray) -> np.ndarray:
+    """All parts, those with the largest weights for all classes and regions together first."""
+    return np.argsort(-np.sqrt((part_weights**2).sum(axis=(0, 2))), kind="stable")
+
+
 def _chosen_parts(models: dict[str, Any], parts: Sequence[int] | None) -> list[int]:
     """The parts that were asked for, or those with the largest weights."""
     if not models:
         raise ValueError("There is no model: give a PartClassifier, or a dict of names and such.")
     first = next(iter(models.values())).part_weights_
     if parts is None:
-        size = np.sqrt((first**2).sum(axis=(0, 2)))
-        return np.argsort(-size, kind="stable")[:_SHOWN].tolist()
+        return heaviest_parts(first)[:_SHOWN].tolist()
     found = [int(part) for part in np.atleast_1d(parts)]
     least = min(one.part_weights_.shape[1] for one in models.values())
     if not found or min(found) < 0 or max(found) >= least:

@@ -217,17 +217,11 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"X has no images{'' if data.regions is None else f': its shape is {data.regions.shape}'}."
             )
-        names: Any = data.labels
-        inputs.check_classes(names)
-        self.classes_, label = np.unique(names, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"SceneClassifier needs images of at least 2 classes, got {self.classes_[0]} alone.")
+        self.classes_, label = given.classes_of(data.labels, "SceneClassifier")
         self.extractor_ = self._extractor(data)
         regions, kept = self._regions(data, self.on_error)
         label = label[kept]
-        gone = np.setdiff1d(np.arange(self.classes_.size), label)
-        if gone.size:
-            raise ValueError(f"No image of the class {self.classes_[gone[0]]} could be read.")
+        given.check_all_there(self.classes_, label)
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None

@@ -56,6 +56,22 @@ def checked_labels(y: Any, n: int) -> np.ndarray:
     return labels
 
 
+def classes_of(labels: Any, estimator: str) -> tuple[np.ndarray, np.ndarray]:
+    """The classes there are, and which of them each image is of."""
+    inputs.check_classes(labels)
+    classes, label = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"{estimator} needs images of at least 2 classes, got {classes[0]} alone.")
+    return classes, label
+
+
+def check_all_there(classes: np.ndarray, label: np.ndarray) -> None:
+    """Whether images of every class are left, where some could not be read."""
+    gone = np.setdiff1d(np.arange(classes.size), label)
+    if gone.size:
+        raise ValueError(f"No image of the class {classes[gone[0]]} could be read.")
+
+
 def described(X: Any) -> Given:
     """Images or regions without labels: files, folders and patterns of files, arrays of pixels, or features."""
     if isinstance(X, str | os.PathLike):

@@ -17,6 +17,7 @@ from ..persistence import storable
 from ..problem import Certificate
 from . import given as given_images, given_patches as given
 from .features.cnn_patches import CNNPatches
+from .features.extraction import lacking
 from .features.extractors import trained
 from .features.hog_patches import HOGPatches
 from .features.reduction import ReducedPatches
@@ -230,17 +231,11 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self._check_settings()
         data = given.training(X, y)
         weight = _weights_of(data, sample_weight)
-        names: Any = data.labels
-        inputs.check_classes(names)
-        self.classes_, label = np.unique(names, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"PartClassifier needs images of at least 2 classes, got {self.classes_[0]} alone.")
+        self.classes_, label = given_images.classes_of(data.labels, "PartClassifier")
         self.extractor_ = self._extractor(data)
         patches, kept = self._patches(data, self.on_error)
         label = label[kept]
-        gone = np.setdiff1d(np.arange(self.classes_.size), label)
-        if gone.size:
-            raise ValueError(f"No image of the class {self.classes_[gone[0]]} could be read.")
+        given_images.check_all_there(self.classes_, label)
         self.left_out_ = len(data) - len(kept)
         self.n_features_in_ = patches.n_features
         weight = None if weight is None else inputs.check_weights(weight[kept], label)
@@ -290,7 +285,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     def _named_extractor(self) -> Any:
         """What ``features`` means."""
         if not isinstance(self.features, str):
-            missing = [m for m in ("__call__", "settings", "color") if not hasattr(self.features, m)]
+            missing = lacking(self.features)
             if missing:
                 raise ValueError(
                     f"features must be 'hog', 'cnn' or have {', '.join(missing)}; got {self.features!r}. HOGPatches() "

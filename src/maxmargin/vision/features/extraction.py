@@ -40,6 +40,11 @@ class Work(Protocol):
     def __call__(self, image: np.ndarray, /) -> np.ndarray: ...
 
 
+def lacking(extractor: Any) -> list[str]:
+    """What an object would need to be work with a name for its results, and does not have."""
+    return [name for name in ("__call__", "settings", "color") if not hasattr(extractor, name)]
+
+
 def over_images(
     images: Sequence[Any],
     work: Work,

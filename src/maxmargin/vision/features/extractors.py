@@ -10,6 +10,7 @@ from ...estimators import inputs
 from ...persistence import storable_part
 from .cnn import CNNRegions
 from .cnn_patches import CNNPatches
+from .extraction import lacking
 from .hog_patches import HOGPatches
 from .reduction import ReducedPatches
 from .sift import DenseSIFT
@@ -19,7 +20,7 @@ from .words import WordHistograms
 def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, random_state: Any) -> Any:
     """Histograms of words, a network, or something of the user's that can do as much."""
     if not isinstance(features, str):
-        missing = [m for m in ("__call__", "settings", "color") if not hasattr(features, m)]
+        missing = lacking(features)
         if missing:
             raise ValueError(
                 f"features must be 'words', 'cnn' or have {', '.join(missing)}; got {features!r}. ``color`` says if it "

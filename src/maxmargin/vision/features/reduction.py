@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .extraction import feed_images
+from .extraction import feed_images, lacking
 from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
 from .stacking import CacheTrouble
@@ -67,7 +67,7 @@ class ReducedPatches:
         random_state: int = 0,
         dtype: str = "float32",
     ) -> None:
-        missing = [name for name in ("__call__", "settings", "color") if not hasattr(extractor, name)]
+        missing = lacking(extractor)
         if missing:
             raise ValueError(
                 f"The extractor of patches must have {', '.join(missing)}; got {extractor!r}. HOGPatches() is one."
