@@ -1,0 +1,1 @@
+"""Finding objects in images: deformable part models with positive and negative parts."""

@@ -1,0 +1,144 @@
+"""How well objects are found: precision and recall, by the rules of the PASCAL VOC challenge.
+
+The boxes found in all images are gone through by falling score. A box belongs to that object of its image with which it
+overlaps most. It is right if they overlap enough and no better box has had that object; otherwise it is wrong, as is a
+second box on an object. The average precision is the area under the curve of precision over recall, in which the
+precision at a recall is the best one at that recall or a larger one (Everingham et al. 2015, as from 2010 on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .boxes import as_boxes, as_scores, falling, overlaps
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """A curve of precision over recall, with a point for each box that counts, by falling score.
+
+    Attributes
+    ----------
+    precision : ndarray of float64, shape (n,)
+        The share of right boxes among those up to this one.
+    recall : ndarray of float64, shape (n,)
+        The share of objects that they find.
+    scores : ndarray of float64, shape (n,)
+        The score of the box: the threshold that leads to this point.
+    average_precision : float
+        The area under the curve, from 0 to 1.
+    n_truths : int
+        How many objects there are to be found.
+    """
+
+    precision: np.ndarray
+    recall: np.ndarray
+    scores: np.ndarray
+    average_precision: float
+    n_truths: int
+
+
+def precision_recall(
+    found: Sequence[tuple[ArrayLike, ArrayLike]],
+    truths: Sequence[ArrayLike],
+    overlap: float = 0.5,
+    *,
+    ignored: Sequence[ArrayLike] | None = None,
+) -> PrecisionRecall:
+    """Hold the boxes that were found in images against those of the objects in them.
+
+    Parameters
+    ----------
+    found : sequence of (boxes, scores), one for each image
+        Arrays of shapes (n, 4) and (n,), in any order.
+    truths : sequence of arrays of shape (m, 4), one for each image
+        Boxes of the objects; an empty array where there are none.
+    overlap : float, default 0.5
+        Boxes that overlap by at least so much show the same object.
+    ignored : sequence of arrays of bool of shape (m,), one for each image, optional
+        Objects that need not be found, such as those marked as difficult: they do not count, and neither do boxes that
+        show them.
+
+    Returns
+    -------
+    PrecisionRecall
+
+    Examples
+    --------
+    Two objects; the best box is on one of them, the next on none, the last on the other.
+
+    >>> truths = [[[0, 0, 10, 10]], [[5, 5, 20, 20]]]
+    >>> first = [[0, 0, 10, 9], [30, 0, 40, 10]], [0.9, 0.8]
+    >>> second = [[5, 5, 20, 19]], [0.1]
+    >>> curve = precision_recall([first, second], truths)
+    >>> curve.precision.round(2), curve.recall, round(curve.average_precision, 3)
+    (array([1.  , 0.5 , 0.67]), array([0.5, 0.5, 1. ]), 0.833)
+    """
+    if not 0.0 < overlap <= 1.0:
+        raise ValueError(f"overlap must be a share above 0 and at most 1, got {overlap!r}.")
+    if len(found) != len(truths):
+        raise ValueError(f"found and truths must have one entry for each image: they have {len(found)}, {len(truths)}.")
+    objects = [as_boxes(f"truths[{k}]", boxes) for k, boxes in enumerate(truths)]
+    spared = np.concatenate([np.zeros(0, bool), *_ignored(ignored, objects)])
+    n_truths = int(np.count_nonzero(~spared))
+    if n_truths == 0:
+        raise ValueError(
+            f"There is no object to be found in the {len(objects)} images ({spared.size} are ignored), so there is no "
+            "recall. Give at least one box in truths that is not ignored."
+        )
+    scores, shown = _matched(found, objects, overlap)
+    order = falling(scores)
+    scores, shown = scores[order], shown[order]
+    counts = (shown < 0) | ~spared[shown]
+    scores, shown = scores[counts], shown[counts]
+    right = np.zeros(len(shown), bool)
+    objects_shown, first = np.unique(shown, return_index=True)
+    right[first[objects_shown >= 0]] = True
+    n_right = np.cumsum(right)
+    precision, recall = n_right / np.arange(1, len(shown) + 1), n_right / n_truths
+    return PrecisionRecall(precision, recall, scores, _area(precision, right, n_truths), n_truths)
+
+
+def _ignored(ignored: Sequence[ArrayLike] | None, objects: list[np.ndarray]) -> list[np.ndarray]:
+    if ignored is None:
+        return [np.zeros(len(boxes), bool) for boxes in objects]
+    if len(ignored) != len(objects):
+        raise ValueError(f"ignored must have one entry for each image: it has {len(ignored)}, truths {len(objects)}.")
+    out = []
+    for k, (marks, boxes) in enumerate(zip(ignored, objects, strict=True)):
+        marked = np.asarray(marks)
+        if marked.shape != (len(boxes),) or (marked.size and marked.dtype != bool):
+            raise ValueError(
+                f"ignored[{k}] must have one True or False for each of the {len(boxes)} boxes of truths[{k}]; got "
+                f"{marked.dtype} of shape {marked.shape}."
+            )
+        out.append(marked.astype(bool))
+    return out
+
+
+def _matched(
+    found: Sequence[tuple[ArrayLike, ArrayLike]], objects: list[np.ndarray], overlap: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of all boxes found, and which object each shows, counted through all images; −1 if none."""
+    scores, shown = [np.zeros(0)], [np.zeros(0, np.int64)]
+    before = 0
+    for k, ((boxes, values), there) in enumerate(zip(found, objects, strict=True)):
+        places = as_boxes(f"found[{k}][0]", boxes)
+        scores.append(as_scores(f"found[{k}][1]", values, places))
+        mine = np.full(len(places), -1)
+        if len(places) and len(there):
+            shared = overlaps(places, there)
+            mine = np.where(shared.max(axis=1) >= overlap, before + shared.argmax(axis=1), -1)
+        shown.append(mine)
+        before += len(there)
+    return np.concatenate(scores), np.concatenate(shown)
+
+
+def _area(precision: np.ndarray, right: np.ndarray, n_truths: int) -> float:
+    """Recall rises by 1 / n_truths at each right box, there times the best precision from it on."""
+    best = np.maximum.accumulate(precision[::-1])[::-1]
+    return float(best[right].sum() / n_truths)
