@@ -60,7 +60,7 @@ def add_rows(product, first, places, heights, column, begin, height, out):
 
 @compiled
 def tile(cells, top, left, out):
-    """Feature by feature, the cells from (top, left) on as far as there are any, and then zeros; ``out`` is (d, T, U)."""
+    """Feature by feature, the cells from (top, left) on as far as there are any, then zeros; ``out`` is (d, T, U)."""
     d, tall, wide = out.shape
     rows = max(min(cells.shape[0] - top, tall), 0)
     columns = max(min(cells.shape[1] - left, wide), 0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.hog import LENGTH, OUTSIDE, features, votes
+from ...kernels.hog import LENGTH, padded_features, votes
 from .hog import checked_pixels, mirrored
 from .numbers import whole
 from .pyramid import resized
@@ -207,8 +207,5 @@ def _pair(name: str, value: Any, least: int) -> tuple[int, int]:
 def _grid(pixels: np.ndarray, cell: int, rows: int, columns: int, up: int, aside: int) -> np.ndarray:
     """Features of the cells in the middle of an image, written into a grid that is padded already."""
     out = np.empty((rows + 2 * up, columns + 2 * aside, LENGTH), np.float32)
-    for beyond in (out[:up], out[up + rows :], out[up : up + rows, :aside], out[up : up + rows, aside + columns :]):
-        beyond[...] = 0.0
-        beyond[..., OUTSIDE] = 1.0
-    features(votes(pixels, cell, rows, columns), out[up : up + rows, aside : aside + columns])
+    padded_features(votes(pixels, cell, rows, columns), up, aside, out)
     return out
