@@ -6,8 +6,9 @@ from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
+from maxmargin.kernels import resize as kernel
 from maxmargin.vision.features.cell_pyramid import cell_pyramid, grid_sizes
-from maxmargin.vision.features.hog import hog, padded
+from maxmargin.vision.features.hog import checked_pixels, hog, padded
 from maxmargin.vision.features.pyramid import resized
 
 
@@ -27,8 +28,47 @@ def test_the_first_levels_are_the_features_of_the_resized_image():
     levels = cell_pyramid(image, octave_scales=3, pad=(2, 1))
     np.testing.assert_allclose(levels[0].coarse, padded(hog(image, 8), 2, 1), atol=1e-6)
     np.testing.assert_allclose(levels[0].fine, padded(hog(image, 4), 4, 2), atol=1e-6)
-    reduced = resized(image, round(64 * 2 ** (-1 / 3)), round(96 * 2 ** (-1 / 3)))
+    reduced = shrunk(image, round(64 * 2 ** (-1 / 3)), round(96 * 2 ** (-1 / 3)))
     np.testing.assert_allclose(levels[1].coarse, padded(hog(reduced, 8), 2, 1), atol=1e-6)
+
+
+def shrunk(image, height, width):
+    """The kernel's image with colours last, as they come."""
+    return np.ascontiguousarray(kernel.resize(checked_pixels(image), height, width).transpose(0, 2, 1))
+
+
+def means(image, height, width):
+    """Each new pixel as a mean of all old ones, weighted by triangles, in double precision."""
+
+    def along(old, new):
+        places = (np.arange(new) + 0.5) * old / new
+        w = np.maximum(0, 1 - np.abs(np.arange(old) + 0.5 - places[:, None]) / max(old / new, 1))
+        return w / w.sum(axis=1, keepdims=True)
+
+    return np.einsum("yh,hwk,xw->yxk", along(image.shape[0], height), image, along(image.shape[1], width))
+
+
+@settings(deadline=None, max_examples=60)
+@given(*[st.integers(1, 40)] * 4, st.integers(0, 9))
+def test_resized_pixels_are_weighted_means(h, w, height, width, seed):
+    image = np.random.default_rng(seed).integers(0, 256, (h, w, 3)).astype(np.uint8)
+    found = shrunk(image, height, width)
+    assert np.abs(found - means(image.astype(float), height, width)).max() <= 0.5 + 1e-3
+    assert np.abs(found.astype(int) - resized(image, height, width)).max() <= 2  # which rounds after each axis
+    turned = shrunk(image[:, ::-1], height, width)[:, ::-1]
+    assert np.abs(found.astype(int) - turned).max() <= 1 and (found != turned).mean() <= 0.2
+    white = np.full_like(image, 255)
+    assert (shrunk(white, height, width) == 255).all()
+
+
+def test_resizing_runs_as_plain_python():
+    image = checked_pixels(picture(6, 9, 11))
+    plain = kernel.resize.py_func(image, 5, 14)
+    assert np.abs(plain.astype(int) - kernel.resize(image, 5, 14)).max() <= 1
+    first, share = kernel.weights.py_func(11, 4)
+    np.testing.assert_array_equal(first, kernel.weights(11, 4)[0])
+    np.testing.assert_allclose(share.sum(axis=0), 1, rtol=1e-6)
+    np.testing.assert_array_equal(share, kernel.weights(11, 4)[1])
 
 
 def test_fine_cells_are_those_of_the_part_of_the_image_that_coarse_cells_cover():

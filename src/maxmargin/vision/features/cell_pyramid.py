@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...kernels.hog import LENGTH, padded_features, votes
+from ...kernels.resize import resize
 from .hog import checked_pixels, mirrored
 from .numbers import whole
-from .pyramid import resized
 
 
 @dataclass(frozen=True)
@@ -115,23 +115,23 @@ def cell_pyramid(
     >>> levels[0].box(1, 2, 6, 8) == (0.0, 0.0, 64.0, 48.0)
     True
     """
-    checked_pixels(image)
+    pixels = checked_pixels(image)
     plan = _Plan(cell, octave_scales, finest, least, pad)
     sizes = list(plan.sizes(*image.shape[:2]))
     made: list[np.ndarray] = []
     levels = []
     for k, (height, width) in enumerate(sizes):
         above = k - plan.octave_scales
-        source = made[above] if above >= 0 and plan.scale(above) <= 1.0 else image
-        made.append(resized(source, height, width))
-        pixels = checked_pixels(made[k])
+        source = made[above] if above >= 0 and plan.scale(above) <= 1.0 else pixels
+        here = source if (height, width) == (source.shape[0], source.shape[2]) else resize(source, height, width)
+        made.append(here)
         rows, columns = height // plan.cell, width // plan.cell
         y, x = image.shape[0] / height, image.shape[1] / width  # pixels of the image to one of the level
         up, aside = plan.pad
         levels.append(
             Level(
-                _grid(pixels, plan.cell, rows, columns, up, aside),
-                _grid(pixels, plan.cell // 2, 2 * rows, 2 * columns, 2 * up, 2 * aside) if fine else None,
+                _grid(here, plan.cell, rows, columns, up, aside),
+                _grid(here, plan.cell // 2, 2 * rows, 2 * columns, 2 * up, 2 * aside) if fine else None,
                 y * (0.5 * (height - rows * plan.cell) - up * plan.cell),
                 x * (0.5 * (width - columns * plan.cell) - aside * plan.cell),
                 y * plan.cell,
