@@ -1,5 +1,6 @@
 """Responses of filters: equal to the sums that define them, however they are computed."""
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -129,6 +130,16 @@ def test_threads_may_share_one():
         for one, other in zip(pool.map(Correlator(filters, "fft"), grids), alone, strict=True):
             for a, b in zip(one, other, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+def test_copies_respond_alike():
+    filters, cells = some(10, [(3, 4), (5, 5)], (20, 20))
+    one = Correlator(filters, "fft")
+    expected = one(cells)
+    other = pickle.loads(pickle.dumps(one))
+    assert other.method == "fft"
+    for a, b in zip(other(cells), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_kernels_run_as_plain_python():

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import compiled
 
-_half = np.float32(0.5)
+_UP = np.float32(0.5 + 2**-10)  # means that lie between two bytes are many: in whatever order summed, they go up
 
 
 @compiled
@@ -57,7 +57,7 @@ def resize(image, height, width):
                 if share != 0.0:
                     for x in range(w):
                         line[x] += share * np.float32(row[x])
-            sums[:] = _half
+            sums[:] = _UP
             for t in range(share_x.shape[0]):
                 share_t = share_x[t]
                 moved = line[t:]
