@@ -88,6 +88,10 @@ def test_kernels_run_as_plain_python():
         kernel.features(plain, compiled)
         kernel.features.py_func(plain, interpreted)
         np.testing.assert_allclose(compiled, interpreted, atol=1e-6)
+        for fill in (kernel.padded_features, kernel.padded_features.py_func):
+            framed = np.full((6, 4, 32), np.nan, np.float32)
+            fill(plain, 2, 1, framed)
+            np.testing.assert_allclose(framed, padded(compiled, 2, 1), atol=1e-6)
 
 
 @settings(deadline=None)  # the first one compiles

@@ -143,9 +143,33 @@ def votes(image, cell, rows, columns):
     return out[:rows].copy().reshape(rows, columns, DIRECTIONS)
 
 
-@compiled_sum
+@compiled
 def features(found, out):
     """Normalises ``votes`` into ``out``, an array (rows, columns, 32)."""
+    _normalise(found, 0, 0, out)
+
+
+@compiled
+def padded_features(found, up, aside, out):
+    """Normalises ``votes`` into the middle of ``out``, with so many rows above and below and columns on both sides.
+
+    Those lie beyond the image: they have no gradients, and a 1 as their last feature.
+    """
+    rows, columns, _ = found.shape
+    for r in range(out.shape[0]):
+        inside = up <= r < up + rows
+        for c in range(out.shape[1]):
+            if inside and aside <= c < aside + columns:
+                continue
+            f = out[r, c]
+            for o in range(OUTSIDE):
+                f[o] = _zero
+            f[OUTSIDE] = np.float32(1.0)
+    _normalise(found, up, aside, out)
+
+
+@compiled_sum
+def _normalise(found, up, aside, out):
     rows, columns, _ = found.shape
     energy = np.zeros((rows + 2, columns + 2), np.float32)
     for r in range(rows):
@@ -171,7 +195,7 @@ def features(found, out):
         for c in range(columns):
             n1, n2, n3, n4 = scale[r + 1, c + 1], scale[r, c + 1], scale[r + 1, c], scale[r, c]
             H = found[r, c]
-            f = out[r, c]
+            f = out[r + up, c + aside]
             t1 = t2 = t3 = t4 = _zero
             for o in range(DIRECTIONS):
                 h1, h2, h3, h4 = min(n1 * H[o], clip), min(n2 * H[o], clip), min(n3 * H[o], clip), min(n4 * H[o], clip)

@@ -46,7 +46,7 @@ def hog(image: np.ndarray, cell: int = 8) -> np.ndarray:
     >>> found.shape, int(found[2, 3, :18].argmax()), int(hog(image[:, ::-1])[2, 3, :18].argmax())
     ((4, 6, 32), 0, 9)
     """
-    pixels = _checked(image)
+    pixels = checked_pixels(image)
     cell = whole("cell", cell, 2, "pixels")
     rows, columns = pixels.shape[0] // cell, pixels.shape[2] // cell
     out = np.zeros((rows, columns, LENGTH), np.float32)
@@ -75,7 +75,7 @@ def mirrored(cells: np.ndarray) -> np.ndarray:
     return cells[:, ::-1, MIRRORED]
 
 
-def _checked(image: np.ndarray) -> np.ndarray:
+def checked_pixels(image: np.ndarray) -> np.ndarray:
     """The pixels of an image as the kernel takes them, (h, channels, w)."""
     shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
     if dtype != np.uint8 or shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
