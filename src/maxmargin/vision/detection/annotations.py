@@ -95,6 +95,11 @@ def annotated(
         With the file and line, or the number of the image, and what to do. If images that ``boxes`` names are not
         found, a warning names them, and the others are used.
 
+    Notes
+    -----
+    Boxes are in pixels of the image as it is seen: cameras write into a file how it is to be turned, and ``read_image``
+    does so.
+
     Examples
     --------
     >>> import numpy as np
@@ -163,7 +168,7 @@ def _of_list(images: Any, boxes: Any, label: Any, root: str | None) -> Annotated
     if images is None:
         raise ValueError("images is missing: a list of boxes needs a list of as many images.")
     sources = _sources(images, root)
-    if isinstance(boxes, bytes) or not hasattr(boxes, "__len__") or not hasattr(boxes, "__iter__"):
+    if isinstance(boxes, bytes) or not _many(boxes):
         raise ValueError(f"boxes is of type {type(boxes).__name__}. It must be {_FORMS}.")
     entries = list(boxes)
     if len(entries) != len(sources):
@@ -186,11 +191,9 @@ def _records_of(name: str, entry: Any) -> list[Record]:
 
 def _rows(entry: Any, where: str) -> list[Any]:
     """The boxes of one image: none, one, or a list of them."""
-    if entry is None or (hasattr(entry, "__len__") and len(entry) == 0):
-        return []
     try:
-        array = np.asarray(entry, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.asarray([] if entry is None else entry, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
         array = None
     if array is not None and array.size == 0:
         return []
@@ -223,12 +226,7 @@ def _sources(images: Any, root: str | None) -> list[Any]:
         raise ImageError(f"images has shape {images.shape}, which is one image. Give a list of images: [image].")
     if hasattr(images, "getexif"):
         raise ImageError("images is one image. Give a list of images: [image].")
-    if (
-        not hasattr(images, "__len__")
-        or not hasattr(images, "__iter__")
-        or is_table(images)
-        or isinstance(images, Mapping | bytes)
-    ):
+    if not _many(images) or is_table(images) or isinstance(images, Mapping | bytes):
         raise ImageError(
             f"images must be a folder, a list of files or of images, or an array of them; got {type(images).__name__}."
         )
@@ -243,6 +241,10 @@ def _sources(images: Any, root: str | None) -> list[Any]:
                 f"image {i} is of type {type(source).__name__}. An image is a path, an array or a Pillow image."
             )
     return sources
+
+
+def _many(given: Any) -> bool:
+    return hasattr(given, "__len__") and hasattr(given, "__iter__") and getattr(given, "ndim", 1) > 0
 
 
 def _below(root: str | None, path: str) -> str:
@@ -273,20 +275,21 @@ def _of_records(
                 f"{type(listed[pixels]).__name__}. Give paths; or boxes as a list, in the order of the images."
             )
     boxes, ignored, missing = _by_path(records, ImageNames(folder, listed, deep=images is not None and not others))
+    place = "among the images given" if folder is None else f"in the folder {folder or os.getcwd()}"
     if not boxes:
-        place = "among the images given" if folder is None else f"in the folder {folder or os.getcwd()}"
         raise ImageError(
             f"None of the {len(missing)} images that {source} names is {place}: {some(missing)}. Name the folder of "
             "the images with images or root."
         )
     if missing:
         warnings.warn(
-            f"{len(missing)} of {len(missing) + len(boxes)} images that {source} names are not there: "
+            f"{len(missing)} of {len(missing) + len(boxes)} images that {source} names are not {place}: "
             f"{some(missing)}. They are left out.",
             stacklevel=4,
         )
     # What a table names outright is used even if its suffix is not that of an image, and so it was not listed.
-    paths = list(boxes) if listed is None else [*listed, *(boxes.keys() - set(listed))]
+    known = set(listed or ())
+    paths = [*(listed or ()), *(path for path in boxes if path not in known)]
     return _with_positives(
         paths,
         [_array(boxes.get(path, [])) for path in paths],

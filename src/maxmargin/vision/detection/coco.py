@@ -31,6 +31,8 @@ def read_coco(path: str) -> list[Record]:
     content = _parsed(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} is no COCO file: an object is needed at its top, got a {type(content).__name__}.")
+    if not isinstance(content.get("categories", []), list):
+        raise ValueError(f'{path} is no COCO file: "categories" must be a list, if it is there.')
     lacking = [key for key in ("images", "annotations") if not isinstance(content.get(key), list)]
     if lacking:
         raise ValueError(
@@ -43,7 +45,7 @@ def read_coco(path: str) -> list[Record]:
         names[_key(_of(image, "id", where))] = str(_of(image, "file_name", where))
     categories = {
         _key(_of(category, "id", f"{path}, categories[{i}]")): str(_of(category, "name", f"{path}, categories[{i}]"))
-        for i, category in enumerate(content.get("categories") or [])
+        for i, category in enumerate(content.get("categories", []))
     }
     records = [Record(name, None, SIZES, None, False, path) for name in names.values()]
     for i, annotation in enumerate(content["annotations"]):
@@ -74,6 +76,8 @@ def _parsed(path: str) -> Any:
         ) from None
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not JSON: byte {error.start} is no UTF-8. Save it as UTF-8.") from None
+    except ValueError as error:  # numbers of thousands of digits
+        raise ValueError(f"{path} is not JSON that can be read: {error}.") from None
     except RecursionError:
         raise ValueError(f"{path} is no COCO file: its lists lie too deep within each other.") from None
 

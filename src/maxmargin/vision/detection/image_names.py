@@ -49,7 +49,7 @@ class ImageNames:
         for variant in filter(None, variants):
             if found := self._ending(variant):
                 return _only(found, name, where)
-        if _ABSOLUTE.match(name):
+        if _ABSOLUTE.match(name) and not os.path.isfile(name):  # else it is another image, and not meant
             return self._elsewhere(name, where)
         return None
 

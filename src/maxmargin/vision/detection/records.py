@@ -76,7 +76,7 @@ def corners(box: Sequence[Any], form: str, where: str) -> tuple[float, float, fl
 def _number(value: Any, box: Sequence[Any], where: str) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         comma = isinstance(value, str) and "," in value
         todo = "Write decimals with a point, not a comma." if comma else "Mend this box, or take it out."
         raise ValueError(
