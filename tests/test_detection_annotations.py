@@ -267,6 +267,8 @@ def test_names_mean_ends_of_paths():
     assert names.find("a/1.jpg", "") == names.find("./a/1", "") == names.find("d\\a\\1.jpg", "") == paths[0]
     assert names.find("2", "") == names.find("b/2.PNG", "") == names.find(" 2.PNG ", "") == paths[2]
     assert names.find("c/2.PNG", "") is None and names.find("xb/2.PNG", "") is None and names.find("", "") is None
+    longer = ImageNames(None, ["/d/xb/3.jpg"])  # folders count whole
+    assert longer.find("b/3.jpg", "") is None and longer.find("b/3", "") is None and longer.find("xb/3", "") is not None
     assert names.find("C:\\photos\\b\\1.jpg", "") == paths[1]  # another machine
     assert names.find("/elsewhere/2.PNG", "") == paths[2]
     with pytest.raises(ValueError, match=r"^t.csv, line 3: '1.jpg' may be /d/a/1.jpg or /d/b/1.jpg. Write more"):
