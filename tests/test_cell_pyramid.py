@@ -1,5 +1,7 @@
 """Pyramids of cells: which levels there are, where their cells lie, and what mirrors do to them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -7,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
 from maxmargin.kernels import resize as kernel
-from maxmargin.vision.features.cell_pyramid import cell_pyramid, grid_sizes
+from maxmargin.vision.features.cell_pyramid import Grid
 from maxmargin.vision.features.hog import checked_pixels, hog, padded
 from maxmargin.vision.features.pyramid import resized
 
@@ -25,7 +27,7 @@ def picture(seed, height, width, color=True):
 
 def test_the_first_levels_are_the_features_of_the_resized_image():
     image = picture(0, 64, 96)
-    levels = cell_pyramid(image, octave_scales=3, pad=(2, 1))
+    levels = Grid(octave_scales=3, pad=(2, 1)).pyramid(image)
     np.testing.assert_allclose(levels[0].coarse, padded(hog(image, 8), 2, 1), atol=1e-6)
     np.testing.assert_allclose(levels[0].fine, padded(hog(image, 4), 4, 2), atol=1e-6)
     reduced = shrunk(image, round(64 * 2 ** (-1 / 3)), round(96 * 2 ** (-1 / 3)))
@@ -73,17 +75,17 @@ def test_resizing_runs_as_plain_python():
 
 def test_fine_cells_are_those_of_the_part_of_the_image_that_coarse_cells_cover():
     image = picture(5, 70, 100)
-    level = cell_pyramid(image)[0]
+    level = Grid().pyramid(image)[0]
     cropped = image[3:67, 2:98]
     inner = slice(2, -2)  # gradients at the border differ, and so do the energies of the cells next to it
     np.testing.assert_allclose(level.fine[inner, inner], hog(cropped, 4)[inner, inner], atol=1e-6)
     np.testing.assert_allclose(level.coarse[inner, inner], hog(cropped, 8)[inner, inner], atol=1e-6)
-    np.testing.assert_allclose(level.box(0, 0, 8, 12), (2, 3, 98, 67))
+    np.testing.assert_allclose(level.frame.box(0, 0, 8, 12), (2, 3, 98, 67))
 
 
 def test_reducing_from_an_octave_above_is_reducing():
     image = picture(1, 160, 200)
-    levels = cell_pyramid(image, octave_scales=2)
+    levels = Grid(octave_scales=2).pyramid(image)
     for k in (2, 3, 4):
         plain = hog(resized(image, round(160 * 2 ** (-k / 2)), round(200 * 2 ** (-k / 2))), 8)
         assert np.abs(levels[k].coarse - plain).mean() < 0.03 < np.abs(plain).mean()
@@ -102,10 +104,13 @@ def test_reducing_from_an_octave_above_is_reducing():
 )
 def test_sizes_are_known_beforehand(height, width, cell, octave_scales, finest, least, pad, fine):
     said = {
-        "cell": cell, "octave_scales": octave_scales, "finest": finest, "least": least, "pad": pad, "fine": fine,
+        "cell": cell, "octave_scales": octave_scales, "finest": finest, "least": least, "pad": pad,
     }  # fmt: skip
-    levels = cell_pyramid(picture(2, height, width, color=False), **said)
-    assert [level.coarse.shape[:2] for level in levels] == grid_sizes(height, width, **said)
+    levels = Grid(**said).pyramid(picture(2, height, width, color=False), fine)
+    assert [level.coarse.shape[:2] for level in levels] == [
+        (f.rows, f.columns) for f in Grid(**said).frames(height, width)
+    ]
+    assert [level.frame for level in levels] == Grid(**said).frames(height, width)
     first = round(height * finest) // cell, round(width * finest) // cell
     assert bool(levels) == (min(first) >= 1)
     for k, level in enumerate(levels):
@@ -121,10 +126,10 @@ def test_sizes_are_known_beforehand(height, width, cell, octave_scales, finest, 
             np.testing.assert_array_equal(level.fine[1::2, 1::2, 31], level.coarse[..., 31])
         assert (level.coarse[..., 31] == 0).sum() == inner[0] * inner[1]
         # The grid lies in the middle of the image, and its cells do not leave it.
-        x0, y0, x1, y1 = level.box(pad[0], pad[1], *inner)
+        x0, y0, x1, y1 = level.frame.box(pad[0], pad[1], *inner)
         np.testing.assert_allclose([x0 + x1, y0 + y1], [width, height])
         assert min(x0, y0) >= -1e-9
-        np.testing.assert_allclose(level.box(0, 0, 1, 1)[:2], (level.left, level.top))
+        np.testing.assert_allclose(level.frame.box(0, 0, 1, 1)[:2], (level.frame.left, level.frame.top))
     if levels:
         after = 2.0 ** (-len(levels) / octave_scales) * finest
         assert round(height * after) // cell < least[0] or round(width * after) // cell < least[1]
@@ -135,8 +140,8 @@ def test_sizes_are_known_beforehand(height, width, cell, octave_scales, finest, 
 def test_mirrored_levels_are_levels_of_the_mirrored_image(height, width, octave_scales, finest, color):
     image = picture(height, height, width, color)
     settings_ = {"octave_scales": octave_scales, "finest": finest, "pad": (1, 2)}
-    turned = cell_pyramid(np.ascontiguousarray(image[:, ::-1]), **settings_)
-    levels = cell_pyramid(image, **settings_)
+    turned = Grid(**settings_).pyramid(np.ascontiguousarray(image[:, ::-1]))
+    levels = Grid(**settings_).pyramid(image)
     for level, other in zip(levels, turned, strict=True):
         found = level.mirrored(width)
         # Resized pixels are rounded to bytes, once in a long while to another one, which few cells can notice.
@@ -144,17 +149,15 @@ def test_mirrored_levels_are_levels_of_the_mirrored_image(height, width, octave_
             assert np.abs(one - two).mean() < 5e-3
             if finest == 1.0 and level is levels[0]:
                 np.testing.assert_allclose(one, two, atol=2e-5)
-        np.testing.assert_allclose(
-            (found.top, found.left, found.height, found.width), (other.top, other.left, other.height, other.width)
-        )
+        np.testing.assert_allclose(dataclasses.astuple(found.frame), dataclasses.astuple(other.frame))
         assert found.coarse.flags.c_contiguous and found.fine.flags.c_contiguous
         again = found.mirrored(width)
         np.testing.assert_array_equal(again.coarse, level.coarse)
-        np.testing.assert_allclose(again.left, level.left)
+        np.testing.assert_allclose(again.frame.left, level.frame.left)
 
 
 def test_mirrored_levels_without_fine_cells_have_none():
-    level = cell_pyramid(picture(3, 40, 40), fine=False)[0]
+    level = Grid().pyramid(picture(3, 40, 40), fine=False)[0]
     assert level.fine is None and level.mirrored(40).fine is None
 
 
@@ -163,13 +166,13 @@ def test_mirrored_levels_without_fine_cells_have_none():
 def test_a_bright_square_is_found_where_it_is(finest, at):
     image = np.zeros((160, 192), np.uint8)
     image[at[0] : at[0] + 40, at[1] : at[1] + 40] = 220
-    for level in cell_pyramid(image, octave_scales=2, finest=finest, least=(4, 4), pad=(1, 1)):
+    for level in Grid(octave_scales=2, finest=finest, least=(4, 4), pad=(1, 1)).pyramid(image):
         for cells, share in ((level.coarse, 1.0), (level.fine, 0.5)):
             rows, columns = np.nonzero(cells[..., :18].max(axis=2) > 0.05)
-            x0, y0, x1, y1 = (np.asarray(side) for side in level.box(rows * share, columns * share, share, share))
+            x0, y0, x1, y1 = (np.asarray(side) for side in level.frame.box(rows * share, columns * share, share, share))
             # An edge votes for cells whose centres are less than a cell away, so their far sides are within one and a
             # half; resizing and differences of neighbours widen it by some pixels of the level.
-            near = 1.5 * share * level.height + level.height / 2
+            near = 1.5 * share * level.frame.height + level.frame.height / 2
             assert abs(x0.min() + x1.max() - 2 * (at[1] + 20)) <= 2 * near
             assert x0.min() >= at[1] - near and x1.max() <= at[1] + 40 + near
             assert y0.min() >= at[0] - near and y1.max() <= at[0] + 40 + near
@@ -178,12 +181,12 @@ def test_a_bright_square_is_found_where_it_is(finest, at):
 
 
 def test_boxes_of_many_windows_are_found_at_once():
-    level = cell_pyramid(picture(4, 50, 70), pad=(2, 3))[1]
+    level = Grid(pad=(2, 3)).pyramid(picture(4, 50, 70))[1]
     rows, columns = np.array([0, 1, 4]), np.array([2, 0, 3])
-    found = np.stack(level.box(rows, columns, 3, 2), axis=1)
+    found = np.stack(level.frame.box(rows, columns, 3, 2), axis=1)
     for k in range(3):
-        np.testing.assert_allclose(found[k], level.box(rows[k], columns[k], 3, 2))
-        np.testing.assert_allclose(found[k, 2:] - found[k, :2], [2 * level.width, 3 * level.height])
+        np.testing.assert_allclose(found[k], level.frame.box(rows[k], columns[k], 3, 2))
+        np.testing.assert_allclose(found[k, 2:] - found[k, :2], [2 * level.frame.width, 3 * level.frame.height])
 
 
 @pytest.mark.parametrize(
@@ -203,13 +206,13 @@ def test_boxes_of_many_windows_are_found_at_once():
 )
 def test_wrong_settings_are_told(setting, message):
     with pytest.raises(ValueError, match=message):
-        cell_pyramid(np.zeros((40, 40), np.uint8), **setting)
+        Grid(**setting).pyramid(np.zeros((40, 40), np.uint8))
     with pytest.raises(ValueError, match=message):
-        grid_sizes(40, 40, **setting)
+        Grid(**setting).frames(40, 40)
 
 
 def test_what_is_no_image_is_refused():
     with pytest.raises(ValueError, match=r"Gradients are taken of images .*read_image"):
-        cell_pyramid(np.zeros((40, 40)))
+        Grid().pyramid(np.zeros((40, 40)))
     with pytest.raises(ValueError, match="height must be a whole number of pixels"):
-        grid_sizes(0, 40)
+        Grid().frames(0, 40)

@@ -91,6 +91,7 @@ _PARTS: dict[str, _Part] = {}
 _HOMES = {
     "SceneClassifier": ".vision.classifier",
     "PartClassifier": ".vision.part_classifier",
+    "DeformablePartDetector": ".vision.detector",
 }  # estimators that nobody imports before a file asks for them
 _ALWAYS = ("n_passes_",)
 _IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")

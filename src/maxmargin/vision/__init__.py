@@ -1,4 +1,4 @@
-"""Images: scenes as arrangements of regions, and parts that nobody labelled.
+"""Images: scenes as arrangements of regions, parts that nobody labelled, and objects found by their parts.
 
 Needs ``pip install "maxmargin[vision]"`` as soon as a file is read.
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .classifier import SceneClassifier as SceneClassifier
+    from .detector import DeformablePartDetector as DeformablePartDetector
     from .features.cnn import CNNRegions as CNNRegions
     from .features.cnn_patches import CNNPatches as CNNPatches
     from .features.hog_patches import HOGPatches as HOGPatches
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "SceneClassifier": "classifier",
     "PartClassifier": "part_classifier",
+    "DeformablePartDetector": "detector",
     "Patches": "parts.patches",
     "WordHistograms": "features.words",
     "DenseSIFT": "features.sift",

@@ -1,0 +1,78 @@
+"""Boxes from placements: where the edges of an object are, given where its root and its parts are.
+
+For each component the four edges, measured from the root in units of its size, are a linear function of how far the
+parts are from where they are expected (Felzenszwalb et al. 2010, §7). It is learned from the training boxes by ridge
+regression, and drawn to the root itself where there are few of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...persistence import storable_part
+from .model import StarModel
+
+_RIDGE = 10.0  # in boxes, for a part that is a quarter of the root's size off
+
+
+@storable_part("coefficients")
+@dataclass(frozen=True)
+class BoxRegression:
+    """Coefficients (n_components, 1 + 2·n_parts, 4): of the offset and of the parts' displacements, for each edge."""
+
+    coefficients: np.ndarray
+
+    @classmethod
+    def learned(cls, model: StarModel, placements: np.ndarray, roots: np.ndarray, boxes: np.ndarray) -> BoxRegression:
+        """From placements of training examples and the boxes that were given for them."""
+        n_inputs = 1 + 2 * model.most_parts
+        table = np.zeros((len(model.components), n_inputs, 4))
+        inputs = _inputs(model, placements)
+        targets = _relative(boxes, roots, placements[:, 0] % 2 == 1)
+        component = placements[:, 0] // 2
+        price = _RIDGE * np.diag([0.1, *[0.25**2] * (n_inputs - 1)])
+        for c in range(len(table)):
+            x, y = inputs[component == c], targets[component == c]
+            table[c] = np.linalg.solve(x.T @ x + price, x.T @ y)
+        return cls(table)
+
+    def boxes(self, model: StarModel, placements: np.ndarray, roots: np.ndarray) -> np.ndarray:
+        """The boxes that belong to placements."""
+        inputs = _inputs(model, placements)
+        relative = np.einsum("ni,nij->nj", inputs, self.coefficients[placements[:, 0] // 2])
+        return _absolute(relative, roots, placements[:, 0] % 2 == 1)
+
+
+def _inputs(model: StarModel, placements: np.ndarray) -> np.ndarray:
+    """1, and displacements of the parts (down, and away from the side that is left before mirroring)."""
+    out = np.zeros((len(placements), 1 + 2 * model.most_parts))
+    out[:, 0] = 1.0
+    for view in np.unique(placements[:, 0]).tolist():
+        ids = np.flatnonzero(placements[:, 0] == view)
+        rows, columns = model.size_of(view)
+        row, column = placements[ids, 2], placements[ids, 3]
+        for p, part in enumerate(model.parts_of(view)):
+            out[ids, 1 + 2 * p] = (placements[ids, 4 + 2 * p] - 2 * row - part.top) / (2 * rows)
+            x = (placements[ids, 5 + 2 * p] - 2 * column - part.left) / (2 * columns)
+            out[ids, 2 + 2 * p] = -x if view % 2 else x
+    return out
+
+
+def _relative(boxes: np.ndarray, roots: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+    """Edges of boxes from those of roots, in units of the root's size, as they are before mirroring."""
+    size = np.tile(roots[:, 2:] - roots[:, :2], 2)
+    return _turned((boxes - roots) / size, mirrored)
+
+
+def _absolute(relative: np.ndarray, roots: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+    size = np.tile(roots[:, 2:] - roots[:, :2], 2)
+    return roots + _turned(relative, mirrored) * size
+
+
+def _turned(edges: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
+    """Left and right exchanged, with the sign of their offsets, where mirrored; twice is once."""
+    turned = edges.copy()
+    turned[:, 0], turned[:, 2] = -edges[:, 2], -edges[:, 0]
+    return np.where(mirrored[:, None], turned, edges)

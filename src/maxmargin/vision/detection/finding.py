@@ -1,0 +1,110 @@
+"""Finding objects in one image with a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..features.cell_pyramid import Frame, Level
+from .box_regression import BoxRegression
+from .boxes import clipped, suppress
+from .model import StarModel
+from .star import Star
+
+_CANDIDATES = 1000  # places of an image that are compared with each other
+
+
+@dataclass(frozen=True)
+class Detections:
+    """What was found in an image, the best first.
+
+    Attributes
+    ----------
+    boxes : float array (n, 4)
+        x_min, y_min, x_max, y_max in pixels.
+    scores : float array (n,)
+    components : int array (n,)
+    part_boxes : float array (n, n_parts, 4)
+        Positive parts first; NaN where a component has fewer.
+    mirrored : bool array (n,)
+        Whether it was the mirror image of the component.
+    root_boxes : float array (n, 4)
+        Where the root is, before box regression.
+    placements : int array (n, 4 + 2·n_parts)
+        As ``StarModel`` has them: ``features`` of these, times the weights, are the scores.
+    """
+
+    boxes: np.ndarray
+    scores: np.ndarray
+    components: np.ndarray
+    part_boxes: np.ndarray
+    mirrored: np.ndarray
+    root_boxes: np.ndarray
+    placements: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def find(
+    star: Star,
+    levels: Sequence[Level],
+    height: int,
+    width: int,
+    *,
+    threshold: float,
+    overlap: float,
+    most: int,
+    regression: BoxRegression | None = None,
+) -> Detections:
+    """All places that score above a threshold and overlap no better one by more than ``overlap``."""
+    model = star.model
+    placements, scores = candidates(star, levels, threshold)
+    frames = [level.frame for level in levels]
+    roots, parts = root_boxes(model, frames, placements), part_boxes(model, frames, placements)
+    boxes = roots if regression is None else regression.boxes(model, placements, roots)
+    boxes = clipped(boxes, height, width)
+    keep = suppress(boxes, scores, overlap)[:most]
+    view = placements[keep, 0]
+    return Detections(boxes[keep], scores[keep], view // 2, parts[keep], view % 2 == 1, roots[keep], placements[keep])
+
+
+def candidates(star: Star, levels: Sequence[Level], threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """The best placements of all levels, and their scores: one for each place of the root."""
+    placements, scores = [np.empty((0, star.model.placement_length), np.int32)], [np.empty(0, np.float32)]
+    for k, level in enumerate(levels):
+        found = star.scores(level)
+        best = found.scores.max(axis=0)
+        row, column = np.nonzero(best > threshold)
+        score = best[row, column]
+        if score.size > _CANDIDATES:
+            top = np.argpartition(-score, _CANDIDATES)[:_CANDIDATES]
+            row, column, score = row[top], column[top], score[top]
+        which = found.scores[:, row, column].argmax(axis=0)
+        placements.append(found.placements(k, which, row, column))
+        scores.append(score)
+    every = np.concatenate(scores)
+    top = np.argsort(-every, kind="stable")[:_CANDIDATES]
+    return np.concatenate(placements)[top], every[top].astype(np.float64)
+
+
+def root_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray) -> np.ndarray:
+    """Boxes of the roots of placements in one image, (n, 4)."""
+    out = np.empty((len(placements), 4))
+    for view, k in np.unique(placements[:, :2], axis=0).tolist():
+        ids = np.flatnonzero((placements[:, 0] == view) & (placements[:, 1] == k))
+        out[ids] = np.stack(frames[k].box(placements[ids, 2], placements[ids, 3], *model.size_of(view)), axis=1)
+    return out
+
+
+def part_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray) -> np.ndarray:
+    """Boxes of the parts of placements in one image, (n, n_parts, 4); NaN where there is no such part."""
+    out = np.full((len(placements), model.most_parts, 4), np.nan)
+    for view, k in np.unique(placements[:, :2], axis=0).tolist():
+        ids = np.flatnonzero((placements[:, 0] == view) & (placements[:, 1] == k))
+        for p, part in enumerate(model.parts_of(view)):
+            y, x = placements[ids, 4 + 2 * p] / 2, placements[ids, 5 + 2 * p] / 2
+            out[ids, p] = np.stack(frames[k].box(y, x, part.rows / 2, part.columns / 2), axis=1)
+    return out

@@ -1,0 +1,387 @@
+"""Training a detector: the objective, which is not convex, and its convex bounds.
+
+    F(w) = Ω(w) + Σ_positives C max(0, 1 − max_{z ∈ Z_i} f(z)) + Σ_windows C max(0, 1 + f(z_j))
+
+    f = max over component and positive parts, min over negative parts, of w·φ
+
+(Felzenszwalb et al. (2010), (4.11) and (4.12) of Naderi Parizi.) A bound holds the root, the component and the positive
+parts of every positive example, so that its score is a minimum of linear functions; and for every window the negative
+parts, where the weights of the last bound would place them, so that its score is a maximum of linear functions. These
+places are not stored: they are found again with those weights whenever they are needed. What is fixed is a list: a
+placement for each positive example, and at its end, if there are negative parts, those weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...kernels.shared import project
+from ...kernels.windows import hinge_sum
+from ...problem import Loss, Planes, Problem
+from ...protocols import Regularizer
+from ...regularizers.vectors import dot
+from ...solvers.threads import one_blas_thread, pool
+from ..features.cell_pyramid import Level
+from .model import StarModel
+from .star import LevelScores, Star
+from .training_images import TrainingImages
+
+
+class DetectionObjective:
+    """F and its bounds, for ``latent.minimise``.
+
+    Parameters
+    ----------
+    model : StarModel
+    images : TrainingImages
+    regularizer : Regularizer
+    C, positive_weight : float
+        What an example costs, and how much more a positive one.
+    n_jobs : int
+    """
+
+    def __init__(
+        self,
+        model: StarModel,
+        images: TrainingImages,
+        regularizer: Regularizer,
+        C: float,
+        positive_weight: float = 1.0,
+        n_jobs: int = 1,
+    ) -> None:
+        self.model, self.images, self.regularizer, self.n_jobs = model, images, regularizer, n_jobs
+        self.C, self.positive_C = C, C * positive_weight
+        self.n_weights = model.n_weights
+        self.n_positives = len(images.positives)
+        self.n_examples = self.n_positives + model.has_negative_parts
+        self.in_image: list[list[int]] = [[] for _ in range(len(images))]
+        for i, positive in enumerate(images.positives):
+            self.in_image[positive.image].append(i)
+
+    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
+        return Problem(WindowBound(self, latent, weights), self.regularizer)
+
+    def standing(self, w: np.ndarray) -> DetectionStanding:
+        return DetectionStanding(self, w)
+
+    def initial(self, rng: np.random.Generator | None) -> Any:
+        raise ValueError("A detector is trained from weights; give some.")
+
+    def carriers(self, alpha: Planes) -> np.ndarray:
+        carries = np.zeros(self.n_examples, bool)
+        share = alpha.example[alpha.alpha > 0.0]
+        carries[share[share < self.n_positives]] = True
+        if self.model.has_negative_parts:
+            carries[-1] = True
+        return carries
+
+    def over_images(self, work: Callable[[int], Any], images: Iterable[int]) -> Iterator[Any]:
+        """The work for each image, in order, on all threads; few results wait at the same time."""
+        images = list(images)
+        if self.n_jobs == 1:
+            yield from map(work, images)
+            return
+        with one_blas_thread():
+            ahead = [pool(self.n_jobs).submit(work, i) for i in images[: 2 * self.n_jobs]]
+            try:
+                for after in [*images[2 * self.n_jobs :], *[None] * len(ahead)]:
+                    yield ahead.pop(0).result()
+                    if after is not None:
+                        ahead.append(pool(self.n_jobs).submit(work, after))
+            finally:
+                for future in ahead:
+                    future.cancel()
+
+    def background(self, i: int, k: int, found: LevelScores) -> np.ndarray:
+        """Scores of the views that are background at each place of a level, −∞ where they are not."""
+        free = self.images.background(i, k)
+        component = [view // 2 for view in found.views]
+        return np.where(free[component], found.scores, -np.inf)
+
+
+class Hard(NamedTuple):
+    """What a search finds in an image: examples with a loss, worst first within their kind.
+
+    ``placements`` of them, what is ``missing`` of their margins, and the loss of *all* examples of the image, C_i
+    included.
+    """
+
+    example: np.ndarray
+    placements: np.ndarray
+    missing: np.ndarray
+    loss: float
+
+
+class WindowBound:
+    """A convex bound of F, as constraints. Examples are the positive ones, then all windows of all images.
+
+    Dual variables are ``Planes`` whose labels are placements. Features are cut out of the pyramids anew whenever they
+    are asked for, and the places that the bound holds are put right then: shares of another bound can be handed over.
+    """
+
+    closed = False
+    releases_gil = True
+
+    def __init__(self, objective: DetectionObjective, latent: Any, weights: np.ndarray | None = None) -> None:
+        self.objective, self.images, self.model = objective, objective.images, objective.model
+        n = objective.n_positives
+        self.fixed = np.array(latent[:n], np.int32).reshape(n, self.model.placement_length)
+        self._held = np.asarray(latent[n]) if self.model.has_negative_parts else None
+        share = np.ones(objective.n_examples) if weights is None else weights
+        self.positive_budget = objective.positive_C * share[:n]
+        self.window_budget = objective.C * (float(share[n]) if self.model.has_negative_parts else 1.0)
+        self.n_weights, self.n_positives = objective.n_weights, n
+        self.n_examples = n + self.images.n_windows
+
+    @property
+    def oracle(self) -> WindowBound:
+        return self
+
+    def star(self, w: np.ndarray) -> Star:
+        """The model at weights, negative parts of windows held."""
+        return Star(self.model, w, None if self._held is None else Star(self.model, self._held))
+
+    def budget_of(self, example: np.ndarray) -> np.ndarray:
+        positive = example < self.n_positives
+        budget = np.full(example.size, self.window_budget)
+        budget[positive] = self.positive_budget[example[positive]]
+        return budget
+
+    def search(self, i: int, star: Star, w: np.ndarray, most: int) -> Hard:
+        """The hardest examples of an image: all positive ones, and as many windows."""
+        levels = self.images.pyramids[i]
+        example, placements, scores, loss = [], [], [], 0.0
+        for k, level in enumerate(levels):
+            found = star.scores(level)
+            free = self.objective.background(i, k, found)
+            best = free.max(axis=0)
+            total = hinge_sum(best)
+            if total > 0.0:
+                loss += self.window_budget * total
+                row, column = np.nonzero(best > -1.0)
+                score = best[row, column]
+                if score.size > most:
+                    top = np.argpartition(-score, most)[:most]
+                    row, column, score = row[top], column[top], score[top]
+                which = free[:, row, column].argmax(axis=0)
+                example.append(self.n_positives + self.images.window(i, k, row, column))
+                placements.append(found.placements(k, which, row, column))
+                scores.append(score)
+        ids = np.array(self.objective.in_image[i], np.int64)
+        lowest, score = self.lowest(ids, levels, w)
+        loss += dot(self.positive_budget[ids], np.maximum(1.0 - score, 0.0))
+        missing = 1.0 + np.concatenate([-score, *scores])
+        windows = ids.size + np.argsort(-missing[ids.size :], kind="stable")[:most]
+        listed = np.concatenate([np.arange(ids.size), windows])
+        return Hard(
+            np.concatenate([ids, *example])[listed],
+            np.concatenate([lowest, *placements])[listed],
+            missing[listed],
+            loss,
+        )
+
+    def lowest(self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Positive examples of one image as they are held, negative parts where they harm most; and their scores."""
+        placements = self.fixed[ids].copy()
+        if self.model.has_negative_parts:
+            place_negative_parts(self.model, levels, placements, w)
+        return placements, self.model.features(levels, placements) @ w
+
+    # What ``solve`` and certificates ask for.
+
+    def no_shares(self) -> Planes:
+        nothing: Any = np.empty((0, self.model.placement_length), np.int32)
+        return Planes(np.empty(0, np.int64), nothing, np.empty(0))
+
+    def feasible(self, alpha: Planes) -> Planes:
+        share = np.array(alpha.alpha, dtype=np.float64)
+        order = np.argsort(alpha.example, kind="stable")
+        example = np.asarray(alpha.example)[order]
+        ends = np.flatnonzero(np.diff(example, append=-1))
+        ranked, begin = share[order], 0
+        for end, budget in zip((ends + 1).tolist(), self.budget_of(example[ends]).tolist(), strict=True):
+            some = ranked[begin:end].copy()
+            project(some, budget)
+            ranked[begin:end] = some
+            begin = end
+        labels: Any = np.asarray(alpha.labels)[order]
+        return Planes(example, labels, ranked)
+
+    def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
+        alpha = self.feasible(alpha)
+        v = np.zeros(self.n_weights)
+        for ids, _, rows in self.formed(alpha):
+            sign = np.where(alpha.example[ids] < self.n_positives, 1.0, -1.0)
+            v += (sign * alpha.alpha[ids]) @ rows
+        return self.linear(alpha), v
+
+    def combine(self, alpha: Planes) -> np.ndarray:
+        return self.totals(alpha)[1]
+
+    def linear(self, alpha: Planes) -> float:
+        return float(alpha.alpha.sum())
+
+    def formed(self, alpha: Planes) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Positions of shares, their placements in this bound, and the features there: image by image."""
+        example, labels = np.asarray(alpha.example), np.asarray(alpha.labels, np.int32)
+        positive = example < self.n_positives
+        image = np.empty(example.size, np.int64)
+        image[positive] = [self.images.positives[i].image for i in example[positive].tolist()]
+        image[~positive] = self.images.image_of(example[~positive] - self.n_positives)
+        order = np.argsort(image, kind="stable")
+        bounds = np.flatnonzero(np.diff(image[order], prepend=-1, append=-1))
+        groups = {int(image[order[a]]): order[a:b] for a, b in pairwise(bounds)}
+
+        def form(i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            ids, levels = groups[i], self.images.pyramids[i]
+            placements = self._as_held(example[ids], labels[ids], levels)
+            return ids, placements, self.model.features(levels, placements)
+
+        return self.objective.over_images(form, groups)
+
+    def _as_held(self, example: np.ndarray, placements: np.ndarray, levels: Sequence[Level]) -> np.ndarray:
+        """Placements with what this bound holds in its place."""
+        placements = placements.copy()
+        positive = example < self.n_positives
+        fixed = self.fixed[example[positive]]
+        if self._held is None:
+            placements[positive] = fixed
+            return placements
+        # Negative parts of a positive example may be anywhere, as long as they are near its root: if that has moved
+        # they are placed anew.
+        moved = (fixed[:, :4] != placements[positive, :4]).any(axis=1)
+        free = negative_columns(self.model)[fixed[:, 0] // 2]
+        stay = np.where(free & ~moved[:, None], placements[positive], fixed)
+        placements[positive] = stay
+        windows = placements[~positive]
+        place_negative_parts(self.model, levels, windows, self._held)
+        placements[~positive] = windows
+        return placements
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        star = self.star(w)
+        found = self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images)))
+        return Loss(float(sum(found)))
+
+
+def negative_columns(model: StarModel) -> np.ndarray:
+    """Which entries of placements are those of negative parts, (n_components, placement_length)."""
+    columns = np.zeros((len(model.components), model.placement_length), bool)
+    for c, component in enumerate(model.components):
+        for p, part in enumerate(component.parts):
+            columns[c, 4 + 2 * p : 6 + 2 * p] = part.sign < 0
+    return columns
+
+
+def place_negative_parts(model: StarModel, levels: Sequence[Level], placements: np.ndarray, w: np.ndarray) -> None:
+    """Move the negative parts of placements, in place, to where they are strongest at w."""
+    columns = negative_columns(model)
+    kind = placements[:, 0].astype(np.int64) * max(len(levels), 1) + placements[:, 1]
+    stars: dict[int, Star] = {}
+    for key in np.unique(kind).tolist():
+        view, k = divmod(key, max(len(levels), 1))
+        star = stars.setdefault(view, Star(model, w, views=[view]))
+        ids = np.flatnonzero(kind == key)
+        found = star.scores(levels[k])
+        best = found.placements(k, np.zeros(ids.size, np.int64), placements[ids, 2], placements[ids, 3])
+        placements[ids] = np.where(columns[view // 2], best, placements[ids])
+
+
+class DetectionStanding:
+    """F at one w: the best placement of every positive example, and what others lose against it."""
+
+    def __init__(self, objective: DetectionObjective, w: np.ndarray) -> None:
+        self.objective, self.w = objective, np.asarray(w, dtype=np.float64)
+        model = objective.model
+        self.scores = np.empty(objective.n_positives)
+        self._roots: list[np.ndarray] = [np.empty(0)] * objective.n_positives
+        best: list[Any] = [None] * objective.n_positives
+        views = range(2 * len(model.components))
+        stars = {view: Star(model, self.w, views=[view]) for view in views}
+        images = [i for i, some in enumerate(objective.in_image) if some]
+        for i, found in zip(images, objective.over_images(lambda i: self._search(i, stars), images), strict=True):
+            for p, (placements, scores) in zip(objective.in_image[i], found, strict=True):
+                self._roots[p] = placements
+                at = int(scores.argmax())
+                best[p], self.scores[p] = placements[at], scores[at]
+        self.best: Any = [*best, self.w.copy()] if model.has_negative_parts else best
+
+    def _search(self, i: int, stars: dict[int, Star]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For every positive example of an image: all its roots with their parts, and their scores."""
+        objective = self.objective
+        levels = objective.images.pyramids[i]
+        known: dict[tuple[int, int], LevelScores] = {}
+        answers = []
+        for p in objective.in_image[i]:
+            roots = objective.images.positives[p].roots
+            placements = np.zeros((len(roots), objective.model.placement_length), np.int32)
+            scores = np.empty(len(roots))
+            for view, k in np.unique(roots[:, :2], axis=0).tolist():
+                if (view, k) not in known:
+                    known[view, k] = stars[view].scores(levels[k])
+                found = known[view, k]
+                ids = np.flatnonzero((roots[:, 0] == view) & (roots[:, 1] == k))
+                row, column = roots[ids, 2], roots[ids, 3]
+                placements[ids] = found.placements(k, np.zeros(ids.size, np.int64), row, column)
+                scores[ids] = found.scores[0, row, column]
+            answers.append((placements, scores))
+        return answers
+
+    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+        """C_i·(loss under what is fixed − loss); the last entry is that of all windows together."""
+        objective, n = self.objective, self.objective.n_positives
+        positive = [(p, place) for p, place in zip(ids.tolist(), latent, strict=True) if p < n]
+        regret = np.zeros(ids.size)
+        if positive:
+            regret[ids < n] = objective.positive_C * (
+                np.maximum(0.0, 1.0 - self._held_scores(positive)) - np.maximum(0.0, 1.0 - self.scores[ids[ids < n]])
+            )
+        for at in np.flatnonzero(ids >= n).tolist():
+            regret[at] = self._window_regret(np.asarray(latent[at]))
+        return np.maximum(regret, 0.0)
+
+    def _held_scores(self, positive: list[tuple[int, Any]]) -> np.ndarray:
+        """Scores of positive examples that are held at placements, negative parts wherever they harm most."""
+        objective, model = self.objective, self.objective.model
+        by_image: dict[int, list[int]] = {}
+        for at, (p, _) in enumerate(positive):
+            by_image.setdefault(objective.images.positives[p].image, []).append(at)
+        scores = np.empty(len(positive))
+        for i, some in by_image.items():
+            levels = objective.images.pyramids[i]
+            placements = np.array([positive[at][1] for at in some], np.int32)
+            if model.has_negative_parts:
+                place_negative_parts(model, levels, placements, self.w)
+            scores[some] = model.features(levels, placements) @ self.w
+        return scores
+
+    def _window_regret(self, held: np.ndarray) -> float:
+        """By how much windows cost more with their negative parts where other weights would place them."""
+        if np.array_equal(held, self.w):
+            return 0.0
+        objective = self.objective
+        free, bound = Star(objective.model, self.w), Star(objective.model, self.w, Star(objective.model, held))
+
+        def difference(i: int) -> float:
+            total = 0.0
+            for k, level in enumerate(objective.images.pyramids[i]):
+                for star, sign in ((bound, 1.0), (free, -1.0)):
+                    total += sign * hinge_sum(objective.background(i, k, star.scores(level)).max(axis=0))
+            return total
+
+        return objective.C * float(sum(objective.over_images(difference, range(len(objective.images)))))
+
+    def listed(self) -> None:
+        """There are as many placements as places to the power of parts."""
+        return None
+
+    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
+        """Another root for a positive example, with its parts at their best; windows have nothing to propose."""
+        if i >= self.objective.n_positives:
+            return z
+        roots = self._roots[i]
+        return roots[int(rng.integers(len(roots)))]

@@ -1,0 +1,172 @@
+"""The stages of training a detector: roots alone, then roots with parts. Each is a search over convex bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...latent.loop import Settings, minimise
+from ...problem import LatentSolution
+from ...protocols import BoundChooser, Checkpoint
+from ..features.cell_pyramid import Grid
+from .initial import finest_scale, first_placements, root_size, split_by_aspect, with_parts
+from .mining import Mining
+from .model import Component, Prior, StarModel
+from .objective import DetectionObjective
+from .training_images import Photo, PyramidStore, TrainingImages
+
+_ROOT_BOUNDS = 3  # roots are only to be good enough to begin with
+_FOR_PYRAMIDS = 2 / 3  # of the memory; the rest is for hard examples
+
+
+@dataclass(frozen=True)
+class Design:
+    """What kind of detector is trained: see ``DeformablePartDetector`` for what the settings mean."""
+
+    n_components: int
+    n_parts: int
+    n_negative_parts: int
+    mirrored: bool
+    root_area: float | None
+    part_size: int
+    prior: Prior
+    cell: int
+    octave_scales: int
+    finest: float | None
+    padding: int
+    other_parts: Sequence[np.ndarray] | None = None
+    """Filters that negative parts begin with."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A model, the images it was trained on, and what came out."""
+
+    model: StarModel
+    objective: DetectionObjective
+    solution: LatentSolution
+
+
+class DetectorTraining:
+    """From photos with boxes to the weights of a model.
+
+    Parameters
+    ----------
+    photos : sequence of Photo
+    design : Design
+    C, positive_weight : float
+    flips : bool
+    overlap, background_overlap : float
+        See ``TrainingImages``.
+    chooser : BoundChooser
+    settings : Settings
+        Of the search over bounds.
+    memory : int
+        Bytes for pyramids and hard examples.
+    n_jobs : int
+    random_state : int, Generator or None
+    """
+
+    def __init__(
+        self,
+        photos: Sequence[Photo],
+        design: Design,
+        *,
+        C: float,
+        positive_weight: float,
+        flips: bool,
+        overlap: float,
+        background_overlap: float,
+        chooser: BoundChooser,
+        settings: Settings,
+        memory: int,
+        n_jobs: int,
+        random_state: Any,
+    ) -> None:
+        self.design, self.C, self.positive_weight = design, C, positive_weight
+        self.chooser, self.settings, self.n_jobs, self.random_state = chooser, settings, n_jobs, random_state
+        self.memory = memory
+        boxes = np.concatenate([photo.boxes[~photo.ignored] for photo in photos])
+        group = split_by_aspect(boxes, design.n_components)
+        self.model = StarModel(
+            tuple(
+                Component(*root_size(boxes[group == c], design.cell, design.root_area))
+                for c in range(design.n_components)
+            ),
+            design.mirrored,
+        )
+        self.grid = self._grid(boxes)
+        self.pyramids = PyramidStore(photos, self.grid, self.with_parts, int(_FOR_PYRAMIDS * memory))
+        self.images = TrainingImages(self.model, self.pyramids, flips, overlap, background_overlap)
+        self.group = group[[positive.box for positive in self.images.positives]]
+
+    @property
+    def with_parts(self) -> bool:
+        return self.design.n_parts + self.design.n_negative_parts > 0
+
+    def _grid(self, boxes: np.ndarray) -> Grid:
+        design, components = self.design, self.model.components
+        rows, columns = min(c.rows for c in components), min(c.columns for c in components)
+        finest = design.finest
+        if finest is None:
+            finest = finest_scale(boxes, rows * design.cell, columns * design.cell)
+        least = (max(rows - design.padding, 1), max(columns - design.padding, 1))
+        return Grid(design.cell, design.octave_scales, finest, least, (design.padding, design.padding))
+
+    def roots(self, checkpoint: Checkpoint | None, callbacks: Callbacks) -> Stage:
+        """Train roots without parts, from the places that overlap the boxes best."""
+        settings = self.settings
+        if self.with_parts:
+            settings = replace(settings, max_bounds=min(_ROOT_BOUNDS, settings.max_bounds))
+        start = {"latent": first_placements(self.images, self.group.tolist())}
+        return self._stage(self.model, start, settings, checkpoint, callbacks)
+
+    def parts(self, roots: Stage, checkpoint: Checkpoint | None, callbacks: Callbacks) -> Stage:
+        """Add parts to trained roots, and train all together."""
+        design = self.design
+        model, w = with_parts(
+            roots.model,
+            roots.solution.weights,
+            design.n_parts,
+            design.n_negative_parts,
+            design.part_size,
+            design.prior.stiffness,
+            design.other_parts,
+        )
+        return self._stage(model, {"weights": w}, self.settings, checkpoint, callbacks)
+
+    def _stage(
+        self,
+        model: StarModel,
+        start: dict[str, Any],
+        settings: Settings,
+        checkpoint: Checkpoint | None,
+        callbacks: Callbacks,
+    ) -> Stage:
+        objective = DetectionObjective(
+            model, self.images, model.regularizer(self.design.prior), self.C, self.positive_weight, self.n_jobs
+        )
+        mining = Mining(
+            self.memory - int(_FOR_PYRAMIDS * self.memory), n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        with callbacks() as (inner, outer):
+            solution = minimise(
+                objective,
+                self.chooser,
+                lambda problem, weights: mining,
+                **start,
+                settings=settings,
+                rng=np.random.default_rng(self.random_state),
+                callbacks=outer,
+                inner_callbacks=inner,
+                checkpoint=checkpoint,
+            )
+        return Stage(model, objective, solution)
+
+
+Callbacks = Callable[[], AbstractContextManager[tuple[Sequence[Any], Sequence[Any]]]]
+"""For passes, and for bounds."""
