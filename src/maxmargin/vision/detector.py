@@ -40,7 +40,7 @@ _LOW = -2.0  # scores from which detections count in precision and recall
     "label_",
     "objective_",
     "latent_",
-    "root_history_",
+    "n_root_bounds_",
     "n_bounds_",
     "_alpha",
     "_fitted_C",
@@ -113,8 +113,8 @@ class DeformablePartDetector(LatentEstimator):
     coef_ : float array (n_weights,)
     certificate_ : Certificate
         Of the last convex bound, over every window.
-    history_, root_history_ : list of BoundRecord
-        One per bound: of the last stage, and of that in which roots were trained alone.
+    history_ : list of BoundRecord
+        One per bound; the first ``n_root_bounds_`` of them are of roots alone.
     objective_ : float
     label_ : str or None
         What the boxes are of, where the table names it.
@@ -245,11 +245,12 @@ class DeformablePartDetector(LatentEstimator):
 
         with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
             last = training.roots(folder, lambda: self._callbacks(run))
-        self.root_history_ = last.solution.history if training.with_parts else []
+        before: list[BoundRecord] = []
         if training.with_parts and not last.solution.interrupted:
+            before = last.solution.history
             with self._saving(run, identity, "parts") as folder:
                 last = training.parts(last, folder, lambda: self._callbacks(run))
-        self._keep_stage(last)
+        self._keep_stage(last, before)
         self.grid_, self.label_ = training.grid, given.label
         self._warn(last.solution, last.solution.interrupted)
         return self
@@ -378,9 +379,12 @@ class DeformablePartDetector(LatentEstimator):
         with self._search_line() as (inner, outer):
             yield inner, (*outer, *run.callbacks)
 
-    def _keep_stage(self, stage: Stage) -> None:
+    def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.model
         self._keep_search(stage.solution, lambda found: None)
+        self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
+        self.n_bounds_ = len(self.history_)
+        self.n_passes_ = sum(record.passes for record in self.history_)
         self.box_regression_ = None
         if self.box_regression:
             self.box_regression_ = self._learned_boxes(stage.objective)
