@@ -121,9 +121,9 @@ def test_moving_costs_next_to_nothing(q, step):
     np.testing.assert_allclose(values[i, j, at_row, at_column], values.max(axis=(2, 3)), rtol=0, atol=2e-6)
 
 
-def plain(monkeypatch):
-    """The transform without compilation, all that it calls included."""
-    for name in ("_lowest", "_highest", "_offer", "_walked", "_on_hulls", "_along_columns"):
+def plain(monkeypatch, *names):
+    """The transform without compilation, the named functions of those that it calls included."""
+    for name in names:
         monkeypatch.setattr(kernel, name, getattr(kernel, name).py_func)
     return kernel.spread.py_func
 
@@ -135,21 +135,34 @@ def counted(monkeypatch, name):
     return calls
 
 
-@pytest.mark.parametrize(("q", "hulls"), [(1.0, 0), (1e-5, 2)])
-def test_the_smaller_the_cost_the_further_but_never_beyond_linear_time(q, hulls, monkeypatch):
-    run = plain(monkeypatch)
+@pytest.mark.parametrize(("q", "hulls"), [(1.0, 0), (0.02, 0), (1e-3, None), (2e-4, None), (1e-5, 2), (1e-9, 2)])
+def test_no_cost_takes_more_than_linear_time(q, hulls, monkeypatch):
+    run = plain(monkeypatch, "_walked", "_along_columns")
     offers, on_hulls = counted(monkeypatch, "_offer"), counted(monkeypatch, "_on_hulls")
     height, width = 90, 70
     spread(noise(12, (height, width)), (q, 0.0, q, 0.0), run=run)
-    assert len(on_hulls) == hulls
-    # Rows that are compared, of `width` cells in the first pass and of `height` cells in the second one.
-    assert 0 < len(offers) <= kernel._PLACES * (height + width) / 2
+    assert hulls is None or len(on_hulls) == hulls
+    # Rows that are compared. Every place from every anchor would be 12840 of them, the bound is 8349.
+    lines = height * width / (width + kernel._SHORT) + width * height / (height + kernel._SHORT)
+    assert 0 < len(offers) <= 1.1 * kernel._PLACES * lines < height * (height - 1) + width * (width - 1)
+
+
+def test_few_anchors_that_reach_far_change_nothing(monkeypatch):
+    # From the low floor every place is in reach; the other anchors leave it what they do not need.
+    run = plain(monkeypatch, "_walked", "_along_columns")
+    scores = noise(14, (60, 80), 0.1)
+    scores[-20:] -= 30.0
+    on_hulls = counted(monkeypatch, "_on_hulls")
+    found = spread(scores, (0.02, 0.0, 0.02, 0.0), shape=(60, 3), run=run)
+    assert not on_hulls
+    values = less_the_way(scores, (0.02, 0.0, 0.02, 0.0), 0, 0, 1, (60, 3))
+    np.testing.assert_allclose(found[0], values.max(axis=(2, 3)), rtol=0, atol=4e-5)
 
 
 def test_costs_of_the_axes_are_looked_at_one_by_one(monkeypatch):
     scores, cost = noise(13, (80, 60)), (1.0, 0.0, 1e-6, 0.0)
     expected = spread(scores, cost)
-    run = plain(monkeypatch)
+    run = plain(monkeypatch, "_walked", "_along_columns")
     on_hulls = counted(monkeypatch, "_on_hulls")
     found = spread(scores, cost, run=run)
     assert len(on_hulls) == 1
@@ -163,7 +176,7 @@ def test_plain_python_is_the_same(size, q, monkeypatch):
     scores = noise(4, size)
     arguments = (scores, (q, 0.02, 0.3 * q, -0.3), -3, 2, 2, (4, 6))
     expected = spread(*arguments)
-    run = plain(monkeypatch)
+    run = plain(monkeypatch, "_lowest", "_highest", "_offer", "_walked", "_on_hulls", "_along_columns")
     for compiled, uncompiled in zip(expected, spread(*arguments, run=run), strict=True):
         np.testing.assert_array_equal(compiled, uncompiled)
 
