@@ -19,6 +19,7 @@ from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import Detections, find, root_boxes
+from .detection.initial import OtherPart
 from .detection.model import Prior
 from .detection.objective import DetectionObjective
 from .detection.reading import read_all
@@ -293,8 +294,8 @@ class DeformablePartDetector(LatentEstimator):
             max_passes=int(self.max_passes),
         )
 
-    def _other_parts(self) -> list[np.ndarray] | None:
-        """Filters of other detectors that negative parts begin with, the strongest of each first."""
+    def _other_parts(self) -> list[OtherPart] | None:
+        """Parts of other detectors that negative parts begin with, the strongest of each first."""
         if self.negative_parts_from is None or not self.n_negative_parts:
             return None
         others = self.negative_parts_from
@@ -306,12 +307,16 @@ class DeformablePartDetector(LatentEstimator):
             check_is_fitted(other)
             star = other.star_
             found = [
-                star.filter(other.coef_, c, p)
+                OtherPart(
+                    star.filter(other.coef_, c, p),
+                    part.top / (2 * component.rows),
+                    part.left / (2 * component.columns),
+                )
                 for c, component in enumerate(star.components)
                 for p, part in enumerate(component.parts)
                 if part.sign > 0
             ]
-            ranked.append(sorted(found, key=lambda values: -float((np.maximum(values, 0.0) ** 2).sum())))
+            ranked.append(sorted(found, key=lambda part: -float((np.maximum(part.filter, 0.0) ** 2).sum())))
         turns = [some[k] for k in range(max(map(len, ranked))) for some in ranked if k < len(some)]
         if len(turns) < self.n_negative_parts:
             raise ValueError(

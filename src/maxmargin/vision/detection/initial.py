@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import ndimage
@@ -105,6 +106,14 @@ def _orientations(features: np.ndarray, rounds: int) -> np.ndarray:
     return form
 
 
+class OtherPart(NamedTuple):
+    """A part of another detector: its filter, and where it is expected, as a share of that detector's root."""
+
+    filter: np.ndarray
+    top: float
+    left: float
+
+
 def with_parts(
     model: StarModel,
     w: np.ndarray,
@@ -112,14 +121,13 @@ def with_parts(
     n_negative: int,
     size: int,
     stiffness: float,
-    others: Sequence[np.ndarray] | None = None,
+    others: Sequence[OtherPart] | None = None,
 ) -> tuple[StarModel, np.ndarray]:
     """The model with parts that cover what its roots have most energy in, and weights to begin with.
 
     The root is enlarged to fine cells. The window with the largest sum of squares of positive weights becomes a part,
     and is then left out; and likewise with negative weights for negative parts (Naderi Parizi, §4.3.3). These may also
-    begin with ``others``, filters of what the object is mistaken for: each is expected where the root resembles its
-    opposite most.
+    begin with ``others``, parts of what the object is mistaken for.
     """
     components, filters = [], []
     for c, component in enumerate(model.components):
@@ -130,8 +138,7 @@ def with_parts(
         if others is None:
             negative, against = _cover(np.maximum(-fine, 0.0), n_negative, size, -1)
         else:
-            against = [other[: fine.shape[0], : fine.shape[1]] for other in others[:n_negative]]
-            negative = [_most_alike(np.maximum(-fine, 0.0), other) for other in against]
+            negative, against = _transferred(others[:n_negative], *fine.shape[:2])
         components.append(replace(component, parts=(*parts, *negative)))
         filters.append([*some, *against])
     grown = replace(model, components=tuple(components))
@@ -153,12 +160,17 @@ def _cover(weights: np.ndarray, count: int, size: int, sign: int) -> tuple[list[
     return parts, filters
 
 
-def _most_alike(weights: np.ndarray, other: np.ndarray) -> Part:
-    """A negative part where weights are most like a filter."""
-    rows, columns = other.shape[:2]
-    windows = np.lib.stride_tricks.sliding_window_view(weights, other.shape)[:, :, 0]
-    top, left = np.unravel_index(int((windows * other).sum(axis=(2, 3, 4)).argmax()), windows.shape[:2])
-    return Part(rows, columns, int(top), int(left), -1)
+def _transferred(others: Sequence[OtherPart], rows: int, columns: int) -> tuple[list[Part], list[np.ndarray]]:
+    """Negative parts like parts of other detectors, at the same place of a root of so many fine cells."""
+    parts, filters = [], []
+    for other in others:
+        values = other.filter[:rows, :columns]
+        top = round(other.top * rows) if rows > len(values) else 0
+        left = round(other.left * columns) if columns > values.shape[1] else 0
+        top, left = min(top, rows - values.shape[0]), min(left, columns - values.shape[1])
+        parts.append(Part(values.shape[0], values.shape[1], top, left, -1))
+        filters.append(values)
+    return parts, filters
 
 
 def initial_weights(

@@ -13,7 +13,7 @@ from ...latent.loop import Settings, minimise
 from ...problem import LatentSolution
 from ...protocols import BoundChooser, Checkpoint
 from ..features.cell_pyramid import Grid
-from .initial import finest_scale, first_placements, root_size, split_by_aspect, with_parts
+from .initial import OtherPart, finest_scale, first_placements, root_size, split_by_aspect, with_parts
 from .mining import Mining
 from .model import Component, Prior, StarModel
 from .objective import DetectionObjective
@@ -38,8 +38,8 @@ class Design:
     octave_scales: int
     finest: float | None
     padding: int
-    other_parts: Sequence[np.ndarray] | None = None
-    """Filters that negative parts begin with."""
+    other_parts: Sequence[OtherPart] | None = None
+    """What negative parts begin with."""
 
 
 @dataclass(frozen=True)
