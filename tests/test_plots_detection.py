@@ -137,8 +137,10 @@ def test_components_are_chosen_and_roots_alone_need_two_panels():
     for wrong in ([2], [-1], []):
         with pytest.raises(ValueError, match=r"components must be some of 0 to 1, got"):
             plot_detector(detector, wrong)
-    mine = pyplot.figure()
-    assert plot_detector(detector, fig=mine) is mine
+    mine = pyplot.figure(layout="constrained")
+    half, other = mine.subfigures(2, 1)
+    assert plot_detector(detector, fig=half) is half
+    assert plot_detection_mosaic([np.zeros((9, 9), np.uint8)], [([[0, 0, 5, 5]], [1.0])], fig=other) is other
     mine.savefig(BytesIO(), format="png")
 
 

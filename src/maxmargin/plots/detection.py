@@ -62,11 +62,11 @@ def plot_detections(
     height, width = picture.shape[:2]
     if ax is None:
         explained = len(detections) > 0 and most > 0 and (roots or (parts and bool(detections.part_signs.any())))
-        ax = _axes_for(height, width, 1.45 if explained else 0.0)
+        ax = _axes_for(height, width, 1.6 if explained else 0.0)
     ax.imshow(picture, extent=(0, width, height, 0))
     drawn: set[str] = set()
     for k in reversed(range(min(most, len(detections)))):  # the best on top, the others paler
-        alpha = max(0.8**k, 0.35)
+        alpha = max(0.65**k, 0.25)
         if parts:
             for box, sign in zip(detections.part_boxes[k], detections.part_signs[k], strict=True):
                 if sign:
