@@ -112,14 +112,23 @@ def test_maps_of_costs_are_the_quadratic_above_its_cheapest_place():
 
 
 def test_parts_over_each_other_show_the_stronger_edge_and_the_cheaper_place():
-    detector = _detector(Component(3, 3, (Part(3, 3, 0, 0), Part(3, 3, 0, 0))))
-    panels = _panels(plot_detector(detector))
+    costs = [0.1, 0.0, 0.2, 0.0], [0.3, 0.4, 0.1, -0.2]
+
+    def drawn(*which):
+        detector = _detector(Component(3, 3, (Part(3, 3, 0, 0),) * len(which)))
+        for p, k in enumerate(which):
+            detector.coef_[detector.star_.cost_at(0, p)] = costs[k]
+        panels = _panels(plot_detector(detector))
+        return detector, *(np.asarray(panels[0, column].images[0].get_array()) for column in (2, 3))
+
+    detector, glyphs, cheap = drawn(0, 1)
     liked = [edge_strengths(detector.star_.filter(detector.coef_, 0, p))[0] for p in range(2)]
-    drawn = np.asarray(panels[0, 2].images[0].get_array())[:60, :60]
-    assert np.array_equal(drawn, np.maximum(*(glyph_image(one) for one in liked)))
-    alone = _detector(Component(3, 3, (Part(3, 3, 0, 0),)))
-    map_of_one = _panels(plot_detector(alone))[0, 3].images[0].get_array()
-    assert np.allclose(panels[0, 3].images[0].get_array(), map_of_one)
+    assert np.array_equal(glyphs[:60, :60], np.maximum(*(glyph_image(one) for one in liked)))
+    half = cheap.shape[0] // 2
+    alone = [drawn(k)[2][:half, :half] for k in range(2)]
+    assert np.any(alone[0] < alone[1])
+    assert np.any(alone[1] < alone[0])
+    assert np.array_equal(cheap[:half, :half], np.minimum(*alone))
 
 
 def test_a_part_may_reach_beyond_the_root():
