@@ -3,6 +3,8 @@
 from .bounds import bounds
 from .confusion import confusion
 from .convergence import convergence
+from .detection import plot_detection_mosaic, plot_detections, plot_precision_recall
+from .detector import plot_detector
 from .grid import segmentation
 from .hog import hog_glyphs
 from .parts import filter_glyphs, part_curve, part_weights, top_detections
@@ -18,6 +20,10 @@ __all__ = [
     "labelled_regions",
     "part_curve",
     "part_weights",
+    "plot_detection_mosaic",
+    "plot_detections",
+    "plot_detector",
+    "plot_precision_recall",
     "region_models",
     "segmentation",
     "top_detections",

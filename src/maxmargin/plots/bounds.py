@@ -14,6 +14,8 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
     Parameters
     ----------
     estimator_or_history : fitted estimator with latent variables, or list of BoundRecord
+        Where the numbers of bounds begin anew, as after the roots of a detector, another search has begun: its curves
+        stand to the right of a dotted line.
     ax : pair of matplotlib Axes or None
         Where to draw the values, and the gap with the share of changes; a new figure by default.
 
@@ -46,21 +48,29 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
         np.array([getattr(record, name) for record in history], dtype=np.float64)
         for name in ("number", "bound", "objective", "gap", "changed")
     )
-    values.plot(number, bound, ".-", color=_BOUND, label="bound at its minimiser")
-    values.plot(number, objective, ".-", color=_OBJECTIVE, label="objective there")
-    values.fill_between(number, objective, bound, color="0.9", linewidth=0)
+    begins = np.flatnonzero(np.diff(number, prepend=-np.inf) <= 0.0).tolist()
+    for begin in begins:
+        number[begin:] += number[begin - 1]
+    for k, search in enumerate(np.split(np.arange(number.size), begins)):
+        at, names = number[search], ("bound at its minimiser", "objective there") if k == 0 else (None, None)
+        values.plot(at, bound[search], ".-", color=_BOUND, label=names[0])
+        values.plot(at, objective[search], ".-", color=_OBJECTIVE, label=names[1])
+        values.fill_between(at, objective[search], bound[search], color="0.9", linewidth=0)
+        gap.plot(at, np.where(d[search] > 0.0, d[search], np.nan), ".-", color="0.2")
     values.set_ylabel("objective")
     values.legend(frameon=False)
-    gap.plot(number, np.where(d > 0.0, d, np.nan), ".-", color="0.2")
     gap.set_yscale("log")
     gap.set_ylabel("gap between bound and objective")
     share = gap.twinx()
-    share.bar(number[1:], 100.0 * changed[1:], color="0.8", zorder=0)
+    known = np.delete(np.arange(number.size), [0, *begins])  # what the first bound of a search changed is no news
+    share.bar(number[known], 100.0 * changed[known], color="0.8", zorder=0)
     share.set_ylabel("latent values changed (%)")
     share.set_ylim(0.0, 100.0)
     gap.set_zorder(share.get_zorder() + 1)
     gap.patch.set_visible(False)
     for panel in (values, gap):
+        for begin in begins:
+            panel.axvline(0.5 * (number[begin - 1] + number[begin]), color="0.5", linewidth=0.8, linestyle=":")
         panel.set_xlabel("bounds")
         panel.locator_params(axis="x", integer=True)
         panel.spines["top"].set_visible(False)

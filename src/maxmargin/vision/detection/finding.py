@@ -28,6 +28,8 @@ class Detections:
     components : int array (n,)
     part_boxes : float array (n, n_parts, 4)
         Positive parts first; NaN where a component has fewer.
+    part_signs : int array (n, n_parts)
+        1 for parts that are evidence, −1 for counter-evidence, 0 where a component has fewer.
     mirrored : bool array (n,)
         Whether it was the mirror image of the component.
     root_boxes : float array (n, 4)
@@ -40,6 +42,7 @@ class Detections:
     scores: np.ndarray
     components: np.ndarray
     part_boxes: np.ndarray
+    part_signs: np.ndarray
     mirrored: np.ndarray
     root_boxes: np.ndarray
     placements: np.ndarray
@@ -68,7 +71,16 @@ def find(
     boxes = clipped(boxes, height, width)
     keep = suppress(boxes, scores, overlap)[:most]
     view = placements[keep, 0]
-    return Detections(boxes[keep], scores[keep], view // 2, parts[keep], view % 2 == 1, roots[keep], placements[keep])
+    return Detections(
+        boxes[keep],
+        scores[keep],
+        view // 2,
+        parts[keep],
+        part_signs(model)[view // 2],
+        view % 2 == 1,
+        roots[keep],
+        placements[keep],
+    )
 
 
 def candidates(star: Star, levels: Sequence[Level], threshold: float) -> tuple[np.ndarray, np.ndarray]:
@@ -107,4 +119,12 @@ def part_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray
         for p, part in enumerate(model.parts_of(view)):
             y, x = placements[ids, 4 + 2 * p] / 2, placements[ids, 5 + 2 * p] / 2
             out[ids, p] = np.stack(frames[k].box(y, x, part.rows / 2, part.columns / 2), axis=1)
+    return out
+
+
+def part_signs(model: StarModel) -> np.ndarray:
+    """Signs of the parts of each component, int (n_components, n_parts); 0 where there is no such part."""
+    out = np.zeros((len(model.components), model.most_parts), np.int64)
+    for c, component in enumerate(model.components):
+        out[c, : len(component.parts)] = [part.sign for part in component.parts]
     return out
