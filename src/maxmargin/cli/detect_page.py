@@ -7,8 +7,6 @@ import io
 import os
 import time
 from html import escape
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -42,9 +40,9 @@ def page(detector: Any, title: str, files: list[str], curve: Any, more: list[tup
             ("average precision", numbers.share(curve.average_precision)), ("objects", numbers.count(curve.n_truths)),
             ("images", numbers.count(len(files))), *tiles,
         ]  # fmt: skip
-        drawing = _figure("plot_precision_recall", {detector.label_ or "objects": curve})
-        sections.append(section("How precise it is, for every share that is found", _within(drawing, "precision")))
-    sections.append(section("Filters", _within(_figure("plot_detector", detector), "filters of the detector")))
+        drawing = _figure("plot_precision_recall", {detector.label_ or "objects": curve}, "precision and recall")
+        sections.append(section("How precise it is, for every share that is found", drawing))
+    sections.append(section("Filters", _figure("plot_detector", detector, "filters of the detector")))
     if files:
         sections.append(section("What it finds", _examples(detector, files)))
     values, _ = plots.bounds(detector.history_[detector.n_root_bounds_ :])  # of the last stage: each counts anew
@@ -61,18 +59,15 @@ def page(detector: Any, title: str, files: list[str], curve: Any, more: list[tup
     )
 
 
-def _figure(name: str, what: Any) -> Any:
-    """What a function of ``plots.detection`` draws, as a figure; None where there is no such module."""
-    if find_spec("maxmargin.plots.detection") is None:
+def _figure(name: str, shown: Any, what: str) -> Markup | None:
+    """What a function of ``plots`` draws, within the page; None where there is no such function."""
+    from .. import plots
+
+    draw = getattr(plots, name, None)
+    if draw is None:
         return None
-    detection = import_module("maxmargin.plots.detection")
-
-    found = np.ravel(np.asarray(getattr(detection, name)(what), dtype=object))[0]  # a figure, axes or several of them
-    return getattr(found, "figure", found)
-
-
-def _within(figure: Any, what: str) -> Markup | None:
-    return None if figure is None else picture(figure, what)
+    found = np.ravel(np.asarray(draw(shown), dtype=object))[0]  # a figure, axes or several of them
+    return picture(getattr(found, "figure", found), what)
 
 
 def _claim(detector: Any) -> Markup:

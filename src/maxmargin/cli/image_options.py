@@ -87,9 +87,8 @@ def refuse(args: argparse.Namespace, task: str) -> None:
             raise ValueError(f"--features {features} is for {other}; for rows it is their number of features.")
         return
     if task == "detect":
-        for option, value in (("--features", features), ("--training", training)):
-            if value is not None:
-                raise ValueError(f"{option} is not for --task detect: gradients in cells it is. Leave it out.")
+        if features is not None:
+            raise ValueError(f"--features {features} is not for --task detect, which knows gradients. Leave it out.")
         return
     known = " or ".join(_FEATURES[task])
     if isinstance(features, int):
