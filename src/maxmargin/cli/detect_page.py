@@ -21,6 +21,7 @@ from .detect_training import ABOUT, parts_of
 from .image_page import picture, pyplot, tile_list
 
 _SHOWN = 6  # images with what is found in them
+_LOW = -2.0  # the score from which a best box is shown, where none is above 0
 _WIDE = 360  # pixels at most, in the page
 
 
@@ -89,11 +90,15 @@ def _examples(detector: Any, files: list[str]) -> Markup | None:
         except ImageError:
             continue  # it has been named already
         name = os.path.basename(file).encode("utf-8", "replace").decode()
-        image = drawn(pixels, detector.detect(pixels), signs_of(detector))
+        found = detector.detect(pixels)
+        if not len(found):
+            found = detector.detect(pixels, threshold=_LOW, most=1)
+        image = drawn(pixels, found, signs_of(detector))
         image.thumbnail((2 * _WIDE, 2 * _WIDE))  # sharp on fine screens too
         data = io.BytesIO()
         image.save(data, "jpeg", quality=88)
         code = base64.b64encode(data.getvalue()).decode()
         style = f"max-width:{_WIDE}px;width:100%;height:auto;margin:0 1rem 1rem 0"
         shown.append(Markup(f'<img alt="{escape(name)}" style="{style}" src="data:image/jpeg;base64,{code}">'))
-    return together(*shown) if shown else None
+    note = element("p", "Boxes from a score of 0 on; where there is none, the best one.", class_="note")
+    return together(note, *shown) if shown else None
