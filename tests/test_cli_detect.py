@@ -264,6 +264,7 @@ def test_outputs_that_make_no_sense_are_refused(folder, tmp_path, capsys):
         ([image, *use, "-o", tmp_path / "no" / "a.png"], "there is no folder"),
         ([image, *use, "-o", tmp_path / "no" / "a"], "there is no folder"),
         ([image, *use, "-o", tmp_path / "no" / "a.csv"], "there is no folder"),
+        ([image, *use, "-o", "-"], "The table goes to stdout"),
         ([image, *use, "--only-boxes"], "--only-boxes is for pictures"),
         ([image, *use, "--threshold", "nan"], "must be a number"),
         ([image, *use, "--overlap", "1.5"], "must be a number from 0 to 1"),

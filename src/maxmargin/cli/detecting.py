@@ -37,6 +37,8 @@ def detect(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     """Boxes as a table or in pictures, as the name of the output says: ``maxmargin detect``."""
     files = _listed(args.data)
     target = args.output
+    if target == "-":
+        raise ValueError("-o names a file or a folder. The table goes to stdout where there is no -o.")
     if args.only_boxes and (target is None or not _draws(target)):
         raise ValueError("--only-boxes is for pictures, and a table has boxes only. Leave it out.")
     if target is None or not _draws(target):

@@ -207,7 +207,8 @@ def _image_task(args: argparse.Namespace, talk: Talk) -> str | None:
     images = len(args.data) == 1 and image_options.is_image_folder(args.data[0])
     if images and args.task in _KINDS:
         raise ValueError(
-            f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene or parts."
+            f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene, parts "
+            "or detect."
         )
     if args.task == "auto" and args.boxes is not None:
         talk.say("Task: detect, because there are --boxes.")
