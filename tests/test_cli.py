@@ -337,7 +337,7 @@ def test_demo_runs_to_its_end(tmp_path, capsys):
 
 
 def test_every_command_has_help_with_examples(capsys):
-    for command in ("train", "predict", "certify", "convert", "report", "demo"):
+    for command in ("train", "predict", "detect", "certify", "convert", "report", "demo"):
         assert main([command, "--help"]) == 0
         said = capsys.readouterr().out
         assert f"usage: maxmargin {command} " in said

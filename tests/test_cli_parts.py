@@ -125,7 +125,7 @@ def test_options_of_parts_are_refused_elsewhere(folder, tmp_path, capsys, option
     (tmp_path / "a.svm").write_text("1 1:0.5\n-1 1:1.0\n")
     for data, these in ((tmp_path / "a.svm", "rows of a matrix"), (folder / "train", "images of scenes")):
         line = complaint(capsys, "train", data, "-o", tmp_path / "m.mm", *options)
-        assert f"{options[0]} is for parts (--task parts), and these are {these}" in line
+        assert f"{options[0]} is for parts (--task parts)" in line and f", and these are {these}" in line
     line = complaint(capsys, "train", folder / "train", "-o", tmp_path / "m.mm", "--features", "hog")
     assert "--features hog is not for --task scene" in line
     line = complaint(capsys, "train", folder / "train", "-o", tmp_path / "m.mm", "--training", "joint")

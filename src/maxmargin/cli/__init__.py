@@ -1,4 +1,4 @@
-"""The command line: ``maxmargin train``, ``predict``, ``certify``, ``convert``, ``report``, ``demo``.
+"""The command line: ``maxmargin train``, ``predict``, ``detect``, ``certify``, ``convert``, ``report``, ``demo``.
 
 Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``.
 Libraries are imported when a command runs, so that help comes at once.
@@ -35,8 +35,12 @@ _OPTIONS = {
     "pool_size must": "--pool must",
     "at least n_parts=": "at least --n-parts ",
     "a smaller n_components or a larger n_sampled": "a smaller --components",
+    "a smaller root_area, a larger finest, or more components": "a smaller --root-area, a larger --finest, or more "
+    "--components",
+    "Give label one of these.": "Give --label one of these.",
+    "Name the folder of the images with images or root.": "Name the folder of the images, and --boxes for the boxes.",
 }
-_COMMANDS = ("train", "predict", "certify", "convert", "report", "demo")
+_COMMANDS = ("train", "predict", "detect", "certify", "convert", "report", "demo")
 _ABOUT = """\
 Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
 possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
@@ -49,6 +53,8 @@ examples:
   maxmargin report model.mm test.svm -o report.html
   maxmargin train photos/ -o scenes.mm --test others/
   maxmargin train photos/ -o parts.mm --task parts --test others/
+  maxmargin train photos/ --boxes boxes.csv -o cats.mm --holdout 0.2
+  maxmargin detect new.jpg --model cats.mm -o found.png
 
 exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
 3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from . import DONE, NOT_CONVERGED, image_options, images, options
+from . import DONE, NOT_CONVERGED, detect_options, image_options, images, options
 from .files import load_usable
 from .measuring import peak_memory
 from .talk import Talk
@@ -21,7 +21,8 @@ per row, so it needs the data that the model was trained on, all of it, read in 
 is trivial, and the gap says nothing.
 
 For scenes with latent parts both bounds are those of the last convex bound, in which parts are fixed; for a model of
-parts (--task parts) they are those of the part weights, the filters as they are.
+parts (--task parts) they are those of the part weights, the filters as they are. For a detector they are those of the
+last convex bound, over all windows of the images; say --boxes and --holdout as in training.
 """
 EXAMPLES = """\
 examples:
@@ -29,6 +30,7 @@ examples:
   maxmargin certify model.mm clicks.parquet --label clicked --weight n
   maxmargin certify model.mm train.svm --json
   maxmargin certify scenes.mm train/
+  maxmargin certify cats.mm photos/ --boxes boxes.csv
 
 exit status: 0 the gap is at most the goal that the model was trained to, 1 it is larger, 2 wrong usage or
 unusable data.
@@ -39,6 +41,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
     options.add_data(parser, what="the data it was trained on")
     image_options.add_using(parser)
+    detect_options.add_boxes(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -48,6 +51,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .train import as_json
 
     model = load_usable(args.model)
+    if images.task_of(model) == "detect":
+        from . import detecting
+
+        return detecting.certify(model, args, talk)
     if images.task_of(model) is not None:
         return images.certify(model, args, talk)
     image_options.refuse(args, "rows")

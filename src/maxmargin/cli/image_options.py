@@ -10,21 +10,36 @@ from . import options
 
 _TRAININGS = {"scene": ("discriminative", "generative"), "parts": ("random", "selected", "joint")}
 _FEATURES = {"scene": ("words", "cnn"), "parts": ("hog", "cnn")}
-_SCENE, _PARTS, _BOTH, _ROWS = ("scene",), ("parts",), ("scene", "parts"), ("rows",)
+_SCENE, _PARTS, _BOTH, _ROWS, _DETECT = ("scene",), ("parts",), ("scene", "parts"), ("rows",), ("detect",)
 _OF = {
-    "--kind": ("kind", _SCENE), "--grid": ("grid", _SCENE), "--parts": ("parts", _SCENE),
+    "--kind": ("kind", _SCENE), "--grid": ("grid", _SCENE), "--parts": ("parts", _SCENE + _DETECT),
     "--shared-parts": ("shared_parts", _SCENE), "--words": ("words", _SCENE), "--init": ("init", _SCENE),
-    "--bound": ("bound", _SCENE), "--max-bounds": ("max_bounds", _SCENE),
-    "--n-parts": ("n_parts", _PARTS), "--pool": ("pool", _PARTS), "--components": ("components", _PARTS),
-    "--no-flips": ("no_flips", _PARTS), "--max-rounds": ("max_rounds", _PARTS), "--device": ("device", _PARTS),
+    "--bound": ("bound", _SCENE + _DETECT), "--max-bounds": ("max_bounds", _SCENE + _DETECT),
+    "--n-parts": ("n_parts", _PARTS), "--pool": ("pool", _PARTS), "--components": ("components", _PARTS + _DETECT),
+    "--no-flips": ("no_flips", _PARTS + _DETECT), "--max-rounds": ("max_rounds", _PARTS),
+    "--device": ("device", _PARTS),
     "--training": ("training", _BOTH), "--cache": ("cache", _BOTH),
     "--loss": ("loss", _ROWS), "--epsilon": ("epsilon", _ROWS), "--multi-class": ("multi_class", _ROWS),
-    "--class-weight": ("class_weight", _ROWS), "--no-intercept": ("no_intercept", _ROWS), "--label": ("label", _ROWS),
-    "--group": ("group", _ROWS), "--weight": ("weight", _ROWS), "--zero-based": ("zero_based", _ROWS),
+    "--class-weight": ("class_weight", _ROWS), "--no-intercept": ("no_intercept", _ROWS),
+    "--label": ("label", _ROWS + _DETECT), "--group": ("group", _ROWS), "--weight": ("weight", _ROWS),
+    "--zero-based": ("zero_based", _ROWS),
+    "--boxes": ("boxes", _DETECT), "--test-boxes": ("test_boxes", _DETECT), "--holdout": ("holdout", _DETECT),
+    "--negative-parts": ("negative_parts", _DETECT), "--mirrored": ("mirrored", _DETECT),
+    "--positive-weight": ("positive_weight", _DETECT), "--root-area": ("root_area", _DETECT),
+    "--part-size": ("part_size", _DETECT), "--octave-scales": ("octave_scales", _DETECT),
+    "--finest": ("finest", _DETECT), "--no-box-regression": ("no_box_regression", _DETECT),
+    "--threshold": ("threshold", _DETECT), "--overlap": ("overlap", _DETECT), "--most": ("most", _DETECT),
+    "--on-error": ("on_error", _ROWS + _BOTH), "--scores": ("scores", _ROWS + _BOTH),
 }  # fmt: skip
 _REGIONS = {"grids": _PARTS, "regions": _SCENE}  # one option: what to pool over in training, or what to answer
-_THESE = {"scene": "images of scenes", "parts": "images of parts", "rows": "rows of a matrix"}
-_WHERE = {"scene": "scenes (--task scene)", "parts": "parts (--task parts)", "rows": "rows of a matrix"}
+_THESE = {
+    "scene": "images of scenes", "parts": "images of parts", "rows": "rows of a matrix",
+    "detect": "images of objects in boxes",
+}  # fmt: skip
+_WHERE = {
+    "scene": "scenes (--task scene)", "parts": "parts (--task parts)", "rows": "rows of a matrix",
+    "detect": "detectors (--task detect)",
+}  # fmt: skip
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
@@ -57,11 +72,12 @@ def described_by(text: str) -> int | str:
 
 
 def refuse(args: argparse.Namespace, task: str) -> None:
-    """Complain of what has a meaning for other tasks alone; ``task`` is "scene", "parts" or "rows"."""
+    """Complain of what has a meaning for other tasks alone; ``task`` is "scene", "parts", "detect" or "rows"."""
     given = [(option, name, tasks) for option, (name, tasks) in _OF.items()]
     given += [("--regions", name, tasks) for name, tasks in _REGIONS.items()]
     for option, name, tasks in given:
-        if task not in tasks and getattr(args, name, None) not in (None, False):
+        value = getattr(args, name, None)
+        if task not in tasks and value is not None and value is not False:
             where = " and ".join(_WHERE[other] for other in tasks)
             raise ValueError(f"{option} is for {where}, and these are {_THESE[task]}. Leave it out.")
     features, training = getattr(args, "features", None), getattr(args, "training", None)
@@ -69,6 +85,10 @@ def refuse(args: argparse.Namespace, task: str) -> None:
         if isinstance(features, str):
             other = " and ".join(f"--task {name}" for name, known in _FEATURES.items() if features in known)
             raise ValueError(f"--features {features} is for {other}; for rows it is their number of features.")
+        return
+    if task == "detect":
+        if features is not None:
+            raise ValueError(f"--features {features} is not for --task detect, which knows gradients. Leave it out.")
         return
     known = " or ".join(_FEATURES[task])
     if isinstance(features, int):

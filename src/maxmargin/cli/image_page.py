@@ -46,7 +46,7 @@ def page(model: Any, title: str, files: list[str], true: np.ndarray | None, answ
     return document(
         title,
         together(
-            element("header", element("h1", title), _claim(model, kind_of(task).about(model)), _tiles(tiles)),
+            element("header", element("h1", title), _claim(model, kind_of(task).about(model)), tile_list(tiles)),
             *[section for section in sections if section is not None],
             section("Settings", facts),
             element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"),
@@ -78,7 +78,8 @@ def _claim(model: Any, about: str) -> Markup:
     return element("p", f"{said} The bounds are those {about}." if about else said)
 
 
-def _tiles(tiles: list[tuple[str, str]]) -> Markup:
+def tile_list(tiles: list[tuple[str, str]]) -> Markup:
+    """Numbers side by side, each with its name."""
     return element("dl", *[element("div", element("dt", k), element("dd", v)) for k, v in tiles], class_="tiles")
 
 

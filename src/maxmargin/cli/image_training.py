@@ -35,7 +35,7 @@ def train(args: argparse.Namespace, talk: Talk, task: str) -> int:
         labelled(test)  # complain now rather than after training
     start = time.perf_counter()
     with interrupts() as seen:
-        classifier.fit(folder, **_fit_options(args, classifier, kind, talk))
+        classifier.fit(folder, **fit_options(args, classifier, kind, talk))
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         classifier.save(path)
@@ -62,7 +62,8 @@ def _check_settings(args: argparse.Namespace, kind: Any) -> None:
         raise ValueError(f"{what} are learned from one folder with a sub-folder per class, got {len(args.data)} paths.")
 
 
-def _fit_options(args: argparse.Namespace, classifier: Any, kind: Any, talk: Talk) -> dict[str, Any]:
+def fit_options(args: argparse.Namespace, classifier: Any, kind: Any, talk: Talk) -> dict[str, Any]:
+    """What is handed to ``fit`` besides the data: checkpoints, and who hears of progress."""
     given: dict[str, Any] = {}
     if args.checkpoint is not None:
         given = {"checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every}

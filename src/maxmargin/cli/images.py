@@ -21,8 +21,9 @@ _AT_A_TIME = 256  # images whose features are held while answering
 
 
 def task_of(model: Any) -> str | None:
-    """Which kind of images a model is of: "scene" or "parts"; None if it is of none."""
-    return "scene" if hasattr(model, "predict_regions") else "parts" if hasattr(model, "part_responses") else None
+    """Which kind of images a model is of: "scene", "parts" or "detect"; None if it is of none."""
+    marks = {"predict_regions": "scene", "part_responses": "parts", "detect": "detect"}
+    return next((task for mark, task in marks.items() if hasattr(model, mark)), None)
 
 
 def kind_of(task: str) -> Any:

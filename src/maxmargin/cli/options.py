@@ -19,14 +19,20 @@ def add_data(
         nargs="+" if required else "*",
         metavar="DATA",
         help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
-        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes and parts a folder of images",
+        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes, parts and detectors a folder of "
+        "images",
     )
     add_reading(parser, features)
 
 
 def add_reading(parser: argparse.ArgumentParser, features: Any = None) -> None:
     group = parser.add_argument_group("reading data")
-    group.add_argument("--label", metavar="COL", help="column of labels (Parquet); label, y or target by default")
+    group.add_argument(
+        "--label",
+        metavar="COL",
+        help="column of labels (Parquet); label, y or target by default; "
+        "detectors: the class to find, where boxes are of several",
+    )
     group.add_argument("--group", metavar="COL", help="column of groups, for ranking (Parquet)")
     group.add_argument("--weight", metavar="COL", help="column of weights of rows (Parquet)")
     group.add_argument(
@@ -140,6 +146,19 @@ def whole(text: str) -> int:
         value = 0
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number that may be zero."""
+    return 0 if text.strip() == "0" else whole(text)
+
+
+def share(text: str) -> float:
+    """A number between zero and one, neither of them."""
+    value = positive(text)
+    if value >= 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
     return value
 
 

@@ -18,9 +18,9 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--components", type=_components, metavar="N|all",
-        help="leading directions of the features that are kept (default: 128)",
+        help="leading directions of the features that are kept (default: 128); detectors: kinds of views (default: 1)",
     )  # fmt: skip
-    group.add_argument("--no-flips", action="store_true", help="do not look at mirror images as well")
+    group.add_argument("--no-flips", action="store_true", help="do not look at mirror images as well; so detectors")
     group.add_argument(
         "--regions", dest="grids", type=_grids, metavar="N,N",
         help="grids of regions in which responses are taken (default: 1,2, the whole image and its quarters)",

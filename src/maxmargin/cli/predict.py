@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import DONE, image_options, images, options
+from . import DONE, detect_options, image_options, images, options
 from .files import answers_to, check_writable, load_usable, on_one_line
 from .talk import Talk, say_left_out, warn
 
@@ -25,7 +25,7 @@ left out, with one warning; features that are missing are zero.
 
 For a model of scenes or parts, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path
 of an image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how
-many answers are right.
+many answers are right. For a detector it does what maxmargin detect does, and writes the boxes as a table.
 """
 EXAMPLES = """\
 examples:
@@ -34,6 +34,7 @@ examples:
   maxmargin predict model.mm new.parquet --scores -o answers.tsv
   maxmargin predict model.mm test.svm --json
   maxmargin predict scenes.mm photos/ -o answers.txt
+  maxmargin predict cats.mm photos/ -o boxes.csv
 
 With --scores each line holds the answer and the score of every class (one score for two classes), separated by tabs.
 With --regions (scenes) the parts of the regions stand between: numbers with commas, row after row with semicolons.
@@ -50,6 +51,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", action="store_true", help="write the scores of the classes as well")
     parser.add_argument("--regions", action="store_true", help="scenes: write the part of every region as well")
     image_options.add_using(parser)
+    detect_options.add_finding(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
 
@@ -61,6 +63,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_writable(args.output, [args.model, *args.data])
     model = load_usable(args.model)
+    if images.task_of(model) == "detect":
+        from . import detecting
+
+        return detecting.predict(model, args, talk)
     if images.task_of(model) is not None:
         return images.predict(model, args, talk)
     image_options.refuse(args, "rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import DONE, image_options, images, options
+from . import DONE, detect_options, image_options, images, options
 from .files import check_writable, load_usable, named, replacing
 from .talk import Talk
 
@@ -16,7 +16,8 @@ Write a page to look at and to pass on: how close to perfect the weights are and
 weights, and, where data is named, answers beside labels: confusions, residuals or pairs in order.
 
 For a model of scenes it shows confusions, labelled images and the region models of every class; for one of parts
-confusions, part weights, filters and what the parts respond to. DATA are images.
+confusions, part weights, filters and what the parts respond to; for a detector its filters, how its bounds came down,
+what it finds in images, and with --boxes how precise it is. DATA are images.
 
 It is one HTML file that loads nothing from anywhere.
 """
@@ -25,6 +26,7 @@ examples:
   maxmargin report model.mm -o report.html
   maxmargin report model.mm test.svm -o report.html
   maxmargin report scenes.mm test/ -o report.html
+  maxmargin report cats.mm test/ --boxes boxes.csv -o report.html
   maxmargin report model.mm held-out.parquet --label clicked -o report.html --title "Clicks, October"
 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
@@ -35,6 +37,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
     options.add_data(parser, required=False, what="data to compare answers with")
     image_options.add_using(parser)
+    detect_options.add_boxes(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="HTML file to write")
     parser.add_argument("--title", help="what to write on top (default: the name of the model file)")
     options.add_jobs(parser)
@@ -46,6 +49,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
     check_writable(args.output, [args.model, *(args.data or [])])
     model = load_usable(args.model)
+    if images.task_of(model) == "detect":
+        from . import detecting
+
+        return detecting.report(model, args, talk)
     if images.task_of(model) is not None:
         return images.report(model, args, talk)
     image_options.refuse(args, "rows")

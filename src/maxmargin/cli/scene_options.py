@@ -19,7 +19,10 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         "neighbours; parts that know their neighbours",
     )  # fmt: skip
     group.add_argument("--grid", type=_grid, metavar="N|RxC", help="rows and columns of regions (default: 4)")
-    group.add_argument("--parts", type=options.whole, metavar="N", help="region models of each class (default: 16)")
+    group.add_argument(
+        "--parts", type=options.count, metavar="N",
+        help="region models of each class (default: 16); detectors: parts of each component (default: 6)",
+    )  # fmt: skip
     group.add_argument("--shared-parts", action="store_true", help="all classes have their parts in common")
     group.add_argument("--words", type=options.whole, metavar="N", help="size of the vocabulary (default: 200)")
     group.add_argument(
@@ -27,7 +30,9 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         help="the parts that regions begin with (default: auto, which is em for words and kmeans for cnn)",
     )  # fmt: skip
     group.add_argument("--bound", choices=("cccp", "gmm", "coherent"), help="how bounds are chosen (default: cccp)")
-    group.add_argument("--max-bounds", type=options.whole, metavar="N", help="most convex bounds (default: 100)")
+    group.add_argument(
+        "--max-bounds", type=options.whole, metavar="N", help="most convex bounds (default: 100; detectors: 8)"
+    )
 
 
 def _grid(text: str) -> tuple[int, int]:
@@ -43,6 +48,8 @@ def _grid(text: str) -> tuple[int, int]:
 def settings(args: argparse.Namespace) -> dict[str, Any]:
     """What was said, in the words of ``SceneClassifier``. What has no meaning for this kind is refused."""
     image_options.refuse(args, "scene")
+    if args.parts == 0:
+        raise ValueError("--parts must be a whole number of at least 1 for scenes, got 0. --kind sbow has no parts.")
     kind, training = args.kind or "rbow", args.training or "discriminative"
     features = args.features or "words"
     latent, generative = kind in _LATENT, training == "generative"

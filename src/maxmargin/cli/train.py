@@ -9,7 +9,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from . import DONE, INTERRUPTED, NOT_CONVERGED, image_options, interrupts, options, part_options, scene_options
+from . import (
+    DONE,
+    INTERRUPTED,
+    NOT_CONVERGED,
+    detect_options,
+    image_options,
+    interrupts,
+    options,
+    part_options,
+    scene_options,
+)
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
@@ -32,6 +42,11 @@ A folder of images, one sub-folder per class, makes a classifier of scenes: imag
 described by visual words or a network, and explained by region models that each class learns. Training with parts is
 not convex; its certificate is that of the last convex bound. With --task parts, all classes share parts that may be
 anywhere in the image, and weigh them each in its own way; filters of parts and weights are learned together.
+
+With --boxes, images and the boxes of objects in them make a detector (--task detect): a mixture of deformable part
+models, for which every window that is no object is a negative example. --boxes is a table with a row for each box
+(.csv: image, x_min, y_min, x_max, y_max, label), a COCO file (.json) or a folder of VOC files (.xml); images that a
+table does not name show no object. Its certificate is that of the last convex bound, over all windows of all images.
 """
 EXAMPLES = """\
 examples:
@@ -41,6 +56,7 @@ examples:
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
   maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
   maxmargin train photos/ -o parts.mm --task parts --n-parts 50 --cache features --jobs -1 --test others/
+  maxmargin train photos/ --boxes boxes.csv -o cats.mm --label cat --components 2 --holdout 0.2 --report cats.html
 
 Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same command goes on where it stopped.
 
@@ -54,6 +70,7 @@ _LOSSES = {
 }
 _DEFAULTS = {"C": 1.0, "tol": 1e-3, "max_passes": 20_000, "memory": "512MB"}
 _KINDS = {"classify": "LinearSVC", "regress": "LinearSVR", "rank": "RankingSVM"}
+_IMAGES = ("scene", "parts", "detect")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -62,13 +79,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("problem")
     group.add_argument(
         "--task",
-        choices=("auto", *_KINDS, "scene", "parts"),
+        choices=("auto", *_KINDS, *_IMAGES),
         default="auto",
         help="what to learn (default: auto, from the data)",
     )
     group.add_argument(
         "-C", "--C", type=options.positive, metavar="C",
-        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2)",
+        help="price of a unit of loss: larger fits the data more closely (default: 1; scenes: 2; detectors: 0.01)",
     )  # fmt: skip
     losses = sorted({loss for known in _LOSSES.values() for loss in known})
     group.add_argument("--loss", choices=losses, help="default: hinge, or epsilon_insensitive for regression")
@@ -87,19 +104,23 @@ def add(parser: argparse.ArgumentParser) -> None:
     image_options.add_training(parser)
     scene_options.add_training(parser)
     part_options.add_training(parser)
+    detect_options.add_training(parser)
     group = parser.add_argument_group("training")
     group.add_argument(
-        "--tol", type=options.positive, metavar="GAP", help="relative gap to stop at (default: 0.001; images: 0.01)"
+        "--tol",
+        type=options.positive,
+        metavar="GAP",
+        help="relative gap to stop at (default: 0.001; images: 0.01; detectors: 0.03)",
     )
     group.add_argument(
         "--max-passes",
         type=options.whole,
         metavar="N",
-        help="most passes over the data (default: 20000; images: 1000 for each convex problem)",
+        help="most passes over the data (default: 20000; images: 1000 for each convex problem; detectors: 100)",
     )
     group.add_argument(
         "--memory", metavar="SIZE",
-        help="memory for training, such as 512MB or 4GB (default: 512MB; parts: no limit)",
+        help="memory for training, such as 512MB or 4GB (default: 512MB; parts: no limit; detectors: 1.5GB)",
     )  # fmt: skip
     options.add_jobs(group)  # type: ignore[arg-type]
     group.add_argument(
@@ -112,7 +133,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
-    group.add_argument("--report", metavar="FILE", help="write a report as one HTML file; of images: maxmargin report")
+    detect_options.add_held_out(group)
+    group.add_argument(
+        "--report", metavar="FILE", help="write a report as one HTML file; of scenes and parts: maxmargin report"
+    )
     options.add_talk(parser)
 
 
@@ -121,6 +145,10 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report.reading import left_out
 
     images = _image_task(args, talk)
+    if images == "detect":
+        from . import detect_training
+
+        return detect_training.train(args, talk)
     if images is not None:
         from . import image_training
 
@@ -179,10 +207,14 @@ def _image_task(args: argparse.Namespace, talk: Talk) -> str | None:
     images = len(args.data) == 1 and image_options.is_image_folder(args.data[0])
     if images and args.task in _KINDS:
         raise ValueError(
-            f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene or parts."
+            f"{args.data[0]} is a folder of images, and --task {args.task} is for rows. Use --task scene, parts "
+            "or detect."
         )
+    if args.task == "auto" and args.boxes is not None:
+        talk.say("Task: detect, because there are --boxes.")
+        return "detect"
     if args.task != "auto" or not images:
-        return args.task if args.task in ("scene", "parts") else None
+        return args.task if args.task in _IMAGES else None
     talk.say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
     return "scene"
 
