@@ -117,12 +117,19 @@ class _Searcher:
         self.bound, self.cache, self.most = bound, cache, most
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> list[Found]:
-        star = self.bound.star(w)
-        return [self._one(i, star, w) for i in ids.tolist()]
+        star, at_hand = self.bound.star(w), self._at_hand()
+        return [self._one(i, star, w, self.most + int(at_hand[i])) for i in ids.tolist()]
 
-    def _one(self, i: int, star: Any, w: np.ndarray) -> Found:
-        hard = self.bound.search(i, star, w, self.most)
+    def _at_hand(self) -> np.ndarray:
+        """How many windows of each image are cached: the worst may be among them for good, and must hide no others."""
+        example = self.cache.example  # replaced as a whole by the work, never written to
+        windows = example[example >= self.bound.n_positives] - self.bound.n_positives
+        return np.bincount(self.bound.images.image_of(windows), minlength=len(self.bound.images))
+
+    def _one(self, i: int, star: Any, w: np.ndarray, listed: int) -> Found:
+        hard = self.bound.search(i, star, w, listed)
         new = np.flatnonzero((hard.missing > 0.0) & self.cache.unknown(hard.example, hard.placements))
+        new = new[: len(self.bound.objective.in_image[i]) + self.most]
         features = self.bound.model.features(self.bound.images.pyramids[i], hard.placements[new])
         return Found(hard, new, features)
 
