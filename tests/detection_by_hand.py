@@ -144,11 +144,11 @@ def photo(rng, box=None, size=48, bright=200):
     return Photo(image, size, size, boxes, np.zeros(len(boxes), bool))
 
 
-def tiny_objective(rng, model, *, C=0.05, prior=None, flips=True, n_background=1, regularizer=None):
+def tiny_objective(rng, model, *, C=0.05, prior=None, flips=True, n_background=1, regularizer=None, overlap=0.5):
     """Two small images with an object, and some without."""
     photos = [photo(rng, (8, 8, 32, 32)), photo(rng, (14, 18, 40, 42)), *(photo(rng) for _ in range(n_background))]
     pyramids = PyramidStore(photos, Grid(8, 1, 1.0, (3, 3)), model.has_parts, 10**9)
-    images = TrainingImages(model, pyramids, flips)
+    images = TrainingImages(model, pyramids, flips, overlap)
     regularizer = model.regularizer(prior or Prior()) if regularizer is None else regularizer
     return DetectionObjective(model, images, regularizer, C, positive_weight=2.0)
 
