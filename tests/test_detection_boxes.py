@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from maxmargin.vision.detection import boxes as module
+from maxmargin.kernels.suppression import kept_boxes
 from maxmargin.vision.detection.boxes import clipped, overlaps, suppress
 
 
@@ -95,7 +95,7 @@ def test_plain_python_is_the_same():
     boxes = some_boxes(5, 150, 40)
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     rows = np.ascontiguousarray(boxes.T)
-    np.testing.assert_array_equal(module._kept(rows, areas, 0.3), module._kept.py_func(rows, areas, 0.3))
+    np.testing.assert_array_equal(kept_boxes(rows, areas, 0.3), kept_boxes.py_func(rows, areas, 0.3))
 
 
 def test_clipped_boxes_are_what_the_image_has_of_them():

@@ -68,15 +68,117 @@ def test_maps_as_detectors_have_them(cost, step):
     np.testing.assert_array_equal(at_row * 37 + at_column, places)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (7, 5), (6, 40)])
-def test_plain_python_is_the_same(size, monkeypatch):
-    scores = noise(4, size)
-    arguments = (scores, (0.05, 0.02, 0.01, -0.3), -3, 2, 2, (4, 6))
-    expected = spread(*arguments)
-    for name in ("_lowest", "_highest", "_offer", "_along_columns"):
+def along_columns(scores, q, l, start, step, anchors):
+    """Both ways along the columns: what was attained and where, by walking and on hulls."""
+    results = []
+    for way, limit in ((kernel._walked, (len(scores),)), (kernel._on_hulls, ())):
+        best, at = np.full((2, anchors, scores.shape[1]), np.nan, np.float32)
+        assert way(scores, q, l, start, step, *limit, best, at) in (True, None)
+        results.append((best, at))
+    return results
+
+
+@given(
+    st.integers(0, 10**6),
+    st.tuples(st.integers(1, 40), st.integers(1, 6)),
+    st.sampled_from([1e-9, 1e-6, 1e-4, 0.01, 0.1, 1.0, 30.0]),
+    linear,
+    st.integers(-50, 50),
+    st.integers(1, 3),
+    st.integers(1, 40),
+    st.sampled_from([0.0, 0.3, 5.0]),
+)
+@settings(max_examples=300, deadline=None)
+def test_both_ways_along_an_axis_try_every_place(seed, size, q, l, start, step, anchors, scale):
+    scores = noise(seed, size, scale)
+    d = np.arange(size[0]) - (start + step * np.arange(anchors))[:, None]
+    values = scores.astype(float) - (q * d**2 + l * d)[:, :, None]
+    tolerance = 1e-6 * (1.0 + np.abs(values).max())
+    for best, at in along_columns(scores, q, l, start, step, anchors):
+        np.testing.assert_allclose(best, values.max(axis=1), rtol=0, atol=tolerance)
+        attained = np.take_along_axis(values, at.astype(int)[:, None], axis=1)[:, 0]
+        np.testing.assert_allclose(attained, best, rtol=0, atol=tolerance)
+
+
+def test_both_ways_give_the_same_bits():
+    # Two places are never equally good here, and the values are computed alike once the places are known.
+    for q in (1e-3, 0.02, 0.5):
+        walked, on_hulls = along_columns(noise(10, (70, 33)), q, 0.01, -5, 2, 40)
+        np.testing.assert_array_equal(walked[1], on_hulls[1])
+        np.testing.assert_array_equal(walked[0], on_hulls[0])
+
+
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("q", [1e-7, 1e-5, 2e-4, 2e-3])
+def test_moving_costs_next_to_nothing(q, step):
+    scores = noise(11, (50, 31))
+    shape = (52 // step, 33 // step)
+    cost = (q, 3.0 * q, 2.0 * q, -q)
+    best, at_row, at_column = spread(scores, cost, -1, -1, step, shape)
+    values = less_the_way(scores, cost, -1, -1, step, shape)
+    np.testing.assert_allclose(best, values.max(axis=(2, 3)), rtol=0, atol=2e-6)
+    i, j = np.indices(shape)
+    np.testing.assert_allclose(values[i, j, at_row, at_column], values.max(axis=(2, 3)), rtol=0, atol=2e-6)
+
+
+def plain(monkeypatch, *names):
+    """The transform without compilation, the named functions of those that it calls included."""
+    for name in names:
         monkeypatch.setattr(kernel, name, getattr(kernel, name).py_func)
-    for compiled, plain in zip(expected, spread(*arguments, run=kernel.spread.py_func), strict=True):
-        np.testing.assert_array_equal(compiled, plain)
+    return kernel.spread.py_func
+
+
+def counted(monkeypatch, name):
+    """A list that grows by one entry with every call of a function of the kernel."""
+    calls, function = [], getattr(kernel, name)
+    monkeypatch.setattr(kernel, name, lambda *arguments: (calls.append(name), function(*arguments))[1])
+    return calls
+
+
+@pytest.mark.parametrize(("q", "hulls"), [(1.0, 0), (0.02, 0), (1e-3, None), (2e-4, None), (1e-5, 2), (1e-9, 2)])
+def test_no_cost_takes_more_than_linear_time(q, hulls, monkeypatch):
+    run = plain(monkeypatch, "_walked", "_along_columns")
+    offers, on_hulls = counted(monkeypatch, "_offer"), counted(monkeypatch, "_on_hulls")
+    height, width = 90, 70
+    spread(noise(12, (height, width)), (q, 0.0, q, 0.0), run=run)
+    assert hulls is None or len(on_hulls) == hulls
+    # Rows that are compared. Every place from every anchor would be 12840 of them, the bound is 8349.
+    lines = height * width / (width + kernel._SHORT) + width * height / (height + kernel._SHORT)
+    assert 0 < len(offers) <= 1.1 * kernel._PLACES * lines < height * (height - 1) + width * (width - 1)
+
+
+def test_few_anchors_that_reach_far_change_nothing(monkeypatch):
+    # From the low floor every place is in reach; the other anchors leave it what they do not need.
+    run = plain(monkeypatch, "_walked", "_along_columns")
+    scores = noise(14, (60, 80), 0.1)
+    scores[-20:] -= 30.0
+    on_hulls = counted(monkeypatch, "_on_hulls")
+    found = spread(scores, (0.02, 0.0, 0.02, 0.0), shape=(60, 3), run=run)
+    assert not on_hulls
+    values = less_the_way(scores, (0.02, 0.0, 0.02, 0.0), 0, 0, 1, (60, 3))
+    np.testing.assert_allclose(found[0], values.max(axis=(2, 3)), rtol=0, atol=4e-5)
+
+
+def test_costs_of_the_axes_are_looked_at_one_by_one(monkeypatch):
+    scores, cost = noise(13, (80, 60)), (1.0, 0.0, 1e-6, 0.0)
+    expected = spread(scores, cost)
+    run = plain(monkeypatch, "_walked", "_along_columns")
+    on_hulls = counted(monkeypatch, "_on_hulls")
+    found = spread(scores, cost, run=run)
+    assert len(on_hulls) == 1
+    for a, b in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("q", [0.03, 1e-5])
+@pytest.mark.parametrize("size", [(1, 1), (7, 5), (6, 40), (30, 20)])
+def test_plain_python_is_the_same(size, q, monkeypatch):
+    scores = noise(4, size)
+    arguments = (scores, (q, 0.02, 0.3 * q, -0.3), -3, 2, 2, (4, 6))
+    expected = spread(*arguments)
+    run = plain(monkeypatch, "_lowest", "_highest", "_offer", "_walked", "_on_hulls", "_along_columns")
+    for compiled, uncompiled in zip(expected, spread(*arguments, run=run), strict=True):
+        np.testing.assert_array_equal(compiled, uncompiled)
 
 
 def test_anchors_that_are_moved_see_the_same():

@@ -416,7 +416,7 @@ class DeformablePartDetector(LatentEstimator):
         most : int
         """
         check_is_fitted(self)
-        return self._detect(Star(self.star_, self.coef_), image, threshold, overlap, most)
+        return self._detect(Star(self.star_, self.coef_, method="auto"), image, threshold, overlap, most)
 
     def _detect(self, star: Star, image: Any, threshold: float, overlap: float, most: int) -> Detections:
         pixels = read_image(image, color=True)
@@ -436,7 +436,7 @@ class DeformablePartDetector(LatentEstimator):
     ) -> list[Detections]:
         """``detect`` for each of many images."""
         check_is_fitted(self)
-        star = Star(self.star_, self.coef_)
+        star = Star(self.star_, self.coef_, method="auto")
         return [self._detect(star, image, threshold, overlap, most) for image in images]
 
     def precision_recall(
@@ -445,7 +445,7 @@ class DeformablePartDetector(LatentEstimator):
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
-        star = Star(self.star_, self.coef_)
+        star = Star(self.star_, self.coef_, method="auto")
         found, truths, ignored = [], [], []
         for i, image, some in read_all(given):
             one = self._detect(star, image, _LOW, 0.5, 100)

@@ -8,9 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...kernels import compiled
-
-_BLOCK = 64
+from ...kernels.suppression import kept_boxes
 
 
 def overlaps(boxes: ArrayLike, others: ArrayLike) -> np.ndarray:
@@ -66,7 +64,7 @@ def suppress(boxes: ArrayLike, scores: ArrayLike, overlap: float = 0.5) -> np.nd
     order = falling(as_scores("scores", scores, found))
     if not 0.0 <= overlap <= 1.0:
         raise ValueError(f"overlap must be a share from 0 to 1, got {overlap!r}.")
-    kept = _kept(np.ascontiguousarray(found[order].T), _areas(found)[order], float(overlap))
+    kept = kept_boxes(np.ascontiguousarray(found[order].T), _areas(found)[order], float(overlap))
     return order[kept]
 
 
@@ -115,36 +113,3 @@ def falling(scores: np.ndarray) -> np.ndarray:
 
 def _areas(boxes: np.ndarray) -> np.ndarray:
     return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-
-
-@compiled
-def _kept(boxes: np.ndarray, areas: np.ndarray, overlap: float) -> np.ndarray:
-    """Which of the boxes, an array (4, n) by falling score, are kept.
-
-    Each is held against those that are kept already, a block of them at a time: within a block there is no branch, so
-    that several comparisons are one instruction, and after a block that drops the box no other is looked at.
-    """
-    n = boxes.shape[1]
-    left, top, right, bottom = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    area = np.empty(n)
-    rows = np.empty(n, np.int64)
-    count = 0
-    for r in range(n):
-        x_min, y_min, x_max, y_max = boxes[0, r], boxes[1, r], boxes[2, r], boxes[3, r]
-        dropped = 0
-        start = 0
-        while start < count and dropped == 0:
-            end = min(start + _BLOCK, count)
-            for k in range(np.uint64(start), np.uint64(end)):
-                width = (x_max if x_max < right[k] else right[k]) - (x_min if x_min > left[k] else left[k])
-                height = (y_max if y_max < bottom[k] else bottom[k]) - (y_min if y_min > top[k] else top[k])
-                width = width if width > 0.0 else 0.0
-                common = width * height  # negative, if there is none
-                dropped += common > overlap * (areas[r] + area[k] - common)
-            start = end
-        if dropped == 0:
-            left[count], top[count], right[count], bottom[count] = x_min, y_min, x_max, y_max
-            area[count] = areas[r]
-            rows[count] = r
-            count += 1
-    return rows[:count]

@@ -284,9 +284,9 @@ def place_negative_parts(model: StarModel, levels: Sequence[Level], placements: 
     stars: dict[int, Star] = {}
     for key in np.unique(kind).tolist():
         view, k = divmod(key, max(len(levels), 1))
-        star = stars.setdefault(view, Star(model, w, views=[view]))
+        star = stars.get(view) or stars.setdefault(view, Star(model, w, views=[view]))
         ids = np.flatnonzero(kind == key)
-        found = star.scores(levels[k])
+        found = star.negative_places(levels[k])
         best = found.placements(k, np.zeros(ids.size, np.int64), placements[ids, 2], placements[ids, 3])
         placements[ids] = np.where(columns[view // 2], best, placements[ids])
 

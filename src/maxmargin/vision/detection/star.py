@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ...kernels.distance_transform import spread
 from ...kernels.windows import held_scores
 from ..features.cell_pyramid import Level
 from .correlation import Correlator
-from .model import StarModel
+from .model import StarModel, ViewPart
 
 _STEP = 2  # fine cells to a coarse one
 
@@ -31,6 +32,10 @@ class LevelScores:
     scores: np.ndarray
     at_row: np.ndarray
     at_column: np.ndarray
+
+    def at(self, v: int, p: int) -> Places:
+        """Where one part is."""
+        return self.at_row[v, p], self.at_column[v, p]
 
     def placements(self, k: int, which: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Placements with these roots, of level number k; ``which`` counts the views that were asked for."""
@@ -52,40 +57,80 @@ class Star:
         The same model at other weights, which say where negative parts are: the convex upper bound of the scores.
     views : list of int or None
         What to search for; by default all views of the model.
+    method : str
+        See ``Correlator``: "auto" pays for weights that are used for many images.
     """
 
     def __init__(
-        self, model: StarModel, w: np.ndarray, held: Star | None = None, views: Sequence[int] | None = None
+        self,
+        model: StarModel,
+        w: np.ndarray,
+        held: Star | None = None,
+        views: Sequence[int] | None = None,
+        method: str = "products",
     ) -> None:
-        self.model, self.held = model, held if model.has_negative_parts else None
+        self.model, self.held, self.method = model, held if model.has_negative_parts else None, method
         self.views = model.views if views is None else list(views)
         self._filters = [model.view(w, v) for v in self.views]
-        self._roots = Correlator([view.root for view in self._filters])
-        self._parts = Correlator([part.filter for view in self._filters for part in view.parts])
+        self._roots = Correlator([view.root for view in self._filters], method)
+        self._parts = Correlator([part.filter for view in self._filters for part in view.parts], method)
 
     def scores(self, level: Level) -> LevelScores:
-        rows, columns = level.coarse.shape[:2]
-        n_parts = self.model.most_parts
-        scores = np.full((len(self.views), rows, columns), -np.inf, np.float32)
-        at_row = np.zeros((len(self.views), n_parts, rows, columns), np.int16)
-        at_column = np.zeros_like(at_row)
-        held = None if self.held is None else self.held.scores(level)
+        """All places of the roots, with all parts at their best."""
+        found = self._nothing(level)
+        held = None if self.held is None else self.held.negative_places(level)
         responses = iter(self._parts(level.fine)) if level.fine is not None else iter(())
         for v, (view, root) in enumerate(zip(self._filters, self._roots(level.coarse), strict=True)):
             total = root + np.float32(view.bias)
-            inside = (slice(0, total.shape[0]), slice(0, total.shape[1]))
             for p, part in enumerate(view.parts):
                 response = next(responses)
-                if not total.size:
-                    continue
-                best = np.empty(total.shape, np.float32)
-                y, x = np.empty(total.shape, np.int16), np.empty(total.shape, np.int16)
-                if part.sign < 0 and held is not None:
-                    y[:], x[:] = held.at_row[v, p][inside], held.at_column[v, p][inside]
-                    held_scores(response, part.cost, part.top, part.left, _STEP, y, x, best)
-                else:
-                    spread(response, part.cost, part.top, part.left, _STEP, best, y, x)
-                total += np.float32(part.sign) * best
-                at_row[v, p][inside], at_column[v, p][inside] = y, x
-            scores[v][inside] = total
-        return LevelScores(self.views, scores, at_row, at_column)
+                if total.size:
+                    where = held.at(v, p) if held is not None and part.sign < 0 else None
+                    total += np.float32(part.sign) * _best_of(part, response, total.shape, found.at(v, p), where)
+            found.scores[v, : total.shape[0], : total.shape[1]] = total
+        return found
+
+    def negative_places(self, level: Level) -> LevelScores:
+        """Where negative parts are, for all places of the roots; nothing else is looked for."""
+        found = self._nothing(level)
+        negative = [
+            (v, p, part) for v, view in enumerate(self._filters) for p, part in enumerate(view.parts) if part.sign < 0
+        ]
+        responses = self._negative(level.fine) if level.fine is not None else []
+        for (v, p, part), response in zip(negative, responses, strict=False):
+            rows, columns = self.model.size_of(self.views[v])
+            shape = (level.coarse.shape[0] - rows + 1, level.coarse.shape[1] - columns + 1)
+            if min(shape) > 0:
+                _best_of(part, response, shape, found.at(v, p), None)
+        return found
+
+    @cached_property
+    def _negative(self) -> Correlator:
+        filters = [part.filter for view in self._filters for part in view.parts if part.sign < 0]
+        return Correlator(filters, self.method)
+
+    def _nothing(self, level: Level) -> LevelScores:
+        rows, columns = level.coarse.shape[:2]
+        places = np.zeros((2, len(self.views), self.model.most_parts, rows, columns), np.int16)
+        scores = np.full((len(self.views), rows, columns), -np.inf, np.float32)
+        return LevelScores(self.views, scores, places[0], places[1])
+
+
+def _best_of(
+    part: ViewPart, response: np.ndarray, shape: tuple[int, ...], at: Places, held: Places | None
+) -> np.ndarray:
+    """What a part adds to the roots of a level at its best place, or where it is held; ``at`` is told the place."""
+    best = np.empty(shape, np.float32)
+    row, column = np.empty(shape, np.int16), np.empty(shape, np.int16)
+    inside = (slice(0, shape[0]), slice(0, shape[1]))
+    if held is None:
+        spread(response, part.cost, part.top, part.left, _STEP, best, row, column)
+    else:
+        row[:], column[:] = held[0][inside], held[1][inside]
+        held_scores(response, part.cost, part.top, part.left, _STEP, row, column, best)
+    at[0][inside], at[1][inside] = row, column
+    return best
+
+
+Places = tuple[np.ndarray, np.ndarray]
+"""Rows and columns of a part, for all places of a root."""
