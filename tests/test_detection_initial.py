@@ -115,9 +115,7 @@ def energy_of(model, w, c, sign):
 
 def all_sums(energy, size):
     rows, columns = energy.shape[0] - size + 1, energy.shape[1] - size + 1
-    return np.array(
-        [[energy[y : y + size, x : x + size].sum() for x in range(columns)] for y in range(rows)]
-    )
+    return np.array([[energy[y : y + size, x : x + size].sum() for x in range(columns)] for y in range(rows)])
 
 
 @pytest.mark.parametrize("sign", [1, -1])

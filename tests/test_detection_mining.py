@@ -237,7 +237,9 @@ class Cache(RuleBasedStateMachine):
         self.expected: dict[tuple, dict] = {}
         self.rng = np.random.default_rng(0)
 
-    @rule(wanted=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 4)), max_size=6, unique=True), share=st.booleans())
+    @rule(
+        wanted=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 4)), max_size=6, unique=True), share=st.booleans()
+    )
     def add(self, wanted, share):
         example = np.array([i for i, _ in wanted], np.int64)
         placements = np.array([[p, 0, i, p] for i, p in wanted], np.int32).reshape(-1, 4)
@@ -303,7 +305,9 @@ class Cache(RuleBasedStateMachine):
     @invariant()
     def shares_are_planes(self):
         planes = self.cache.planes()
-        found = {(int(i), int(place[0])): a for i, place, a in zip(planes.example, planes.labels, planes.alpha, strict=True)}
+        found = {
+            (int(i), int(place[0])): a for i, place, a in zip(planes.example, planes.labels, planes.alpha, strict=True)
+        }
         assert found == {key: one["alpha"] for key, one in self.expected.items() if one["alpha"] > 0}
 
     @precondition(lambda self: len(self.expected))

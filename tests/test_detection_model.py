@@ -7,7 +7,12 @@ from detection_by_hand import AGAINST, PARTS, all_values, random_level, random_w
 from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
 from maxmargin.vision.features.cell_pyramid import Grid
 
-MODELS = [PARTS, AGAINST, StarModel((Component(3, 4),)), StarModel((Component(2, 2), Component(3, 3, PARTS.components[0].parts)))]
+MODELS = [
+    PARTS,
+    AGAINST,
+    StarModel((Component(3, 4),)),
+    StarModel((Component(2, 2), Component(3, 3, PARTS.components[0].parts))),
+]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=range(len(MODELS)))

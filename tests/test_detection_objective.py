@@ -132,7 +132,7 @@ def test_proposals_are_placements_of_the_example(rng, objective):
 
 
 def test_weak_duality_at_any_shares(rng, objective):
-    """Placements and shares at random, more of them than the budget allows: the dual value is below every bound value."""
+    """Placements and shares at random, more than the budget allows: the dual value is below every bound value."""
     latent = objective.standing(weights(rng, objective)).best
     problem = objective.problem(latent)
     bound = problem.constraints
@@ -175,6 +175,24 @@ def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
     assert below <= new.evaluate(at_w).total + 1e-5
 
 
+def test_shares_follow_a_root_to_another_level(rng):
+    """A negative part stays where it was only as long as its root does: the new level may have no such place."""
+    objective = tiny_objective(rng, AGAINST)
+    latent = objective.standing(weights(rng, objective)).best
+    old = np.array(latent[:1], np.int32)
+    old[0, :4], old[0, 6:] = (0, 0, 1, 1), (9, 10)
+    kept = latent[0].copy()
+    kept[:4], kept[4:] = (0, 1, 0, 0), (1, 1, 2, 2)
+    bound = objective.problem([kept, *latent[1:]]).constraints
+    ((_, placements, rows),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
+    np.testing.assert_array_equal(placements[0], kept)
+    np.testing.assert_array_equal(rows, AGAINST.features(objective.images.pyramids[0], kept[None]))
+    kept[:4] = 0, 0, 1, 1
+    bound = objective.problem([kept, *latent[1:]]).constraints
+    ((_, placements, _),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
+    assert placements[0].tolist() == [0, 0, 1, 1, 1, 1, 9, 10], "of the same root any place will do"
+
+
 def test_windows_and_positives_by_their_overlaps(objective):
     images = objective.images
     for i, photo in enumerate(images.pyramids.photos):
@@ -194,7 +212,9 @@ def test_windows_and_positives_by_their_overlaps(objective):
             for view, k, row, column in positive.roots
         ]
         np.testing.assert_allclose(shares, positive.overlap, rtol=1e-5)
-        assert min(shares) >= images.overlap - 1e-6 or np.ptp(shares) < 1e-6, "good ones, or the best ones where none is good"
+        assert min(shares) >= images.overlap - 1e-6 or np.ptp(shares) < 1e-6, (
+            "good ones, or the best ones where none is good"
+        )
 
 
 def test_numbers_of_windows_lead_back_to_their_images(objective):

@@ -111,4 +111,6 @@ def test_values_by_hand_see_a_part_where_it_is(rng):
     w[model.filter_at(0, 0)] = 10.0 * level.fine[5:7, 6:8].astype(float).ravel()
     w[model.cost_at(0, 0)] = 0.001, 0.0, 0.001, 0.0
     values = all_values(model, w, level, 0)[1][0]
-    assert (values.reshape(*values.shape[:2], -1).argmax(axis=2) == np.ravel_multi_index((5, 6), values.shape[2:])).all()
+    assert (
+        values.reshape(*values.shape[:2], -1).argmax(axis=2) == np.ravel_multi_index((5, 6), values.shape[2:])
+    ).all()

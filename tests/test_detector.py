@@ -1,6 +1,7 @@
 """The detector as users meet it: it finds what was drawn, proves what it learned, keeps it, and says what is wrong."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -210,7 +211,7 @@ def test_the_objective_falls_from_bound_to_bound(detector):
     assert 0 < detector.n_root_bounds_ <= 3 and len(records) >= 1
     values = [record.objective for record in records]
     assert detector.objective_ == pytest.approx(min(values))
-    assert all(after.bound <= before.bound * (1 + 0.03) for before, after in zip(records, records[1:], strict=False))
+    assert all(after.bound <= before.bound * (1 + 0.03) for before, after in pairwise(records))
 
 
 def test_the_same_seed_gives_the_same_bits(data, detector):
@@ -330,7 +331,9 @@ def test_wrong_settings_are_named(data, settings, message):
 
 
 def test_box_regression_recovers_a_linear_rule(rng):
-    model = StarModel((Component(3, 4, (Part(2, 2, 1, 1), Part(2, 3, 2, 4))), Component(3, 3, (Part(2, 2, 0, 0),))), True)
+    model = StarModel(
+        (Component(3, 4, (Part(2, 2, 1, 1), Part(2, 3, 2, 4))), Component(3, 3, (Part(2, 2, 0, 0),))), True
+    )
     n = 4000
     placements = np.zeros((n, model.placement_length), np.int32)
     placements[:, 0] = rng.integers(0, 4, n)
@@ -383,18 +386,18 @@ def test_boxes_outside_the_image(data):
     with pytest.raises(ValueError, match="lie outside the image, which is 80 × 80"):
         fitted({}, images, wrong)
     out = [[[-10, 5, 30, 36]], *boxes[1:]]
-    with pytest.warns(UserWarning, match="stick.* out of"):
+    with pytest.warns(UserWarning, match=r"stick.* out of"):
         fitted({"n_parts": 0}, images, out)
 
 
 def test_boxes_without_area(data):
     images, boxes = data
-    with pytest.raises(ValueError, match="box"):
+    with pytest.raises(ValueError, match=r"boxes\[0\].*has no area: x_max is not greater than x_min"):
         fitted({}, images, [[[5, 5, 5, 30]], *boxes[1:]])
 
 
 def test_no_boxes_at_all(data):
-    with pytest.raises((ValueError, ImageError), match="no|No|none|None"):
+    with pytest.raises(ValueError, match="There are no positives"):
         fitted({}, data[0], [[] for _ in data[0]])
 
 
@@ -419,7 +422,9 @@ def test_files_that_cannot_be_read_are_named(data, tmp_path):
     table = []
     for k, (image, some) in enumerate(zip(images[:8], boxes[:8], strict=True)):
         Image.fromarray(image).save(tmp_path / f"{k}.png")
-        table.append({"name": f"{k}.png", "xmin": some[0][0], "ymin": some[0][1], "xmax": some[0][2], "ymax": some[0][3]})
+        table.append(
+            {"name": f"{k}.png", "xmin": some[0][0], "ymin": some[0][1], "xmax": some[0][2], "ymax": some[0][3]}
+        )
     (tmp_path / "3.png").write_bytes(b"no image at all")
     with pytest.warns(UserWarning, match=r"1 of 8 images cannot be used:\n.*3\.png is not an image"):
         detector = fitted({"n_parts": 0}, tmp_path, table)
@@ -437,7 +442,7 @@ def test_one_of_several_classes(data, tmp_path):
         Image.fromarray(image).save(tmp_path / f"{k}.png")
         row = {"name": f"{k}.png", "xmin": some[0][0], "ymin": some[0][1], "xmax": some[0][2], "ymax": some[0][3]}
         table.append({**row, "label": "ring" if k < 6 else "other"})
-    with pytest.raises(ValueError, match=r"ring|other"):
+    with pytest.raises(ValueError, match=r"boxes of 2 classes: .*choose with label='ring'"):
         fitted({"n_parts": 0}, tmp_path, table)
     detector = fitted({"n_parts": 0}, tmp_path, table, label="ring")
     assert detector.label_ == "ring" and len(detector.latent_) == 12
