@@ -24,6 +24,7 @@ from .objective import Hard, WindowBound
 _CHUNK = 4  # images that are searched at the same weights
 _WORK = 0.5  # work begins once as much of the goal was seen outside the cache,
 _REST = 0.2  # and ends once the cache has this share of it left
+_SPARE = 4  # one part in as many of the cache is kept free for what the next chunks bring
 _PASSES = 30  # over the cache, at most
 
 
@@ -84,7 +85,7 @@ class Mining:
         bound: Any = problem.constraints
         order = state.rng.permutation(len(bound.images))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
-        most = max(2, min(self.most, state.cache.room // (4 * _CHUNK * self.n_jobs)))
+        most = max(2, min(self.most, state.cache.room // (_SPARE * _CHUNK * self.n_jobs)))
         at, seen, outside, loss = state.weights().copy(), 0.0, 0.0, 0.0
         state.moved = False
         searcher: Any = _Searcher(bound, state.cache, most)
@@ -97,8 +98,9 @@ class Mining:
             state.done = done / len(chunks)
             if state.beat is not None:
                 state.beat()
-            if outside > _WORK * max(state.goal, 1e-3) * max(state.lower, outside):
-                state.work(_REST * outside)
+            enough = _WORK * max(state.goal, 1e-3) * max(state.lower, outside)
+            if outside > enough or len(state.cache) > state.cache.room - state.cache.room // _SPARE:
+                state.work(_REST * max(outside, enough))
                 outside = 0.0
         state.visited = len(bound.images)
         state.evaluated = None if state.moved else (at, Loss(loss))
@@ -173,7 +175,7 @@ class MiningState:
         """Coordinate steps on the cached problem, until its own gap is as small as wanted."""
         bound: Any = self.problem.constraints
         cache = self.cache
-        cache.forget_idle()
+        cache.forget_idle(cache.room // _SPARE)
         if not len(cache):
             return
         cache.sort()
