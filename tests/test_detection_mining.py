@@ -107,6 +107,26 @@ def test_little_room_for_hard_examples_changes_nothing_in_the_result(model, monk
     assert small.certificate.upper == pytest.approx(roomy.certificate.upper, rel=1e-4)
 
 
+def test_the_cache_keeps_to_its_room(monkeypatch):
+    """As long as the shares leave some: those cannot be dropped."""
+    objective = tiny_objective(np.random.default_rng(5), ONE, C=0.0005, n_background=30)
+    problem = objective.problem(bound_of(objective))
+    sizes = []
+    original = HardExamples.add
+
+    def add(self, *arguments):
+        original(self, *arguments)
+        sizes.append(len(self))
+
+    monkeypatch.setattr(HardExamples, "add", add)
+    roomy, most = mined(problem, 1e-3), max(sizes)
+    assert most > 200
+    sizes.clear()
+    small = mined(problem, 1e-3, memory=200 * (4 * ONE.n_weights + 64))
+    assert max(sizes) <= 200
+    assert small.certificate.upper == pytest.approx(roomy.certificate.upper, rel=2e-3)
+
+
 def test_too_little_memory_is_an_error():
     objective = tiny_objective(np.random.default_rng(5), ONE)
     with pytest.raises(ValueError, match=r"memory is too little: 5000 bytes .* 4 positive examples need 16"):

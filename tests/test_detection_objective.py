@@ -119,6 +119,14 @@ def test_regrets_are_what_the_bound_loses(rng, objective):
     np.testing.assert_allclose(standing.regrets(some, [latent[i] for i in some]), regret[::2], atol=1e-9)
 
 
+def test_where_a_bound_touches_there_is_no_regret_at_all(objective):
+    """Not even by rounding, which depends on how many examples are asked for: the budget of touching bounds is 0."""
+    for seed in range(10):
+        standing = objective.standing(weights(np.random.default_rng(seed), objective))
+        for ids in (np.arange(objective.n_examples), *np.arange(objective.n_examples)[:, None]):
+            assert (standing.regrets(ids, [standing.best[i] for i in ids]) == 0.0).all()
+
+
 def test_proposals_are_placements_of_the_example(rng, objective):
     w = weights(rng, objective)
     standing = objective.standing(w)
