@@ -65,6 +65,29 @@ def test_scores_are_those_of_the_placements(rng, model, hold):
         np.testing.assert_allclose(model.features(levels, placements) @ w, scores, atol=2e-5)
 
 
+@pytest.mark.parametrize("method", ["fft", "auto"])
+def test_every_way_to_correlate_finds_the_same(rng, method):
+    model = StarModel(AGAINST.components, mirrored=True)
+    w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
+    one = Star(model, w, Star(model, held)).scores(level)
+    other = Star(model, w, Star(model, held, method=method), method=method).scores(level)
+    inside = np.isfinite(one.scores)
+    np.testing.assert_array_equal(inside, np.isfinite(other.scores))
+    np.testing.assert_allclose(one.scores[inside], other.scores[inside], atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [AGAINST, TWO_AGAINST], ids=["against", "two"])
+def test_negative_places_are_those_of_the_whole_search(rng, model):
+    model = StarModel(model.components, mirrored=True)
+    star, level = Star(model, random_weights(rng, model)), random_level(rng)
+    every, negative = star.scores(level), star.negative_places(level)
+    for v, view in enumerate(model.views):
+        for p, part in enumerate(model.parts_of(view)):
+            if part.sign < 0:
+                np.testing.assert_array_equal(every.at_row[v, p], negative.at_row[v, p])
+                np.testing.assert_array_equal(every.at_column[v, p], negative.at_column[v, p])
+
+
 def test_some_views_are_scored_as_among_all(rng):
     model = StarModel(AGAINST.components, mirrored=True)
     w, level = random_weights(rng, model), random_level(rng)
