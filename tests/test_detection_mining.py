@@ -107,8 +107,9 @@ def test_little_room_for_hard_examples_changes_nothing_in_the_result(model, monk
     assert small.certificate.upper == pytest.approx(roomy.certificate.upper, rel=1e-4)
 
 
-def test_the_cache_keeps_to_its_room(monkeypatch):
-    """As long as the shares leave some: those cannot be dropped."""
+@pytest.mark.parametrize("tol", [1e-3, 0.3])
+def test_the_cache_keeps_to_its_room(monkeypatch, tol):
+    """As long as the shares leave some: those cannot be dropped. With a modest goal there is less work between."""
     objective = tiny_objective(np.random.default_rng(5), ONE, C=0.0005, n_background=30)
     problem = objective.problem(bound_of(objective))
     sizes = []
@@ -119,12 +120,12 @@ def test_the_cache_keeps_to_its_room(monkeypatch):
         sizes.append(len(self))
 
     monkeypatch.setattr(HardExamples, "add", add)
-    roomy, most = mined(problem, 1e-3), max(sizes)
+    roomy, most = mined(problem, tol).certificate, max(sizes)
     assert most > 200
     sizes.clear()
-    small = mined(problem, 1e-3, memory=200 * (4 * ONE.n_weights + 64))
+    small = mined(problem, tol, memory=200 * (4 * ONE.n_weights + 64)).certificate
     assert max(sizes) <= 200
-    assert small.certificate.upper == pytest.approx(roomy.certificate.upper, rel=2e-3)
+    assert small.relative_gap <= tol and small.lower <= roomy.upper and roomy.lower <= small.upper
 
 
 def test_too_little_memory_is_an_error():

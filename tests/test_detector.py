@@ -254,7 +254,7 @@ def test_training_goes_on_from_a_checkpoint(data, detector, tmp_path):
     assert len(numbers) < rest.n_bounds_ + 1
     assert rest.objective_ == pytest.approx(detector.objective_, rel=0.03)
     assert rest.certificate_.relative_gap <= rest.tol
-    others = rings(np.random.default_rng(9), 8)
+    others = rings(np.random.default_rng(9), 10, 5)
     with pytest.raises(ValueError, match="checkpoint"):
         fitted({}, *others, checkpoint=tmp_path / "run")
 
