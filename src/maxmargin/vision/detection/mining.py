@@ -24,6 +24,7 @@ from .objective import Hard, WindowBound
 _CHUNK = 4  # images that are searched at the same weights
 _WORK = 0.5  # work begins once as much of the goal was seen outside the cache,
 _REST = 0.2  # and ends once the cache has this share of it left
+_SPARE = 4  # one part in as many of the cache is kept free for what the next chunks bring
 _PASSES = 30  # over the cache, at most
 
 
@@ -84,7 +85,7 @@ class Mining:
         bound: Any = problem.constraints
         order = state.rng.permutation(len(bound.images))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
-        most = max(2, min(self.most, state.cache.room // (4 * _CHUNK * self.n_jobs)))
+        most = max(2, min(self.most, state.cache.room // (_SPARE * _CHUNK * self.n_jobs)))
         at, seen, outside, loss = state.weights().copy(), 0.0, 0.0, 0.0
         state.moved = False
         searcher: Any = _Searcher(bound, state.cache, most)
@@ -97,8 +98,9 @@ class Mining:
             state.done = done / len(chunks)
             if state.beat is not None:
                 state.beat()
-            if outside > _WORK * max(state.goal, 1e-3) * max(state.lower, outside):
-                state.work(_REST * outside)
+            enough = _WORK * max(state.goal, 1e-3) * max(state.lower, outside)
+            if outside > enough or len(state.cache) > state.cache.room - state.cache.room // _SPARE:
+                state.work(_REST * max(outside, enough))
                 outside = 0.0
         state.visited = len(bound.images)
         state.evaluated = None if state.moved else (at, Loss(loss))
@@ -117,12 +119,19 @@ class _Searcher:
         self.bound, self.cache, self.most = bound, cache, most
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> list[Found]:
-        star = self.bound.star(w)
-        return [self._one(i, star, w) for i in ids.tolist()]
+        star, at_hand = self.bound.star(w), self._at_hand()
+        return [self._one(i, star, w, self.most + int(at_hand[i])) for i in ids.tolist()]
 
-    def _one(self, i: int, star: Any, w: np.ndarray) -> Found:
-        hard = self.bound.search(i, star, w, self.most)
+    def _at_hand(self) -> np.ndarray:
+        """How many windows of each image are cached: the worst may be among them for good, and must hide no others."""
+        example = self.cache.example  # replaced as a whole by the work, never written to
+        windows = example[example >= self.bound.n_positives] - self.bound.n_positives
+        return np.bincount(self.bound.images.image_of(windows), minlength=len(self.bound.images))
+
+    def _one(self, i: int, star: Any, w: np.ndarray, listed: int) -> Found:
+        hard = self.bound.search(i, star, w, listed)
         new = np.flatnonzero((hard.missing > 0.0) & self.cache.unknown(hard.example, hard.placements))
+        new = new[: len(self.bound.objective.in_image[i]) + self.most]
         features = self.bound.model.features(self.bound.images.pyramids[i], hard.placements[new])
         return Found(hard, new, features)
 
@@ -166,7 +175,7 @@ class MiningState:
         """Coordinate steps on the cached problem, until its own gap is as small as wanted."""
         bound: Any = self.problem.constraints
         cache = self.cache
-        cache.forget_idle()
+        cache.forget_idle(cache.room // _SPARE)
         if not len(cache):
             return
         cache.sort()

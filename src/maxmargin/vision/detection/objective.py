@@ -306,8 +306,12 @@ class DetectionStanding:
         for i, found in zip(images, objective.over_images(lambda i: self._search(i, stars), images), strict=True):
             for p, (placements, scores) in zip(objective.in_image[i], found, strict=True):
                 self._roots[p] = placements
-                at = int(scores.argmax())
-                best[p], self.scores[p] = placements[at], scores[at]
+                best[p] = placements[int(scores.argmax())]
+            # From features, as bounds have it: scores of the search are rounded otherwise, and a bound that touches
+            # would seem not to.
+            some = objective.in_image[i]
+            levels = objective.images.pyramids[i]
+            self.scores[some] = model.features(levels, np.array([best[p] for p in some], np.int32)) @ self.w
         self.best: Any = [*best, self.w.copy()] if model.has_negative_parts else best
 
     def _search(self, i: int, stars: dict[int, Star]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -340,6 +344,8 @@ class DetectionStanding:
             regret[ids < n] = objective.positive_C * (
                 np.maximum(0.0, 1.0 - self._held_scores(positive)) - np.maximum(0.0, 1.0 - self.scores[ids[ids < n]])
             )
+            # Sums of one row depend on how many are summed at a time, by a bit or two.
+            regret[ids < n] *= [not np.array_equal(self.best[p], place) for p, place in positive]
         for at in np.flatnonzero(ids >= n).tolist():
             regret[at] = self._window_regret(np.asarray(latent[at]))
         return np.maximum(regret, 0.0)

@@ -1,0 +1,269 @@
+"""The objective of a detector and its convex bounds: values by exhaustion, bounds that touch and never fall below."""
+
+import numpy as np
+import pytest
+from detection_by_hand import (
+    AGAINST,
+    PARTS,
+    all_values,
+    objective_value,
+    overlap,
+    positive_score,
+    random_weights,
+    tiny_objective,
+    window_scores,
+)
+
+from maxmargin.latent.loop import value
+from maxmargin.problem import Planes
+from maxmargin.solvers.certificate import certify, lower_bound
+from maxmargin.vision.detection.model import Component, Part, StarModel
+
+MIRRORED = StarModel(AGAINST.components[:1], mirrored=True)
+MODELS = {"parts": PARTS, "against": AGAINST, "mirrored": MIRRORED}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def objective(request):
+    return tiny_objective(np.random.default_rng(5), MODELS[request.param])
+
+
+def weights(rng, objective, scale=0.15):
+    return random_weights(rng, objective.model, scale)
+
+
+def bound_value(objective, latent, w):
+    return objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
+
+
+def test_the_objective_by_exhaustion(rng, objective):
+    for _ in range(2):
+        w = weights(rng, objective)
+        assert value(objective, w) == pytest.approx(objective_value(objective, w), rel=1e-5)
+
+
+def test_bounds_touch_where_they_are_made_and_are_never_below(rng, objective):
+    w0 = weights(rng, objective)
+    standing = objective.standing(w0)
+    assert bound_value(objective, standing.best, w0) == pytest.approx(objective_value(objective, w0), rel=1e-5)
+    above = []
+    for step in (0.05, 0.3, 1.0):
+        w = (1.0 - step) * w0 + step * weights(rng, objective)
+        bound, exact = bound_value(objective, standing.best, w), objective_value(objective, w)
+        assert bound == pytest.approx(objective_value(objective, w, standing.best), rel=1e-5)
+        assert bound >= exact * (1.0 - 1e-6)
+        above.append(bound - exact)
+    assert max(above) > 1e-3, "a bound that is the objective everywhere would be convex"
+
+
+def test_bounds_are_convex(rng, objective):
+    latent = objective.standing(weights(rng, objective)).best
+    one, other = weights(rng, objective), weights(rng, objective)
+    ends = [bound_value(objective, latent, w) for w in (one, other)]
+    for t in (0.2, 0.5, 0.9):
+        assert bound_value(objective, latent, t * one + (1 - t) * other) <= t * ends[0] + (1 - t) * ends[1] + 1e-6
+
+
+def test_a_root_that_answers_to_negative_parts_would_be_no_bound():
+    """min over places of the negative part of max over roots is above the score, often by much: a loss too low.
+
+    So the root of a positive example is one and the same wherever the negative part is.
+    """
+    objective = tiny_objective(np.random.default_rng(5), MIRRORED)
+    images, model = objective.images, MIRRORED
+    rng, too_high = np.random.default_rng(2), 0
+    for _ in range(5):
+        w = weights(rng, objective, 0.4)
+        for p, positive in enumerate(images.positives):
+            answers = []
+            for view, k, row, column in positive.roots:
+                root, parts = all_values(model, w, images.pyramids[positive.image][k], view)
+                answers.append(root[row, column] + parts[0][row, column].max() - parts[1][row, column])
+            shapes = {answer.shape for answer in answers}
+            assert len(shapes) == 1, "all roots are of one level, so that places can be compared"
+            score = positive_score(images, model, w, p)
+            assert max(answer.min() for answer in answers) == pytest.approx(score)
+            wrong = np.max(answers, axis=0).min()
+            assert wrong >= score - 1e-9
+            too_high += wrong > score + 1e-3
+            held = positive_score(images, model, w, p, objective.standing(weights(rng, objective)).best[p])
+            assert held <= score + 1e-9
+    assert too_high > 0
+
+
+def test_regrets_are_what_the_bound_loses(rng, objective):
+    w, other = weights(rng, objective), weights(rng, objective)
+    standing, latent = objective.standing(w), objective.standing(other).best
+    n, images, model = objective.n_positives, objective.images, objective.model
+    everybody = np.arange(objective.n_examples)
+    regret = standing.regrets(everybody, latent)
+    expected = [
+        objective.positive_C
+        * (
+            max(0.0, 1.0 - positive_score(images, model, w, p, latent[p]))
+            - max(0.0, 1.0 - positive_score(images, model, w, p))
+        )
+        for p in range(n)
+    ]
+    if model.has_negative_parts:
+        free, held = window_scores(images, model, w), window_scores(images, model, w, latent[n])
+        hinge = [sum(max(0.0, 1.0 + score) for score in scores.values()) for scores in (held, free)]
+        expected.append(objective.C * (hinge[0] - hinge[1]))
+        assert expected[-1] > 1e-3
+    assert max(expected[:n]) > 1e-3
+    np.testing.assert_allclose(regret, expected, atol=1e-5)
+    gap = bound_value(objective, latent, w) - value(objective, w)
+    assert regret.sum() == pytest.approx(gap, abs=1e-5)
+    np.testing.assert_allclose(standing.regrets(everybody, standing.best), 0.0, atol=1e-5)
+    some = everybody[::2]
+    np.testing.assert_allclose(standing.regrets(some, [latent[i] for i in some]), regret[::2], atol=1e-9)
+
+
+def test_where_a_bound_touches_there_is_no_regret_at_all(objective):
+    """Not even by rounding, which depends on how many examples are asked for: the budget of touching bounds is 0."""
+    for seed in range(10):
+        standing = objective.standing(weights(np.random.default_rng(seed), objective))
+        for ids in (np.arange(objective.n_examples), *np.arange(objective.n_examples)[:, None]):
+            assert (standing.regrets(ids, [standing.best[i] for i in ids]) == 0.0).all()
+
+
+def test_proposals_are_placements_of_the_example(rng, objective):
+    w = weights(rng, objective)
+    standing = objective.standing(w)
+    for i in range(objective.n_positives):
+        allowed = {tuple(root) for root in objective.images.positives[i].roots.tolist()}
+        proposed = [standing.propose(i, standing.best[i], rng) for _ in range(10)]
+        assert all(tuple(place[:4].tolist()) in allowed for place in proposed)
+        assert standing.regrets(np.full(10, i), proposed).min() >= 0.0
+    if objective.model.has_negative_parts:
+        assert standing.propose(objective.n_positives, standing.best[-1], rng) is standing.best[-1]
+
+
+def test_weak_duality_at_any_shares(rng, objective):
+    """Placements and shares at random, more than the budget allows: the dual value is below every bound value."""
+    latent = objective.standing(weights(rng, objective)).best
+    problem = objective.problem(latent)
+    bound = problem.constraints
+    lowest = min(bound_value(objective, latent, weights(rng, objective, scale)) for scale in (0.15, 0.02, 0.0))
+    best = -np.inf
+    for scale in (1e-5, 0.003, 1.0):
+        found = [bound.search(i, bound.star(weights(rng, objective)), weights(rng, objective), 20) for i in range(3)]
+        example = np.concatenate([hard.example for hard in found] * 2)
+        labels = np.concatenate([hard.placements for hard in found] * 2)
+        alpha = Planes(example, labels, rng.exponential(scale, example.size))
+        shares = bound.feasible(alpha)
+        totals = np.bincount(shares.example, weights=shares.alpha)
+        assert (shares.alpha >= 0.0).all()
+        assert (totals <= bound.budget_of(np.arange(totals.size)) * (1.0 + 1e-9)).all()
+        lower = lower_bound(problem, alpha)
+        assert lower <= lowest
+        best = max(best, lower)
+        certificate = certify(problem, weights(rng, objective), alpha)
+        assert certificate.lower <= lowest and certificate.upper >= best
+    assert best > 0.0
+
+
+def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
+    """v is formed from the places that a bound holds, whatever the shares say of those."""
+    first, second = (objective.standing(weights(rng, objective)).best for _ in range(2))
+    old, new = objective.problem(first).constraints, objective.problem(second).constraints
+    w = weights(rng, objective)
+    hard = [old.search(i, old.star(w), w, 10) for i in range(3)]
+    alpha = Planes(
+        np.concatenate([h.example for h in hard]),
+        np.concatenate([h.placements for h in hard]),
+        np.full(sum(h.example.size for h in hard), 0.01),
+    )
+    at_w = weights(rng, objective)
+    linear, v = new.totals(alpha)
+    below = linear - v @ at_w
+    shares = new.feasible(alpha).alpha.sum()
+    assert linear == pytest.approx(shares)
+    # Σα(1 − y·score) is at most the loss of the new bound at any weights.
+    assert below <= new.evaluate(at_w).total + 1e-5
+
+
+def test_shares_follow_a_root_to_another_level(rng):
+    """A negative part stays where it was only as long as its root does: the new level may have no such place."""
+    objective = tiny_objective(rng, AGAINST)
+    latent = objective.standing(weights(rng, objective)).best
+    old = np.array(latent[:1], np.int32)
+    old[0, :4], old[0, 6:] = (0, 0, 1, 1), (9, 10)
+    kept = latent[0].copy()
+    kept[:4], kept[4:] = (0, 1, 0, 0), (1, 1, 2, 2)
+    bound = objective.problem([kept, *latent[1:]]).constraints
+    ((_, placements, rows),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
+    np.testing.assert_array_equal(placements[0], kept)
+    np.testing.assert_array_equal(rows, AGAINST.features(objective.images.pyramids[0], kept[None]))
+    kept[:4] = 0, 0, 1, 1
+    bound = objective.problem([kept, *latent[1:]]).constraints
+    ((_, placements, _),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
+    assert placements[0].tolist() == [0, 0, 1, 1, 1, 1, 9, 10], "of the same root any place will do"
+
+
+def test_windows_and_positives_by_their_overlaps(objective):
+    images = objective.images
+    for i, photo in enumerate(images.pyramids.photos):
+        for k, frame in enumerate(images.pyramids.frames(i)):
+            free = images.background(i, k)
+            for c, component in enumerate(objective.model.components):
+                for row, column in np.ndindex(frame.rows, frame.columns):
+                    fits = row + component.rows <= frame.rows and column + component.columns <= frame.columns
+                    box = frame.box(row, column, component.rows, component.columns)
+                    alone = all(overlap(box, other) < 0.3 for other in photo.boxes)
+                    assert free[c, row, column] == (fits and alone)
+    for positive in images.positives:
+        box = images.pyramids.photos[positive.image].boxes[0]
+        frames = images.pyramids.frames(positive.image)
+        shares = [
+            overlap(frames[k].box(row, column, *objective.model.size_of(view)), box)
+            for view, k, row, column in positive.roots
+        ]
+        np.testing.assert_allclose(shares, positive.overlap, rtol=1e-5)
+        assert min(shares) >= images.overlap - 1e-6 or np.ptp(shares) < 1e-6, (
+            "good ones, or the best ones where none is good"
+        )
+
+
+def test_numbers_of_windows_lead_back_to_their_images(objective):
+    images, seen = objective.images, []
+    for i in range(len(images)):
+        for k, frame in enumerate(images.pyramids.frames(i)):
+            row, column = (at.ravel() for at in np.indices((frame.rows, frame.columns)))
+            number = images.window(i, k, row, column)
+            assert (images.image_of(number) == i).all()
+            seen.append(number)
+    np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(images.n_windows))
+
+
+def test_without_negative_parts_nothing_else_is_fixed(rng):
+    objective = tiny_objective(rng, PARTS)
+    standing = objective.standing(weights(rng, objective))
+    assert objective.n_examples == objective.n_positives == len(standing.best)
+    assert tiny_objective(rng, AGAINST).n_examples == tiny_objective(rng, AGAINST).n_positives + 1
+
+
+def test_a_model_with_useless_negative_parts_has_the_same_objective(rng):
+    """Its filters are zero, and its costs what the prior expects: both are deformable part models of positive parts."""
+    plain = StarModel((Component(3, 3, (Part(2, 2, 1, 1),)),))
+    more = StarModel((Component(3, 3, (Part(2, 2, 1, 1), Part(2, 2, 2, 2, -1))),))
+    one, other = (tiny_objective(np.random.default_rng(5), model) for model in (plain, more))
+    for _ in range(2):
+        few = weights(rng, one)
+        w = np.zeros(more.n_weights)
+        w[more.root_at(0)], w[more.bias_at(0)] = few[plain.root_at(0)], few[plain.bias_at(0)]
+        w[more.filter_at(0, 0)], w[more.cost_at(0, 0)] = few[plain.filter_at(0, 0)], few[plain.cost_at(0, 0)]
+        w[more.cost_at(0, 1)] = 0.1, 0.0, 0.1, 0.0
+        assert value(other, w) == pytest.approx(value(one, few), rel=1e-6)
+        places = one.standing(few).best
+        held = other.standing(w).best
+        np.testing.assert_array_equal(np.array(places), np.array(held[:-1])[:, :6])
+
+
+def test_images_are_worked_on_in_order_whatever_the_threads(rng):
+    one, two = (tiny_objective(np.random.default_rng(5), AGAINST, n_background=4) for _ in range(2))
+    two.n_jobs = 2
+    w = weights(rng, one)
+    assert list(two.over_images(lambda i: i, range(6))) == list(range(6))
+    assert value(one, w) == value(two, w)
+    np.testing.assert_array_equal(np.array(one.standing(w).best[:-1]), np.array(two.standing(w).best[:-1]))
