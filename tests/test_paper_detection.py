@@ -1,6 +1,7 @@
 """Heads of cats in examples/papers: what is trained on and tested on, and how tables are made from results."""
 
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -8,8 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 FOLDER = Path(__file__).parents[1] / "examples" / "papers"
 
@@ -48,7 +48,7 @@ def test_names_that_are_picked_evenly_go_from_first_to_last(script, n, some):
     picked = script.evenly(names, some)
     assert len(picked) == min(n, some) and picked == sorted(set(picked))
     assert picked[0] == names[0] and picked[-1] == names[-1]
-    steps = {int(b) - int(a) for a, b in zip(picked, picked[1:], strict=False)}
+    steps = {int(b) - int(a) for a, b in itertools.pairwise(picked)}
     assert max(steps) - min(steps) <= 1
 
 
