@@ -55,7 +55,7 @@ def _detection(cell: Cell) -> str:
     dlib = (
         WITHOUT_DLIB
         if cell["dlib"] is None
-        else f"dlib {cell['dlib']} has a root filter alone; it misses heads below 80 pixels unless images are enlarged.\n"
+        else f"dlib {cell['dlib']} has a root filter alone; heads below 80 pixels need enlarged images.\n"
     )
     return (
         f"## Detection\n\nFrom pixels to boxes, {cell['images']} images, detectors of one component. What a detector "
