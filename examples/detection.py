@@ -38,16 +38,16 @@ def drawn(size, mask, rng):
     """Brightness of a face in a square of ``size`` pixels, and where it covers what is behind it."""
     y, x = (np.mgrid[:size, :size] + 0.5) / size - 0.5
     inside = np.hypot(x, y) < 0.48
-    face = np.where(np.hypot(x, y) < 0.42, rng.uniform(180, 230), 30.0)
+    face = np.where(np.hypot(x, y) < 0.42, rng.uniform(120, 200), 70.0)
     for side in (-1, 1):
-        dx, dy = x - side * 0.18 - rng.normal(scale=0.025), y + 0.12 - rng.normal(scale=0.025)
+        dx, dy = x - side * 0.19 - rng.uniform(-0.06, 0.06), y + 0.1 - rng.uniform(-0.08, 0.08)
         if mask:
-            eye = (np.minimum(np.abs(dx + dy), np.abs(dx - dy)) < 0.03) & (np.maximum(np.abs(dx), np.abs(dy)) < 0.1)
+            eye = (np.minimum(np.abs(dx + dy), np.abs(dx - dy)) < 0.03) & (np.maximum(np.abs(dx), np.abs(dy)) < 0.08)
         else:
-            eye = np.hypot(dx, dy) < 0.08
-        face[eye] = 30.0
+            eye = np.hypot(dx, dy) < 0.075
+        face[eye] = 70.0
     dx, dy = x - rng.normal(scale=0.04), y - 0.2 - rng.normal(scale=0.02)
-    face[(np.abs(dx) < 0.16) & (np.abs(dy) < 0.03)] = 30.0
+    face[(np.abs(dx) < 0.16) & (np.abs(dy) < 0.03)] = 70.0
     return face, inside
 
 
@@ -65,7 +65,7 @@ def picture(scenes, masks, rng):
         place[inside] = face[inside]
         if not mask:
             boxes.append([x, y, x + size, y + size])
-    image += rng.normal(scale=6.0, size=image.shape)
+    image += rng.normal(scale=18.0, size=image.shape)
     return image.clip(0, 255).astype(np.uint8), np.reshape(boxes, (-1, 4)).astype(float)
 
 
@@ -79,12 +79,12 @@ def pictures(n, seed):
 
 def main():
     images, boxes = pictures(60, seed=0)
-    new_images, new_boxes = pictures(60, seed=1)
-    print(f"{len(images)} pictures with {sum(map(len, boxes))} faces in them; as many new ones to search.\n")
+    new_images, new_boxes = pictures(160, seed=1)
+    print(f"{len(images)} pictures with {sum(map(len, boxes))} faces in them; {len(new_images)} new ones to search.\n")
     curves, detectors = {}, {}
     for name, parts in MODELS.items():
         begin = time.perf_counter()
-        detector = DeformablePartDetector(**parts, C=0.01, flips=False, random_state=0).fit(images, boxes)
+        detector = DeformablePartDetector(**parts, part_size=4, C=0.1, flips=False, random_state=0).fit(images, boxes)
         seconds = time.perf_counter() - begin
         curves[name], detectors[name] = detector.precision_recall(new_images, new_boxes), detector
         print(f"{name:20s} average precision {curves[name].average_precision:.3f}, {seconds:.1f} s")
