@@ -36,7 +36,7 @@ PAGES = {
 }
 EXAMPLES = [
     "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
-    "ranking.py", "bags.py", "clustering.py", "out_of_core.py",
+    "ranking.py", "bags.py", "clustering.py", "out_of_core.py", "detection.py",
 ]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

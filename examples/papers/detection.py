@@ -38,6 +38,7 @@ SETTINGS = {"C": 0.01}  # of all models
 # What --choose compares; settings that it finds best belong into SETTINGS.
 CHOICES = ({"C": 0.003}, {"C": 0.01}, {"C": 0.03})
 N_BACKGROUND = 150  # images of other breeds, without boxes
+N_BACKGROUND_OF_A_FOLD = 110
 # All breeds as one class: a mixture, on so many images of either half.
 ALL_CATS = "all cats"
 N_ALL_CATS = 300
@@ -233,7 +234,7 @@ class Experiment:
             for k, choice in enumerate(CHOICES):
                 for fold, (train, test) in enumerate(((first, second), (second, first))):
                     name = f"{breed} {model} fold {fold}"
-                    job = self.job(model, breed, train, test, SETTINGS | choice, N_BACKGROUND * 3 // 4, name)
+                    job = self.job(model, breed, train, test, SETTINGS | choice, N_BACKGROUND_OF_A_FOLD, name)
                     jobs.setdefault((model, k), []).append(job)
         found = results_of([job for some in jobs.values() for job in some], self.given.jobs, kept)
         rows = []
