@@ -76,8 +76,8 @@ def _training(cell: Cell) -> str:
     head = ["", "seconds, by the clock on the wall", "peak of the process", "before training", "certified gap"]
     text = (
         f"## Training\n\nOne breed ({cell['breed'].replace('_', ' ')}): {known['own']} images with a head, "
-        f"{known['images'] - known['own']} of background; once each. dlib reads all images beforehand and makes no "
-        "statement about windows that it has not kept.\n\n"
+        f"{known['images'] - known['own']} of background; once each. dlib has all images in memory "
+        "and stops by a tolerance of its own (epsilon 0.01), without bounds to show.\n\n"
     )
     if cell["dlib"]["seconds"] is None:
         text += WITHOUT_DLIB + "\n"
