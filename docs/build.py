@@ -21,6 +21,7 @@ OUT = ROOT / "docs" / "_build"
 PAGES = {
     "README.md": "index.html",
     "docs/mathematics.md": "mathematics.html",
+    "docs/detection.md": "detection.html",
     "examples": "examples.html",
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
@@ -30,11 +31,12 @@ PAGES = {
     "benchmarks/results/latent.md": "benchmark_latent.html",
     "benchmarks/results/parts.md": "benchmark_parts.html",
     "benchmarks/results/scenes.md": "benchmark_scenes.html",
+    "benchmarks/results/detection.md": "benchmark_detection.html",
     "examples/papers/README.md": "papers.html",
 }
 EXAMPLES = [
     "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
-    "ranking.py", "bags.py", "clustering.py", "out_of_core.py",
+    "ranking.py", "bags.py", "clustering.py", "out_of_core.py", "detection.py",
 ]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -54,6 +56,7 @@ td, th { border-bottom: 1px solid #ddd; padding: .3rem .8rem .3rem 0; text-align
 def write_page(source: str, title: str, text: str) -> None:
     """Markdown to a page of its own, with links to files turned into links to pages."""
     links = {"index.html": "maxmargin", "maxmargin.html": "API", "mathematics.html": "Mathematics"}
+    links |= {"detection.html": "Detectors"}
     links |= {"examples.html": "Examples", "contributing.html": "Contributing", "changelog.html": "Changes"}
     bar = "".join(f'<a href="{target}">{name}</a>' for target, name in links.items())
     folder = (ROOT / source).parent
