@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib import pyplot
 from sklearn.datasets import load_sample_images
 
-from maxmargin.plots import plot_detections, plot_precision_recall
+from maxmargin.plots import detected, precision_recall_curves
 from maxmargin.vision import DeformablePartDetector
 
 HEIGHT, WIDTH = 120, 160
@@ -92,10 +92,10 @@ def main():
     print(ABOUT)
 
     figure, axes = pyplot.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
-    plot_precision_recall(curves, ax=axes[0, 0])
+    precision_recall_curves(curves, ax=axes[0, 0])
     for place, i in zip(axes.flat[1:], range(5), strict=True):
         found = detectors["2 parts, 2 negative"].detect(new_images[i])
-        plot_detections(new_images[i], found, ax=place)
+        detected(new_images[i], found, ax=place)
     figure.savefig("detection.png", dpi=90)
     print("Picture: detection.png")
     print(NEXT)

@@ -316,14 +316,13 @@ def test_certify_and_report(folder, tmp_path, capsys):
     answer(capsys, *report)
     text = page.read_text()
     assert "average precision" not in text and text.count("data:image/jpeg") == 4
-    assert "Boxes from a score of 0 on; where there is none, the best one." in text
+    assert "What detect finds; where that is nothing, the best box." in text
     assert "The bounds are those of the last convex bound" in text
     assert "no --boxes" in complaint(capsys, *report, "--holdout", "0.5")
 
 
 def test_pages_show_filters_and_precision(folder, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    pytest.importorskip("maxmargin.plots.detector")
     page = tmp_path / "r.html"
     answer(capsys, "report", folder / "squares.mm", folder / "test", "-o", page, "--boxes", folder / "test.csv")
     for what in ("filters of the detector", "precision and recall", "bounds"):

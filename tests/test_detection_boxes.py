@@ -25,7 +25,8 @@ def pixels(box, size=12):
 def naive_suppress(boxes, scores, overlap):
     kept = []
     for k in sorted(range(len(boxes)), key=lambda k: (-scores[k], k)):
-        if all(overlaps(boxes[k : k + 1], boxes[j : j + 1])[0, 0] <= overlap for j in kept):
+        own = pixels(boxes[k])
+        if all((own & pixels(boxes[j])).sum() <= overlap * own.sum() for j in kept):
             kept.append(k)
     return kept
 
@@ -79,16 +80,21 @@ def test_more_kept_boxes_than_a_block_holds():
 
 
 def test_what_was_dropped_drops_nothing():
-    boxes = np.array([[0, 0, 10, 10], [3, 0, 13, 10], [6, 0, 16, 10]])
-    assert overlaps(boxes, boxes).round(3).tolist()[0] == [1.0, 0.538, 0.25]
+    boxes = np.array([[0, 0, 10, 10], [3, 0, 13, 10], [6, 0, 16, 10]])  # 7 and 4 tenths within the first
     assert suppress(boxes, [3, 2, 1]).tolist() == [0, 2]
     assert suppress(boxes, [2, 3, 1]).tolist() == [1]
 
 
 def test_only_more_than_the_limit_drops():
-    boxes = [[0, 0, 10, 10], [0, 0, 10, 5]]
+    boxes = [[0, 0, 10, 10], [0, 5, 10, 15]]
     assert suppress(boxes, [1, 0], overlap=0.5).tolist() == [0, 1]
     assert suppress(boxes, [1, 0], overlap=0.49).tolist() == [0]
+
+
+def test_what_lies_within_a_better_box_is_dropped_but_not_what_contains_it():
+    boxes = [[0, 0, 10, 10], [2, 2, 4, 4]]
+    assert suppress(boxes, [1, 0]).tolist() == [0]
+    assert suppress(boxes, [0, 1]).tolist() == [1, 0]
 
 
 def test_plain_python_is_the_same():

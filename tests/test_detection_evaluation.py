@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from maxmargin.vision.detection.boxes import overlaps
-from maxmargin.vision.detection.evaluation import precision_recall
+from maxmargin.vision.detection.evaluation import best_threshold, precision_recall
 
 BOX = [0, 0, 10, 10]
 FAR = [50, 50, 60, 60]
@@ -154,3 +154,24 @@ def test_objects_are_those_of_the_same_image():
 def test_errors_say_what_is_needed(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(st.lists(st.integers(-8, 8), max_size=8), st.lists(st.integers(-8, 8), max_size=8), st.integers(0, 3))
+@settings(deadline=None)
+def test_no_threshold_is_better_than_the_best(right, wrong, missed):
+    right, wrong = np.array(right) / 4.0, np.array(wrong) / 4.0
+    objects = np.concatenate([right, np.full(missed, -np.inf)])
+
+    def f1(threshold):
+        hits, mistakes = (right >= threshold).sum(), (wrong >= threshold).sum()
+        return 2.0 * hits / max(hits + mistakes + objects.size, 1)
+
+    found = best_threshold(objects, wrong)
+    assert f1(found) == max([f1(t) for t in [*right, *wrong]], default=f1(found))
+
+
+def test_the_threshold_lies_in_the_middle():
+    assert best_threshold(np.array([2.0, 1.0]), np.array([0.0, -1.0])) == 0.5
+    assert best_threshold(np.array([2.0, 1.0]), np.empty(0)) == 0.0
+    assert best_threshold(np.array([2.0, -3.0, -4.0]), np.array([1.0] * 9)) == 1.5
+    assert best_threshold(np.array([-np.inf]), np.array([1.0])) == 0.0

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import LinearSVC
 
-from maxmargin.plots import bounds, plot_detection_mosaic, plot_detections, plot_detector, plot_precision_recall
+from maxmargin.plots import bounds, detected, detection_mosaic, detector_filters, precision_recall_curves
 from maxmargin.plots.detection import envelope, judged
 from maxmargin.plots.hog import edge_strengths, glyph_image
 from maxmargin.problem import BoundRecord
@@ -37,7 +37,7 @@ def _detector(*components, mirrored=False, seed=0):
     for c, component in enumerate(components):
         for p in range(len(component.parts)):
             w[star.cost_at(c, p)] = [0.1, 0.0, 0.2, 0.0]
-    detector.star_, detector.coef_ = star, w
+    detector.star_, detector.coef_, detector.threshold_ = star, w, 0.0
     return detector
 
 
@@ -56,7 +56,7 @@ _ONE = Component(4, 5, (Part(3, 4, 1, 2), Part(2, 2, 5, 0), Part(3, 3, 0, 6, sig
 def test_a_detector_is_drawn_as_root_parts_and_costs():
     detector = _detector(_ONE, Component(3, 3, (Part(2, 2, 0, 0),)), Component(6, 3), mirrored=True)
     star, w = detector.star_, detector.coef_
-    panels = _panels(plot_detector(detector))
+    panels = _panels(detector_filters(detector))
     titles = [panels[0, column].get_title() for column in range(6)]
     assert titles == ["root, for", "root, against", "parts", "cost of moving", "negative parts", "cost of moving"]
     for c in range(3):
@@ -80,7 +80,7 @@ def test_a_detector_is_drawn_as_root_parts_and_costs():
 
 def test_glyphs_of_parts_stand_at_their_anchors_on_the_fine_grid():
     detector = _detector(_ONE)
-    panels = _panels(plot_detector(detector))
+    panels = _panels(detector_filters(detector))
     drawn = np.ma.filled(panels[0, 2].images[0].get_array(), np.nan)
     assert drawn.shape == (8 * 20, 10 * 20)
     assert panels[0, 2].images[0].get_extent() == [0, 10, 8, 0]
@@ -96,7 +96,7 @@ def test_glyphs_of_parts_stand_at_their_anchors_on_the_fine_grid():
 def test_maps_of_costs_are_the_quadratic_above_its_cheapest_place():
     detector = _detector(Component(4, 4, (Part(4, 6, 2, 1),)))
     detector.coef_[detector.star_.cost_at(0, 0)] = [0.1, 0.05, 0.3, -0.4]
-    drawn = np.ma.filled(_panels(plot_detector(detector))[0, 3].images[0].get_array(), np.nan)
+    drawn = np.ma.filled(_panels(detector_filters(detector))[0, 3].images[0].get_array(), np.nan)
     side = drawn.shape[0] // 8
     inside = drawn[2 * side : 6 * side, side : 7 * side]
     for i, j in ((0, 0), (5, 17), (4 * side - 1, 6 * side - 1)):
@@ -118,7 +118,7 @@ def test_parts_over_each_other_show_the_stronger_edge_and_the_cheaper_place():
         detector = _detector(Component(3, 3, (Part(3, 3, 0, 0),) * len(which)))
         for p, k in enumerate(which):
             detector.coef_[detector.star_.cost_at(0, p)] = costs[k]
-        panels = _panels(plot_detector(detector))
+        panels = _panels(detector_filters(detector))
         return detector, *(np.asarray(panels[0, column].images[0].get_array()) for column in (2, 3))
 
     detector, glyphs, cheap = drawn(0, 1)
@@ -133,39 +133,39 @@ def test_parts_over_each_other_show_the_stronger_edge_and_the_cheaper_place():
 
 def test_a_part_may_reach_beyond_the_root():
     detector = _detector(Component(2, 2, (Part(3, 3, -1, 3),)))
-    picture = _panels(plot_detector(detector))[0, 2].images[0]
+    picture = _panels(detector_filters(detector))[0, 2].images[0]
     assert picture.get_extent() == [0, 6, 4, -1]
     assert picture.get_array().shape == (100, 120)
 
 
 def test_components_are_chosen_and_roots_alone_need_two_panels():
     detector = _detector(Component(3, 4), _ONE)
-    figure = plot_detector(detector, [0])
+    figure = detector_filters(detector, [0])
     assert [ax.get_title() for ax in figure.axes] == ["root, for", "root, against"]
-    assert plot_detector(detector, 1).axes[0].get_ylabel().startswith("component 1\n4 × 5 cells")
+    assert detector_filters(detector, 1).axes[0].get_ylabel().startswith("component 1\n4 × 5 cells")
     for wrong in ([2], [-1], []):
         with pytest.raises(ValueError, match=r"components must be some of 0 to 1, got"):
-            plot_detector(detector, wrong)
+            detector_filters(detector, wrong)
     mine = pyplot.figure(layout="constrained")
     half, other = mine.subfigures(2, 1)
-    assert plot_detector(detector, fig=half) is half
-    assert plot_detection_mosaic([np.zeros((9, 9), np.uint8)], [([[0, 0, 5, 5]], [1.0])], fig=other) is other
+    assert detector_filters(detector, fig=half) is half
+    assert detection_mosaic([np.zeros((9, 9), np.uint8)], [([[0, 0, 5, 5]], [1.0])], fig=other) is other
     mine.savefig(BytesIO(), format="png")
 
 
 def test_weights_of_zero_are_drawn():
     detector = _detector(_ONE)
     detector.coef_[:] = 0.0
-    plot_detector(detector).savefig(BytesIO(), format="png")
+    detector_filters(detector).savefig(BytesIO(), format="png")
 
 
 def test_what_is_no_detector_is_refused():
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        plot_detector(DeformablePartDetector())
+        detector_filters(DeformablePartDetector())
     with pytest.raises(ValueError, match="a fitted DeformablePartDetector, got ndarray"):
-        plot_detector(np.zeros(3))
+        detector_filters(np.zeros(3))
     with pytest.raises(ValueError, match="a fitted DeformablePartDetector, got LinearSVC"):
-        plot_detector(LinearSVC().fit(np.eye(2), [0, 1]))
+        detector_filters(LinearSVC().fit(np.eye(2), [0, 1]))
 
 
 def _found(boxes, scores, parts=None, signs=None):
@@ -192,7 +192,7 @@ def test_detections_are_drawn_with_scores_parts_and_roots():
         [[1, -1], [1, 0]],
     )
     image = np.zeros((40, 60), np.uint8)
-    ax = plot_detections(image, found, roots=True)
+    ax = detected(image, found, roots=True)
     assert [text.get_text() for text in ax.texts] == ["−0.50", "1.25"]  # the best are drawn last
     assert [text.get_va() for text in ax.texts] == ["top", "bottom"]  # there is no room above the second
     expected = [(6, 1, 9, 3), (6, 2, 21, 10), (5, 1, 20, 9)]
@@ -207,26 +207,26 @@ def test_detections_are_drawn_with_scores_parts_and_roots():
     assert legend == ["object", "part", "negative part", "root"]
     assert ax.get_xlim() == (0, 60)
     assert ax.get_ylim() == (40, 0)
-    bare = plot_detections(image, found, parts=False, most=1)
+    bare = detected(image, found, parts=False, most=1)
     assert _rectangles(bare) == [(10, 10, 30, 25)]
     assert bare.get_legend() is None
-    assert len(plot_detections(image, found, most=0).patches) == 0
+    assert len(detected(image, found, most=0).patches) == 0
 
 
 def test_nothing_found_is_said():
-    ax = plot_detections(np.zeros((9, 200, 3), np.uint8), _found(np.zeros((0, 4)), []))
+    ax = detected(np.zeros((9, 200, 3), np.uint8), _found(np.zeros((0, 4)), []))
     assert ax.get_title() == "nothing found"
     assert not ax.patches
     own = pyplot.figure().subplots()
-    assert plot_detections(np.zeros((9, 9), np.uint8), _found([[0, 0, 5, 5]], [1.0]), ax=own) is own
+    assert detected(np.zeros((9, 9), np.uint8), _found([[0, 0, 5, 5]], [1.0]), ax=own) is own
 
 
 def test_detections_of_no_detector_are_refused():
     image = np.zeros((9, 9), np.uint8)
     with pytest.raises(ValueError, match=r"got list. Of predict's list give the entry of this image"):
-        plot_detections(image, [_found([[0, 0, 5, 5]], [1.0])])
+        detected(image, [_found([[0, 0, 5, 5]], [1.0])])
     with pytest.raises(ValueError, match="most must be at least 0, got -1"):
-        plot_detections(image, _found([[0, 0, 5, 5]], [1.0]), most=-1)
+        detected(image, _found([[0, 0, 5, 5]], [1.0]), most=-1)
 
 
 @pytest.mark.parametrize("winner", [0, 1])
@@ -242,7 +242,7 @@ def test_a_detector_says_which_parts_are_negative(winner):
     assert np.all(found.components == winner)
     assert np.all(found.part_signs == ([1, -1], [1, 0])[winner])
     assert np.array_equal(found.part_signs == 0, np.isnan(found.part_boxes[:, :, 0]))
-    ax = plot_detections(image, found, most=2)
+    ax = detected(image, found, most=2)
     assert sorted(box.get_linestyle() for box in ax.patches) == sorted(["-", "-", *(["-", "--"], ["-"])[winner] * 2])
 
 
@@ -284,23 +284,23 @@ def test_precision_and_recall_have_the_average_in_the_legend():
     truths = [[[0, 0, 10, 10]], [[5, 5, 20, 20]]]
     good = precision_recall([([[0, 0, 10, 9]], [0.9]), ([[5, 5, 20, 19]], [0.1])], truths)
     none = precision_recall([([], []), ([], [])], truths)
-    ax = plot_precision_recall({"good": good, "blind": none})
+    ax = precision_recall_curves({"good": good, "blind": none})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["good, AP 100.0 %", "blind, AP 0.0 %"]
     strong, faint = ax.lines[:2]
     assert strong.get_xydata().tolist() == [[0, 1], [0.5, 1], [0.5, 1], [1, 1], [1, 0]]
     assert np.array_equal(faint.get_xydata(), np.stack([good.recall, good.precision], axis=1))
     assert ax.lines[0].get_color() != ax.lines[2].get_color()
-    assert plot_precision_recall(good).get_legend().get_texts()[0].get_text() == "AP 100.0 %"
+    assert precision_recall_curves(good).get_legend().get_texts()[0].get_text() == "AP 100.0 %"
     own = pyplot.figure().subplots()
-    assert plot_precision_recall(good, own) is own
+    assert precision_recall_curves(good, own) is own
     for wrong in ({}, {"a": [1.0]}, 0.5):
         with pytest.raises(ValueError, match="curves must be what precision_recall returns"):
-            plot_precision_recall(wrong)
+            precision_recall_curves(wrong)
 
 
 def test_many_curves_differ():
     curve = precision_recall([([[0, 0, 10, 9]], [0.9])], [[[0, 0, 10, 10]]])
-    lines = plot_precision_recall({str(k): curve for k in range(12)}).lines[::2]
+    lines = precision_recall_curves({str(k): curve for k in range(12)}).lines[::2]
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 12
 
 
@@ -312,7 +312,7 @@ def test_a_mosaic_has_the_best_of_all_images_with_what_is_around(rng):
         ([[40, 30, 50, 40], [0, 0, 4, 4]], [2.0, -4.0]),
     ]
     truths = [[[10, 10, 20, 30]], [], [[0, 0, 8, 8]]]
-    figure = plot_detection_mosaic(images, found, truths, n=3, columns=2)
+    figure = detection_mosaic(images, found, truths, n=3, columns=2)
     assert [ax.get_title() for ax in figure.axes] == ["3.00 right", "2.00 wrong", "1.00 second"]
     assert _panels(figure).keys() == {(0, 0), (0, 1), (1, 0)}
     first, second, _ = figure.axes
@@ -324,32 +324,32 @@ def test_a_mosaic_has_the_best_of_all_images_with_what_is_around(rng):
     assert second.images[0].get_extent()[1:3] == [50, 40]  # it ends with the image
     assert second.get_xlim()[1] > 50  # and the picture does not: the box is in its middle
     assert first.patches[-1].get_edgecolor() != second.patches[-1].get_edgecolor()
-    every = plot_detection_mosaic(images, found)
+    every = detection_mosaic(images, found)
     assert [ax.get_title() for ax in every.axes] == ["3.00", "2.00", "1.00", "−4.00"]
     assert all(len(ax.patches) == 1 for ax in every.axes)
-    strict = plot_detection_mosaic(images, found, truths, overlap=0.2)
+    strict = detection_mosaic(images, found, truths, overlap=0.2)
     assert strict.axes[-1].get_title() == "−4.00 right"
 
 
 def test_mosaics_refuse_what_does_not_belong_together():
     image, found = np.zeros((20, 20), np.uint8), ([[0, 0, 5, 5]], [1.0])
     with pytest.raises(ValueError, match="There are 2 images, and found of 1; each needs one"):
-        plot_detection_mosaic([image, image], [found])
+        detection_mosaic([image, image], [found])
     with pytest.raises(ValueError, match="There are 1 images, and truths of 2; each needs one"):
-        plot_detection_mosaic([image], [found], [[], []])
+        detection_mosaic([image], [found], [[], []])
     with pytest.raises(ValueError, match=r"Nothing was found in the 1 images\. Detect with a lower threshold"):
-        plot_detection_mosaic([image], [([], [])])
+        detection_mosaic([image], [([], [])])
     with pytest.raises(ValueError, match="n and columns must be at least 1, got 0 and 6"):
-        plot_detection_mosaic([image], [found], n=0)
+        detection_mosaic([image], [found], n=0)
     with pytest.raises(ValueError, match="found must have Detections, or boxes and scores, for each image"):
-        plot_detection_mosaic([image], [[[0, 0, 5, 5]]])
+        detection_mosaic([image], [[[0, 0, 5, 5]]])
     with pytest.raises(ValueError, match=r"truths\[0\] must have the shape \(n, 4\)"):
-        plot_detection_mosaic([image], [found], [[[1, 2, 3]]])
+        detection_mosaic([image], [found], [[[1, 2, 3]]])
 
 
 def test_boxes_beyond_the_image_or_without_area_are_drawn():
     found = [([[30, 30, 40, 40], [5, 5, 5, 5]], [2.0, 1.0])]
-    figure = plot_detection_mosaic([np.zeros((20, 20), np.uint8)], found, [[]])
+    figure = detection_mosaic([np.zeros((20, 20), np.uint8)], found, [[]])
     assert [len(ax.images) for ax in figure.axes] == [0, 1]
     figure.savefig(BytesIO(), format="png")
 

@@ -306,15 +306,15 @@ class Experiment:
             curves = {model: _curve(result) for (b, model), (result, _) in found.items() if b == breed}
             if not curves:
                 continue
-            _save(plots.plot_precision_recall(curves), out / f"detection_{name}_curves.png")
+            _save(plots.precision_recall_curves(curves), out / f"detection_{name}_curves.png")
             model = max(curves, key=lambda model: curves[model].average_precision)
             job = found[breed, model][1]
             if not job["file"].is_file():
                 continue  # moved away since it was trained
             detector = maxmargin.load(job["file"])
-            _save(plots.plot_detector(detector), out / f"detection_{name}_model.png")
+            _save(plots.detector_filters(detector), out / f"detection_{name}_model.png")
             image = next(path for path, boxes in zip(*job["test"], strict=True) if boxes is not None)
-            drawn = plots.plot_detections(image, detector.detect(image), most=3)
+            drawn = plots.detected(image, detector.detect(image), most=3)
             _save(drawn, out / f"detection_{name}_found.png")
 
 

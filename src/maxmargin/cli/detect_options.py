@@ -57,11 +57,11 @@ def add_finding(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("detectors")
     group.add_argument(
         "--threshold", type=_finite, metavar="SCORE",
-        help="least score of what is found (default: 0; lower finds more, and more wrongly)",
+        help="least score of what is found (default: the best one in training; lower finds more, and more wrongly)",
     )  # fmt: skip
     group.add_argument(
         "--overlap", type=_overlap, metavar="SHARE",
-        help="of two boxes that overlap by more, only the better one stays (default: 0.5)",
+        help="a box of which more than this lies within a better one is dropped (default: 0.5)",
     )  # fmt: skip
     group.add_argument("--most", type=options.whole, metavar="N", help="most objects in an image (default: 100)")
 

@@ -21,7 +21,7 @@ from .detect_training import ABOUT, parts_of
 from .image_page import picture, pyplot, tile_list
 
 _SHOWN = 6  # images with what is found in them
-_LOW = -2.0  # the score from which a best box is shown, where none is above 0
+_LOW = -2.0  # the score from which a best box is shown, where nothing is found
 _WIDE = 360  # pixels at most, in the page
 
 
@@ -41,9 +41,11 @@ def page(detector: Any, title: str, files: list[str], curve: Any, more: list[tup
             ("average precision", numbers.share(curve.average_precision)), ("objects", numbers.count(curve.n_truths)),
             ("images", numbers.count(len(files))), *tiles,
         ]  # fmt: skip
-        drawing = _figure("plot_precision_recall", {detector.label_ or "objects": curve}, "precision and recall")
+        drawing = picture(
+            plots.precision_recall_curves({detector.label_ or "objects": curve}).figure, "precision and recall"
+        )
         sections.append(section("How precise it is, for every share that is found", drawing))
-    sections.append(section("Filters", _figure("plot_detector", detector, "filters of the detector")))
+    sections.append(section("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
     if files:
         sections.append(section("What it finds", _examples(detector, files)))
     values, _ = plots.bounds(detector.history_[detector.n_root_bounds_ :])  # of the last stage: each counts anew
@@ -58,17 +60,6 @@ def page(detector: Any, title: str, files: list[str], curve: Any, more: list[tup
             element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"),
         ),
     )
-
-
-def _figure(name: str, shown: Any, what: str) -> Markup | None:
-    """What a function of ``plots`` draws, within the page; None where there is no such function."""
-    from .. import plots
-
-    draw = getattr(plots, name, None)
-    if draw is None:
-        return None
-    found = np.ravel(np.asarray(draw(shown), dtype=object))[0]  # a figure, axes or several of them
-    return picture(getattr(found, "figure", found), what)
 
 
 def _claim(detector: Any) -> Markup:
@@ -100,5 +91,5 @@ def _examples(detector: Any, files: list[str]) -> Markup | None:
         code = base64.b64encode(data.getvalue()).decode()
         style = f"max-width:{_WIDE}px;width:100%;height:auto;margin:0 1rem 1rem 0"
         shown.append(Markup(f'<img alt="{escape(name)}" style="{style}" src="data:image/jpeg;base64,{code}">'))
-    note = element("p", "Boxes from a score of 0 on; where there is none, the best one.", class_="note")
+    note = element("p", "What detect finds; where that is nothing, the best box.", class_="note")
     return together(note, *shown) if shown else None

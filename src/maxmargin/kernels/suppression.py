@@ -1,7 +1,8 @@
 """Of boxes that overlap, only the best remain: non-maximum suppression.
 
-Boxes are gone through by falling score, and one is dropped if it shares with a kept one more than a given part of what
-the two cover together. Boxes that were dropped drop no others, so that each is compared with the kept ones alone.
+Boxes are gone through by falling score, and one is dropped if more than a given part of it lies within a kept one: so
+are boxes of a detail of something that was found already. Boxes that were dropped drop no others, so that each is
+compared with the kept ones alone. (Felzenszwalb et al. 2010, §7.)
 """
 
 import numpy as np
@@ -20,7 +21,6 @@ def kept_boxes(boxes, areas, overlap):
     """
     n = boxes.shape[1]
     left, top, right, bottom = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    area = np.empty(n)
     rows = np.empty(n, np.int64)
     count = 0
     for r in range(n):
@@ -34,11 +34,10 @@ def kept_boxes(boxes, areas, overlap):
                 height = (y_max if y_max < bottom[k] else bottom[k]) - (y_min if y_min > top[k] else top[k])
                 width = width if width > 0.0 else 0.0
                 common = width * height  # negative, if there is none
-                dropped += common > overlap * (areas[r] + area[k] - common)
+                dropped += common > overlap * areas[r]
             start = end
         if dropped == 0:
             left[count], top[count], right[count], bottom[count] = x_min, y_min, x_max, y_max
-            area[count] = areas[r]
             rows[count] = r
             count += 1
     return rows[:count]

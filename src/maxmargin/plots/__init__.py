@@ -3,8 +3,8 @@
 from .bounds import bounds
 from .confusion import confusion
 from .convergence import convergence
-from .detection import plot_detection_mosaic, plot_detections, plot_precision_recall
-from .detector import plot_detector
+from .detection import detected, detection_mosaic, precision_recall_curves
+from .detector import detector_filters
 from .grid import segmentation
 from .hog import hog_glyphs
 from .parts import filter_glyphs, part_curve, part_weights, top_detections
@@ -15,15 +15,15 @@ __all__ = [
     "bounds",
     "confusion",
     "convergence",
+    "detected",
+    "detection_mosaic",
+    "detector_filters",
     "filter_glyphs",
     "hog_glyphs",
     "labelled_regions",
     "part_curve",
     "part_weights",
-    "plot_detection_mosaic",
-    "plot_detections",
-    "plot_detector",
-    "plot_precision_recall",
+    "precision_recall_curves",
     "region_models",
     "segmentation",
     "top_detections",

@@ -16,7 +16,7 @@ _MARKS = {"": _UNKNOWN, "right": _RIGHT}
 _CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.2")
 
 
-def plot_detections(
+def detected(
     image: Any, detections: Any, *, ax: Any = None, most: int = 10, parts: bool = True, roots: bool = False
 ) -> Any:
     """Draw what was found in an image: boxes with their scores, and the parts in them; the best stand out.
@@ -47,7 +47,7 @@ def plot_detections(
     >>> images = np.random.default_rng(0).integers(0, 40, (6, 80, 80), dtype=np.uint8)
     >>> images[:, 20:52, 24:56] = 200
     >>> detector = DeformablePartDetector(n_parts=0, random_state=0).fit(images, [[24, 20, 56, 52]] * 6)
-    >>> axes = plot_detections(images[0], detector.detect(images[0]), most=1)
+    >>> axes = detected(images[0], detector.detect(images[0]), most=1)
     >>> len(axes.patches)
     1
     """
@@ -90,7 +90,7 @@ def plot_detections(
     return ax
 
 
-def plot_precision_recall(curves: Any, ax: Any = None) -> Any:
+def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
     """Draw precision over recall, with the average precision of each curve in the legend.
 
     The strong line is the best precision at a recall or a larger one: the area under it is the average precision. The
@@ -113,7 +113,7 @@ def plot_precision_recall(curves: Any, ax: Any = None) -> Any:
     >>> matplotlib.use("agg")
     >>> from maxmargin.vision.detection.evaluation import precision_recall
     >>> curve = precision_recall([([[0, 0, 9, 9], [9, 9, 18, 18]], [2.0, 1.0])], [[[9, 9, 18, 18]]])
-    >>> plot_precision_recall({"squares": curve}).get_legend().get_texts()[0].get_text()
+    >>> precision_recall_curves({"squares": curve}).get_legend().get_texts()[0].get_text()
     'squares, AP 50.0 %'
     """
     named: dict[str, Any] = dict(curves) if isinstance(curves, Mapping) else {"": curves}
@@ -142,7 +142,7 @@ def plot_precision_recall(curves: Any, ax: Any = None) -> Any:
     return ax
 
 
-def plot_detection_mosaic(
+def detection_mosaic(
     images: Any,
     found: Sequence[Any],
     truths: Sequence[Any] | None = None,
@@ -183,7 +183,7 @@ def plot_detection_mosaic(
     >>> matplotlib.use("agg")
     >>> image = np.zeros((30, 40), np.uint8)
     >>> found = [([[0, 0, 9, 9], [9, 9, 18, 18]], [2.0, 1.0])]
-    >>> figure = plot_detection_mosaic([image], found, [[[9, 9, 18, 20]]], n=2)
+    >>> figure = detection_mosaic([image], found, [[[9, 9, 18, 20]]], n=2)
     >>> [ax.get_title() for ax in figure.axes]
     ['2.00 wrong', '1.00 right']
     """

@@ -13,7 +13,7 @@ from .hog import edge_strengths, glyph_image
 _FINE = 8  # pixels of a fine cell in a map of costs
 
 
-def plot_detector(detector: Any, components: Sequence[int] | None = None, *, fig: Any = None) -> Any:
+def detector_filters(detector: Any, components: Sequence[int] | None = None, *, fig: Any = None) -> Any:
     """Draw the components of a detector, one in a row: root, parts, and what it costs to move them.
 
     Left are the edges that the root likes and those that it dislikes, in one scale. Beside them are the edges that the
@@ -42,7 +42,7 @@ def plot_detector(detector: Any, components: Sequence[int] | None = None, *, fig
     >>> images = np.random.default_rng(0).integers(0, 40, (6, 80, 80), dtype=np.uint8)
     >>> images[:, 20:52, 24:56] = 200
     >>> detector = DeformablePartDetector(n_parts=0, random_state=0).fit(images, [[24, 20, 56, 52]] * 6)
-    >>> [ax.get_title() for ax in plot_detector(detector).axes]
+    >>> [ax.get_title() for ax in detector_filters(detector).axes]
     ['root, for', 'root, against']
     """
     star, w = _learned(detector)
@@ -77,12 +77,12 @@ def plot_detector(detector: Any, components: Sequence[int] | None = None, *, fig
 
 def _learned(detector: Any) -> tuple[Any, np.ndarray]:
     if not hasattr(detector, "get_params"):
-        raise ValueError(f"plot_detector draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
+        raise ValueError(f"detector_filters draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(detector)
     if not hasattr(detector, "star_"):
-        raise ValueError(f"plot_detector draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
+        raise ValueError(f"detector_filters draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
     return detector.star_, detector.coef_
 
 

@@ -15,9 +15,11 @@ from ..estimators.latent_search import LatentEstimator
 from ..latent import Settings
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
+from ..solvers.threads import one_blas_thread
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
-from .detection.evaluation import PrecisionRecall, precision_recall
+from .detection.boxes import overlaps
+from .detection.evaluation import PrecisionRecall, best_threshold, precision_recall
 from .detection.finding import Detections, find, root_boxes
 from .detection.initial import OtherPart
 from .detection.model import Prior
@@ -26,6 +28,7 @@ from .detection.reading import read_all
 from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import Photo, PyramidStore, TrainingImages
+from .features.cell_pyramid import Level
 from .features.numbers import whole
 from .images import ImageError, read_image
 
@@ -39,6 +42,7 @@ _LOW = -2.0  # scores from which detections count in precision and recall
     "grid_",
     "box_regression_",
     "label_",
+    "threshold_",
     "objective_",
     "latent_",
     "n_root_bounds_",
@@ -117,6 +121,8 @@ class DeformablePartDetector(LatentEstimator):
     history_ : list of BoundRecord
         One per bound; the first ``n_root_bounds_`` of them are of roots alone.
     objective_ : float
+    threshold_ : float
+        The score from which ``detect`` reports what it finds: the one with the largest F₁ on the training images.
     label_ : str or None
         What the boxes are of, where the table names it.
     left_out_ : int
@@ -205,6 +211,7 @@ class DeformablePartDetector(LatentEstimator):
     # Learning.
 
     @all_or_nothing
+    @one_blas_thread()
     def fit(
         self,
         images: Any,
@@ -251,8 +258,9 @@ class DeformablePartDetector(LatentEstimator):
             before = last.solution.history
             with self._saving(run, identity, "parts") as folder:
                 last = training.parts(last, folder, lambda: self._callbacks(run))
-        self._keep_stage(last, before)
         self.grid_, self.label_ = training.grid, given.label
+        self._keep_stage(last, before)
+        self.threshold_ = self._best_threshold(training.pyramids)
         self._warn(last.solution, last.solution.interrupted)
         return self
 
@@ -406,44 +414,73 @@ class DeformablePartDetector(LatentEstimator):
                 roots[some] = root_boxes(model, frames, placements[some])
         return BoxRegression.learned(model, placements, roots, truth[[positive.box for positive in images.positives]])
 
+    @one_blas_thread()
+    def _best_threshold(self, pyramids: PyramidStore) -> float:
+        """The score that tells objects from background best in the training images.
+
+        What is neither, because it overlaps an object a little or is found a second time, does not count.
+        """
+        star = Star(self.star_, self.coef_)
+        right, wrong = [], [np.empty(0)]
+        for i, photo in enumerate(pyramids.photos):
+            one = self._find(star, pyramids[i], photo.height, photo.width, _LOW, 0.5, 100)
+            share = overlaps(one.boxes, photo.boxes)
+            wrong.append(one.scores[share.max(axis=1, initial=0.0) < self.background_overlap])
+            for b in np.flatnonzero(~photo.ignored):
+                right.append(one.scores[share[:, b] >= 0.5].max(initial=-np.inf))
+        return best_threshold(np.array(right), np.concatenate(wrong))
+
     # Using what was learned.
 
-    def detect(self, image: Any, *, threshold: float = 0.0, overlap: float = 0.5, most: int = 100) -> Detections:
+    @one_blas_thread()
+    def detect(
+        self, image: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
+    ) -> Detections:
         """Objects in an image, the best first.
 
         Parameters
         ----------
         image : path, array or Pillow image
-        threshold : float
-            Least score. Training asks for +1 of objects and −1 of background; below 0 more is found, and more wrongly.
+        threshold : float or None
+            Least score; ``threshold_`` by default. Training asks for +1 of objects and −1 of background: with a lower
+            one more is found, and more wrongly.
         overlap : float
-            Of two detections that overlap by more (intersection over union) only the better one stays.
+            A detection of which more than this lies within a better one is dropped.
         most : int
         """
         check_is_fitted(self)
         return self._detect(Star(self.star_, self.coef_, method="auto"), image, threshold, overlap, most)
 
-    def _detect(self, star: Star, image: Any, threshold: float, overlap: float, most: int) -> Detections:
+    def _detect(self, star: Star, image: Any, threshold: float | None, overlap: float, most: int) -> Detections:
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
+        least = self.threshold_ if threshold is None else threshold
+        return self._find(star, levels, pixels.shape[0], pixels.shape[1], least, overlap, most)
+
+    def _find(
+        self, star: Star, levels: list[Level], height: int, width: int, threshold: float, overlap: float, most: int
+    ) -> Detections:
         return find(
             star,
             levels,
-            *pixels.shape[:2],
+            height,
+            width,
             threshold=threshold,
             overlap=overlap,
             most=most,
             regression=self.box_regression_,
         )
 
+    @one_blas_thread()
     def predict(
-        self, images: Any, *, threshold: float = 0.0, overlap: float = 0.5, most: int = 100
+        self, images: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
     ) -> list[Detections]:
         """``detect`` for each of many images."""
         check_is_fitted(self)
         star = Star(self.star_, self.coef_, method="auto")
         return [self._detect(star, image, threshold, overlap, most) for image in images]
 
+    @one_blas_thread()
     def precision_recall(
         self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None
     ) -> PrecisionRecall:
@@ -463,6 +500,7 @@ class DeformablePartDetector(LatentEstimator):
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
         return self.precision_recall(images, boxes, label=label, root=root).average_precision
 
+    @one_blas_thread()
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         check_is_fitted(self)

@@ -39,8 +39,8 @@ def overlaps(boxes: ArrayLike, others: ArrayLike) -> np.ndarray:
 def suppress(boxes: ArrayLike, scores: ArrayLike, overlap: float = 0.5) -> np.ndarray:
     """Which boxes are kept when, of those that overlap, only the best remain: non-maximum suppression.
 
-    The boxes are gone through by falling score. One is dropped if it overlaps by more than ``overlap`` with one that
-    was kept; boxes that were dropped drop no others.
+    The boxes are gone through by falling score. One is dropped if more than ``overlap`` of its area lies within one
+    that was kept; boxes that were dropped drop no others.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def suppress(boxes: ArrayLike, scores: ArrayLike, overlap: float = 0.5) -> np.nd
     scores : array of shape (n,)
         Of equal scores the first box is the better one.
     overlap : float, default 0.5
-        From 0 to 1, in the sense of ``overlaps``.
+        From 0 to 1.
 
     Returns
     -------

@@ -142,3 +142,34 @@ def _area(precision: np.ndarray, right: np.ndarray, n_truths: int) -> float:
     """Recall rises by 1 / n_truths at each right box, there times the best precision from it on."""
     best = np.maximum.accumulate(precision[::-1])[::-1]
     return float(best[right].sum() / n_truths)
+
+
+def best_threshold(right: np.ndarray, wrong: np.ndarray) -> float:
+    """The score from which on to believe in detections: the one with the largest F₁, in the middle of its gap.
+
+    Parameters
+    ----------
+    right : float array (n_objects,)
+        The score of every object, −∞ for those that were not found.
+    wrong : float array
+        Scores of mistakes.
+
+    Returns
+    -------
+    float
+        0 if nothing was found. Where all objects score above all mistakes it is as far from the worst object as from
+        the best mistake, which counts as −1 if there is none above that: what training asks of the background.
+
+    Examples
+    --------
+    >>> best_threshold(np.array([1.0, 0.5]), np.array([-0.9, -1.0]))
+    -0.2
+    """
+    found = np.sort(right[np.isfinite(right)])[::-1]
+    if not found.size:
+        return 0.0
+    above = (wrong[None, :] >= found[:, None]).sum(axis=1)
+    n = np.arange(1, found.size + 1)
+    best = int(np.flatnonzero((f1 := 2.0 * n / (n + above + right.size)) == f1.max())[-1])
+    below = np.concatenate([found[best + 1 :], wrong[wrong < found[best]], [min(-1.0, found[best])]])
+    return float(0.5 * (found[best] + below.max()))

@@ -63,15 +63,17 @@ class Prior:
         The quadratic costs that parts begin with and are drawn to, per fine cell squared.
     firmness : float
         How strongly: 1/variance, where filters have 1.
-    least : float
-        Quadratic costs stay above: a part that may be anywhere says nothing, and costs below zero have no best place.
     bias_variance : float
     """
 
     stiffness: float = 0.1
     firmness: float = 10.0
-    least: float = 0.01
     bias_variance: float = 100.0
+
+    @property
+    def least(self) -> float:
+        """Quadratic costs stay above: a part that may be anywhere says nothing, and below zero has no best place."""
+        return 0.1 * self.stiffness
 
 
 class ViewPart(NamedTuple):
