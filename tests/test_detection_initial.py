@@ -8,13 +8,14 @@ from scipy import ndimage
 
 from maxmargin.kernels.hog import OUTSIDE
 from maxmargin.vision.detection.initial import (
+    OtherPart,
     finest_scale,
     first_placements,
     root_size,
     split_by_aspect,
     with_parts,
 )
-from maxmargin.vision.detection.model import Component, StarModel
+from maxmargin.vision.detection.model import Component, Prior, StarModel
 from maxmargin.vision.detection.star import Star
 from maxmargin.vision.detection.training_images import Photo, PyramidStore, TrainingImages
 from maxmargin.vision.features.cell_pyramid import Frame, Grid, Level
@@ -104,7 +105,7 @@ def test_mirrored_components_tell_left_from_right(seed):
 
 
 def grown(model, w, n_parts, n_negative, size, others=None):
-    return with_parts(model, w, n_parts, n_negative, size, 0.1, others)
+    return with_parts(model, w, n_parts, n_negative, size, Prior(0.1, 0.3), others)
 
 
 def energy_of(model, w, c, sign):
@@ -135,7 +136,7 @@ def test_parts_cover_the_strongest_windows_one_after_the_other(rng, sign):
             inside = (slice(part.top, part.top + 3), slice(part.left, part.left + 3))
             np.testing.assert_allclose(found.filter(weights, c, p), values[inside])
             energy[inside] = 0.0
-            np.testing.assert_allclose(weights[found.cost_at(c, p)], [0.1, 0.0, 0.1, 0.0])
+            np.testing.assert_allclose(weights[found.cost_at(c, p)], Prior(0.1, 0.3).cost(part))
 
 
 def test_a_bright_corner_of_the_root_becomes_a_part_and_a_dark_one_a_negative_part():
@@ -177,15 +178,12 @@ def test_parts_score_what_the_root_does_where_they_stand_at_rest(rng):
     assert Star(found, weights).scores(level).scores[0, 1, 1] == pytest.approx(2.0 * alone, rel=1e-5)
 
 
-def test_negative_parts_of_others_stand_where_the_root_is_least_like_them(rng):
+def test_negative_parts_of_others_stand_where_those_have_them(rng):
     model = StarModel((Component(4, 4),))
-    w = np.zeros(model.n_weights)
     other = rng.uniform(0.5, 1.0, (4, 4, 32))
-    other[..., OUTSIDE] = 0.0
-    # The root dislikes the lower left corner in just the way of the other filter, and is bright elsewhere.
-    model.root(w, 0)[2:, :2] = -other[::2, ::2]
-    model.root(w, 0)[:2] = 1.0
-    found, weights = grown(model, w, 1, 1, 4, [other, 2.0 * other])
-    negative = found.components[0].parts[1]
-    assert (negative.top, negative.left, negative.sign, negative.rows) == (4, 0, -1, 4)
+    given = [OtherPart(other, 0.5, 0.0), OtherPart(2.0 * other, 0.9, 0.25), OtherPart(other, 0.0, 0.0)]
+    found, weights = grown(model, np.zeros(model.n_weights), 1, 2, 4, given)
+    places = [(part.top, part.left, part.sign, part.rows) for part in found.components[0].parts[1:]]
+    assert places == [(4, 0, -1, 4), (4, 2, -1, 4)], "within the root, wherever they were"
     np.testing.assert_array_equal(found.filter(weights, 0, 1), other)
+    np.testing.assert_array_equal(found.filter(weights, 0, 2), 2.0 * other)

@@ -106,7 +106,7 @@ def test_parts_of_less_rich_components_leave_entries_at_zero():
 
 
 def test_the_prior_draws_costs_to_stiffness_and_keeps_them_above_a_least(rng):
-    prior = Prior(stiffness=0.2, firmness=5.0, least=0.05, bias_variance=50.0)
+    prior = Prior(stiffness=0.2, negative_stiffness=0.5, firmness=5.0, bias_variance=50.0)
     omega = PARTS.regularizer(prior)
     w = random_weights(rng, PARTS)
     expected = 0.0
@@ -116,9 +116,10 @@ def test_the_prior_draws_costs_to_stiffness_and_keeps_them_above_a_least(rng):
             at = PARTS.cost_at(c, p)
             w[at.start], w[at.start + 2] = 0.3, 0.06
             expected += 0.5 * (w[PARTS.filter_at(c, p)] ** 2).sum()
-            expected += 2.5 * ((w[at] - [0.2, 0.0, 0.2, 0.0]) ** 2).sum()
+            drawn_to = 0.2 if component.parts[p].sign > 0 else 0.5
+            expected += 2.5 * ((w[at] - [drawn_to, 0.0, drawn_to, 0.0]) ** 2).sum()
     assert omega.value(w) == pytest.approx(expected)
-    w[PARTS.cost_at(0, 1).start + 2] = 0.04
+    w[PARTS.cost_at(0, 1).start + 2] = 0.01
     assert omega.value(w) == np.inf
     w[PARTS.cost_at(0, 1).start + 2] = 0.06
     w[PARTS.cost_at(0, 1).start + 3] = -7.0

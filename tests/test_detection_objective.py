@@ -17,7 +17,7 @@ from detection_by_hand import (
 from maxmargin.latent.loop import value
 from maxmargin.problem import Planes
 from maxmargin.solvers.certificate import certify, lower_bound
-from maxmargin.vision.detection.model import Component, Part, StarModel
+from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
 
 MIRRORED = StarModel(AGAINST.components[:1], mirrored=True)
 MODELS = {"parts": PARTS, "against": AGAINST, "mirrored": MIRRORED}
@@ -253,7 +253,7 @@ def test_a_model_with_useless_negative_parts_has_the_same_objective(rng):
         w = np.zeros(more.n_weights)
         w[more.root_at(0)], w[more.bias_at(0)] = few[plain.root_at(0)], few[plain.bias_at(0)]
         w[more.filter_at(0, 0)], w[more.cost_at(0, 0)] = few[plain.filter_at(0, 0)], few[plain.cost_at(0, 0)]
-        w[more.cost_at(0, 1)] = 0.1, 0.0, 0.1, 0.0
+        w[more.cost_at(0, 1)] = Prior().cost(more.components[0].parts[1])
         assert value(other, w) == pytest.approx(value(one, few), rel=1e-6)
         places = one.standing(few).best
         held = other.standing(w).best

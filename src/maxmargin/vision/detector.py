@@ -84,8 +84,11 @@ class DeformablePartDetector(LatentEstimator):
         A root is the object if it overlaps its box by that (intersection over union).
     background_overlap : float, default 0.3
         A window is background if it overlaps all boxes by less.
-    stiffness, firmness : float, default 0.1 and 10.0
+    stiffness, firmness : float, default 0.002 and 10.0
         The cost of moving a part by a fine cell that learning begins with, and how strongly it is drawn back to that.
+    negative_stiffness : float or None
+        That of negative parts; by default the same. Of few objects one can learn what is typical of them, but hardly
+        all that they might look like somewhere: stiff negative parts are safer then.
     cell : int, default 8
         Pixels of a coarse cell's side, in the resized image.
     octave_scales : int, default 5
@@ -160,8 +163,9 @@ class DeformablePartDetector(LatentEstimator):
         negative_parts_from: Any = None,
         overlap: float = 0.7,
         background_overlap: float = 0.3,
-        stiffness: float = 0.1,
+        stiffness: float = 0.002,
         firmness: float = 10.0,
+        negative_stiffness: float | None = None,
         cell: int = 8,
         octave_scales: int = 5,
         finest: float | None = None,
@@ -192,6 +196,7 @@ class DeformablePartDetector(LatentEstimator):
         self.background_overlap = background_overlap
         self.stiffness = stiffness
         self.firmness = firmness
+        self.negative_stiffness = negative_stiffness
         self.cell = cell
         self.octave_scales = octave_scales
         self.finest = finest
@@ -276,7 +281,7 @@ class DeformablePartDetector(LatentEstimator):
             whole(name, getattr(self, name), least)
         for name in ("C", "positive_weight", "stiffness", "firmness"):
             inputs.check_positive(name, getattr(self, name))
-        for name in ("root_area", "finest"):
+        for name in ("root_area", "finest", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
         for name in ("overlap", "background_overlap"):
@@ -364,7 +369,8 @@ class DeformablePartDetector(LatentEstimator):
         )
 
     def _prior(self) -> Prior:
-        return Prior(float(self.stiffness), float(self.firmness))
+        negative = self.stiffness if self.negative_stiffness is None else self.negative_stiffness
+        return Prior(float(self.stiffness), float(negative), float(self.firmness))
 
     def _memory(self) -> int:
         memory = inputs.check_memory(self.memory)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import ndimage
 
 from ...kernels.hog import OUTSIDE
-from .model import Part, StarModel
+from .model import Part, Prior, StarModel
 from .training_images import TrainingImages
 
 _ROOT_AREA = (3000.0, 5000.0)  # pixels that a root covers at most and at least, where the boxes do not say otherwise
@@ -120,7 +120,7 @@ def with_parts(
     n_parts: int,
     n_negative: int,
     size: int,
-    stiffness: float,
+    prior: Prior,
     others: Sequence[OtherPart] | None = None,
 ) -> tuple[StarModel, np.ndarray]:
     """The model with parts that cover what its roots have most energy in, and weights to begin with.
@@ -142,7 +142,7 @@ def with_parts(
         components.append(replace(component, parts=(*parts, *negative)))
         filters.append([*some, *against])
     grown = replace(model, components=tuple(components))
-    return grown, initial_weights(model, w, grown, filters, stiffness)
+    return grown, initial_weights(model, w, grown, filters, prior)
 
 
 def _cover(weights: np.ndarray, count: int, size: int, sign: int) -> tuple[list[Part], list[np.ndarray]]:
@@ -174,7 +174,7 @@ def _transferred(others: Sequence[OtherPart], rows: int, columns: int) -> tuple[
 
 
 def initial_weights(
-    model: StarModel, w: np.ndarray, grown: StarModel, filters: Sequence[Sequence[np.ndarray]], stiffness: float
+    model: StarModel, w: np.ndarray, grown: StarModel, filters: Sequence[Sequence[np.ndarray]], prior: Prior
 ) -> np.ndarray:
     """The weights of a model's roots, and filters for the parts that it was given."""
     out = np.zeros(grown.n_weights)
@@ -183,5 +183,5 @@ def initial_weights(
         out[grown.bias_at(c)] = w[model.bias_at(c)]
         for p, values in enumerate(some):
             out[grown.filter_at(c, p)] = values.ravel()
-            out[grown.cost_at(c, p)] = stiffness * np.array([1.0, 0.0, 1.0, 0.0])
+            out[grown.cost_at(c, p)] = prior.cost(grown.components[c].parts[p])
     return out

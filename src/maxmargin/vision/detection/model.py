@@ -24,6 +24,7 @@ from ..features.cell_pyramid import Level
 from ..features.hog import MIRRORED, mirrored
 
 _DEFORMATION = 4  # dy², dy, dx², dx
+_LEAST = 0.1  # of the quadratic costs that are expected
 
 
 @storable_part("rows", "columns", "top", "left", "sign")
@@ -59,21 +60,22 @@ class Prior:
 
     Parameters
     ----------
-    stiffness : float
-        The quadratic costs that parts begin with and are drawn to, per fine cell squared.
+    stiffness, negative_stiffness : float
+        The quadratic costs that parts, and negative parts, begin with and are drawn to, per fine cell squared. They
+        stay above a tenth of that: a part that may be anywhere says nothing, and below zero it has no best place.
     firmness : float
         How strongly: 1/variance, where filters have 1.
     bias_variance : float
     """
 
-    stiffness: float = 0.1
+    stiffness: float = 0.002
+    negative_stiffness: float = 0.002
     firmness: float = 10.0
     bias_variance: float = 100.0
 
-    @property
-    def least(self) -> float:
-        """Quadratic costs stay above: a part that may be anywhere says nothing, and below zero has no best place."""
-        return 0.1 * self.stiffness
+    def cost(self, part: Part) -> np.ndarray:
+        """The mean of a part's costs, (dy², dy, dx², dx)."""
+        return (self.stiffness if part.sign > 0 else self.negative_stiffness) * np.array([1.0, 0.0, 1.0, 0.0])
 
 
 class ViewPart(NamedTuple):
@@ -227,12 +229,11 @@ class StarModel:
     def regularizer(self, prior: Prior) -> Bounded:
         """Ω: ½‖filters‖², and what ``prior`` says of deformation costs and biases."""
         mean, variance = np.zeros(self.n_weights), np.ones(self.n_weights)
-        quadratic = []
+        quadratic: list[int] = []
         for c, component in enumerate(self.components):
             variance[self.bias_at(c)] = prior.bias_variance
-            for p in range(len(component.parts)):
+            for p, part in enumerate(component.parts):
                 at = self.cost_at(c, p)
-                mean[[at.start, at.start + 2]] = prior.stiffness
-                variance[at] = 1.0 / prior.firmness
+                mean[at], variance[at] = prior.cost(part), 1.0 / prior.firmness
                 quadratic += [at.start, at.start + 2]
-        return Bounded(prior.least, np.array(quadratic, np.int64), GaussianPrior(mean, variance))
+        return Bounded(_LEAST * mean[quadratic], np.array(quadratic, np.int64), GaussianPrior(mean, variance))

@@ -134,7 +134,7 @@ class DetectorTraining:
             design.n_parts,
             design.n_negative_parts,
             design.part_size,
-            design.prior.stiffness,
+            design.prior,
             design.other_parts,
         )
         return self._stage(model, {"weights": w}, self.settings, checkpoint, callbacks)
