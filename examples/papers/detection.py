@@ -34,9 +34,12 @@ MODELS = {
     "GDPM2+2": {"n_parts": 2, "n_negative_parts": 2},
     "GDPM4+2": {"n_parts": 4, "n_negative_parts": 2},
 }
-SETTINGS = {"C": 0.01}  # of all models
+SETTINGS = {"C": 0.01, "root_area": 64, "max_bounds": 4}  # of all models
 # What --choose compares; settings that it finds best belong into SETTINGS.
-CHOICES = ({"C": 0.003}, {"C": 0.01}, {"C": 0.03})
+CHOICES = tuple(
+    {**SETTINGS, **change}
+    for change in ({}, {"C": 0.003}, {"C": 0.03}, {"root_area": 100}, {"stiffness": 0.01}, {"stiffness": 0.1})
+)
 N_BACKGROUND = 150  # images of other breeds, without boxes
 N_BACKGROUND_OF_A_FOLD = 110
 # All breeds as one class: a mixture, on so many images of either half.

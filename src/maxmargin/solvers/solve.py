@@ -138,6 +138,7 @@ def solve(
         error.solution = _partial(state, best, history)  # type: ignore[union-attr]
         raise
     finally:
+        state.beat = None  # it knows the state: the two would keep each other, and a cache, alive
         if not problem.constraints.closed:
             dismiss(problem.open.oracle)
     converged = certificate is not None

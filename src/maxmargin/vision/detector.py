@@ -102,9 +102,9 @@ class DeformablePartDetector(LatentEstimator):
         See :class:`LatentStructuralSVM`.
     box_regression : bool, default True
         Predict boxes from root and parts, instead of taking the root's own.
-    tol : float, default 0.03
+    tol : float, default 0.02
         Relative duality gap to which convex bounds are solved, over all windows of all images.
-    bound_tol : float, default 0.01
+    bound_tol : float, default 0.003
         Training ends once the gap between bound and objective is at most this share of the objective.
     max_bounds, max_passes : int, default 8 and 100
         Most bounds, and most passes over the images for each of them.
@@ -173,8 +173,8 @@ class DeformablePartDetector(LatentEstimator):
         bound: Any = "cccp",
         eta: float = 0.5,
         box_regression: bool = True,
-        tol: float = 0.03,
-        bound_tol: float = 0.01,
+        tol: float = 0.02,
+        bound_tol: float = 0.003,
         max_bounds: int = 8,
         max_passes: int = 100,
         memory: Any = None,
