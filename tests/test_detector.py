@@ -566,3 +566,25 @@ def test_ctrl_c_between_stages_keeps_what_was_learned(data, unseen, monkeypatch,
     assert detector.star_.has_parts == (when == "threshold")
     assert detector.n_bounds_ == len(detector.history_)
     assert detector.score(*unseen) > 0.5
+
+
+def _shorter(values):
+    return values[:-1]
+
+
+def _without_numbers(values):
+    return np.full_like(values, np.nan)
+
+
+@pytest.mark.parametrize("damage", [_shorter, _without_numbers])
+@pytest.mark.parametrize("name", ["coef_", "box_regression_"])
+def test_files_of_which_the_pieces_do_not_fit_are_not_loaded(detector, tmp_path, name, damage):
+    other = clone(detector)
+    other.__dict__.update(detector.__dict__)
+    if name == "coef_":
+        other.coef_ = damage(detector.coef_)
+    else:
+        other.box_regression_ = BoxRegression(damage(detector.box_regression_.coefficients))
+    other.save(tmp_path / "damaged.mm")
+    with pytest.raises(ValueError, match="damaged"):
+        maxmargin.load(tmp_path / "damaged.mm")

@@ -465,6 +465,16 @@ class DeformablePartDetector(LatentEstimator):
                 right.append(one.scores[share[:, b] >= 0.5].max(initial=-np.inf))
         return best_threshold(np.array(right), np.concatenate(wrong))
 
+    def _check_fitted_sizes(self) -> None:
+        """Whether the pieces of a file fit together."""
+        star, regression = self.star_, self.box_regression_
+        table = (len(star.components), 1 + 2 * star.most_parts, 4)
+        fits = self.coef_.shape == (star.n_weights,) and bool(np.isfinite(self.coef_).all())
+        if regression is not None:
+            fits = fits and regression.coefficients.shape == table and bool(np.isfinite(regression.coefficients).all())
+        if not fits:
+            raise ValueError("roots, parts, weights and box regression do not fit together")
+
     # Using what was learned.
 
     @one_blas_thread()
