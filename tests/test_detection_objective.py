@@ -1,5 +1,7 @@
 """The objective of a detector and its convex bounds: values by exhaustion, bounds that touch and never fall below."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from detection_by_hand import (
@@ -187,6 +189,8 @@ def test_shares_follow_a_root_to_another_level(rng):
     """A negative part stays where it was only as long as its root does: the new level may have no such place."""
     objective = tiny_objective(rng, AGAINST)
     latent = objective.standing(weights(rng, objective)).best
+    roots = np.array([[0, 1, 0, 0], [0, 0, 1, 1]], np.int32)
+    objective.images.positives[0] = replace(objective.images.positives[0], roots=roots, overlap=np.ones(2))
     old = np.array(latent[:1], np.int32)
     old[0, :4], old[0, 6:] = (0, 0, 1, 1), (9, 10)
     kept = latent[0].copy()

@@ -13,6 +13,7 @@ import maxmargin
 from maxmargin.vision import DeformablePartDetector
 from maxmargin.vision.detection.box_regression import BoxRegression
 from maxmargin.vision.detection.model import Component, Part, StarModel
+from maxmargin.vision.detection.training import DetectorTraining
 from maxmargin.vision.images import ImageError
 
 SMALL = {
@@ -462,3 +463,128 @@ def test_one_of_several_classes(data, tmp_path):
         fitted({"n_parts": 0}, tmp_path, table)
     detector = fitted({"n_parts": 0}, tmp_path, table, label="ring")
     assert detector.label_ == "ring" and len(detector.latent_) == 12
+
+
+# Odd things.
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        ({"most": -1}, "most must be a whole number"),
+        ({"most": 1.5}, "most must be a whole number"),
+        ({"threshold": np.nan}, "threshold must be None or a number"),
+        ({"threshold": "high"}, "threshold must be None or a number"),
+        ({"overlap": 2.0}, "overlap must be a share"),
+    ],
+)
+def test_what_is_asked_of_detections_is_checked(detector, unseen, asked, message):
+    with pytest.raises(ValueError, match=message):
+        detector.detect(unseen[0][0], **asked)
+    with pytest.raises(ValueError, match=message):
+        detector.predict(unseen[0][:1], **asked)
+
+
+@pytest.mark.parametrize("one", ["a.jpg", np.zeros((40, 40), np.uint8)], ids=["file", "array"])
+def test_predict_is_for_many_images(detector, one):
+    with pytest.raises(ImageError, match="Use detect for one"):
+        detector.predict(one)
+
+
+def test_more_components_than_boxes(data):
+    images, boxes = data
+    with pytest.raises(ValueError, match="n_components=11 is more than there are boxes: 10"):
+        DeformablePartDetector(**{**SMALL, "n_components": 11}).fit(images, boxes)
+
+
+def test_memory_for_parts_is_asked_for_before_roots_are_trained(data):
+    seen: list = []
+    with pytest.raises(ValueError, match="memory is too little"):
+        DeformablePartDetector(**{**SMALL, "n_parts": 20, "memory": "3 MB"}).fit(*data, callbacks=[seen.append])
+    assert not seen
+
+
+def test_detectors_that_give_negative_parts(data, detector):
+    asked = DeformablePartDetector(**SMALL, n_negative_parts=1)
+    for others, message in [
+        ([], "negative_parts_from is empty"),
+        (DeformablePartDetector(), "negative_parts_from has a detector that is not fitted"),
+        (asked, "negative_parts_from is the detector itself"),
+    ]:
+        asked.negative_parts_from = others
+        with pytest.raises(ValueError, match=message):
+            asked.fit(*data)
+    asked.negative_parts_from = [detector]
+    copy = clone(asked)
+    assert copy.negative_parts_from == [detector], "clones can be trained"
+    assert not hasattr(copy, "star_")
+
+
+def test_no_certificate_is_false_on_other_images(detector, unseen):
+    images, boxes = unseen
+    for some in ((images, boxes), (images[:1], boxes[:1]), ([np.zeros((3, 3), np.uint8)], [[[0, 0, 3, 3]]])):
+        found = detector.certify(*some)
+        assert found.lower <= found.upper
+
+
+def test_certify_checks_what_was_set_since(data, detector):
+    other = clone(detector)
+    other.__dict__.update(detector.__dict__)
+    with pytest.raises(ValueError, match="C must be"):
+        other.set_params(C=-1.0).certify(*data)
+
+
+def test_boxes_that_are_left_out_are_named_rightly(data, tmp_path):
+    images, boxes = data
+    with (
+        pytest.warns(UserWarning, match="1 of 17 images cannot be used"),
+        pytest.warns(UserWarning, match=r"1 boxes are left out.*\(in image 16\)"),
+    ):
+        fitted(
+            {"n_parts": 0, "max_bounds": 1},
+            [tmp_path / "none.jpg", *images, np.zeros((5, 5), np.uint8)],
+            [[], *boxes, [0, 0, 5, 5]],
+        )
+
+
+def test_a_checkpoint_of_other_pixels_is_refused(data, tmp_path):
+    images, boxes = data
+    fitted({"n_parts": 0, "max_bounds": 1}, images, boxes, checkpoint=tmp_path / "run")
+    with pytest.raises(ValueError, match="belongs to another run"):
+        fitted({"n_parts": 0, "max_bounds": 1}, [255 - i for i in images], boxes, checkpoint=tmp_path / "run")
+
+
+@pytest.mark.parametrize("when", ["parts", "threshold"])
+def test_ctrl_c_between_stages_keeps_what_was_learned(data, unseen, monkeypatch, when):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    owner, name = (DetectorTraining, "parts") if when == "parts" else (DeformablePartDetector, "_best_threshold")
+    monkeypatch.setattr(owner, name, press)
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        detector = DeformablePartDetector(**SMALL).fit(*data)
+    assert detector.star_.has_parts == (when == "threshold")
+    assert detector.n_bounds_ == len(detector.history_)
+    assert detector.score(*unseen) > 0.5
+
+
+def _shorter(values):
+    return values[:-1]
+
+
+def _without_numbers(values):
+    return np.full_like(values, np.nan)
+
+
+@pytest.mark.parametrize("damage", [_shorter, _without_numbers])
+@pytest.mark.parametrize("name", ["coef_", "box_regression_"])
+def test_files_of_which_the_pieces_do_not_fit_are_not_loaded(detector, tmp_path, name, damage):
+    other = clone(detector)
+    other.__dict__.update(detector.__dict__)
+    if name == "coef_":
+        other.coef_ = damage(detector.coef_)
+    else:
+        other.box_regression_ = BoxRegression(damage(detector.box_regression_.coefficients))
+    other.save(tmp_path / "damaged.mm")
+    with pytest.raises(ValueError, match="damaged"):
+        maxmargin.load(tmp_path / "damaged.mm")

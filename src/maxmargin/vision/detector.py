@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
@@ -15,6 +18,7 @@ from ..estimators.latent_search import LatentEstimator
 from ..latent import Settings
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
+from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
@@ -213,6 +217,12 @@ class DeformablePartDetector(LatentEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_clone__(self) -> DeformablePartDetector:
+        """Unfitted, as scikit-learn's clones are, but detectors that parts come from are data: they stay fitted."""
+        other = super().__sklearn_clone__()
+        other.negative_parts_from = self.negative_parts_from
+        return other
+
     # Learning.
 
     @all_or_nothing
@@ -250,23 +260,35 @@ class DeformablePartDetector(LatentEstimator):
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
         training = self._training(_photos(given), settings)
-        self._say_what_is_missed(training.images, given)
+        self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
+        @functools.cache
         def identity() -> str:
             return _fingerprint(training.pyramids.photos)
 
         with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
             last = training.roots(folder, lambda: self._callbacks(run))
         before: list[BoundRecord] = []
-        if training.with_parts and not last.solution.interrupted:
-            before = last.solution.history
-            with self._saving(run, identity, "parts") as folder:
-                last = training.parts(last, folder, lambda: self._callbacks(run))
+        interrupted = last.solution.interrupted
+        if training.with_parts and not interrupted:
+            try:
+                with self._saving(run, identity, "parts") as folder:
+                    roots, last = last, training.parts(last, folder, lambda: self._callbacks(run))
+                before, interrupted = roots.solution.history, last.solution.interrupted
+            except KeyboardInterrupt as press:
+                # Parts have not learned anything yet. What the roots have is worth keeping.
+                if getattr(press, "solution", None) is not None or not first_interrupt():
+                    raise
+                interrupted = True
         self.grid_, self.label_ = training.grid, given.label
         self._keep_stage(last, before)
-        self.threshold_ = self._best_threshold(training.pyramids)
-        self._warn(last.solution, last.solution.interrupted)
+        self.threshold_ = 0.0  # halfway between what is asked of objects and of background
+        try:
+            self.threshold_ = self._best_threshold(training.pyramids)
+        except KeyboardInterrupt:
+            interrupted = True
+        self._warn(last.solution, interrupted)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -277,6 +299,8 @@ class DeformablePartDetector(LatentEstimator):
             ("n_negative_parts", 0),
             ("part_size", 1),
             ("padding", 0),
+            ("cell", 4),
+            ("octave_scales", 1),
         ):
             whole(name, getattr(self, name), least)
         for name in ("C", "positive_weight", "stiffness", "firmness"):
@@ -313,11 +337,16 @@ class DeformablePartDetector(LatentEstimator):
             return None
         others = self.negative_parts_from
         others = list(others) if isinstance(others, list | tuple) else [others]
+        if not others:
+            raise ValueError("negative_parts_from is empty. Give a fitted detector or several, or None.")
         ranked = []
         for other in others:
             if not isinstance(other, DeformablePartDetector):
                 raise ValueError(f"negative_parts_from must be fitted detectors, got {type(other).__name__}.")
-            check_is_fitted(other)
+            if other is self:
+                raise ValueError("negative_parts_from is the detector itself. Give another one, or a copy of it.")
+            if not hasattr(other, "star_"):
+                raise NotFittedError("negative_parts_from has a detector that is not fitted. Fit it first.")
             star = other.star_
             found = [
                 OtherPart(
@@ -376,7 +405,7 @@ class DeformablePartDetector(LatentEstimator):
         memory = inputs.check_memory(self.memory)
         return _MEMORY if memory is None else memory
 
-    def _say_what_is_missed(self, images: TrainingImages, given: Annotated) -> None:
+    def _say_what_is_missed(self, images: TrainingImages) -> None:
         self.left_out_ = len(images.missed)
         if not images.positives:
             raise ImageError(
@@ -385,7 +414,7 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            names = ", ".join(given.name(i) for i, _ in images.missed[:5])
+            names = ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
             warnings.warn(
                 f"{len(images.missed)} boxes are left out, because no root overlaps them by half (in {names}"
                 f"{', …' if len(images.missed) > 5 else ''}): they are too small, too large or of another shape than "
@@ -436,6 +465,16 @@ class DeformablePartDetector(LatentEstimator):
                 right.append(one.scores[share[:, b] >= 0.5].max(initial=-np.inf))
         return best_threshold(np.array(right), np.concatenate(wrong))
 
+    def _check_fitted_sizes(self) -> None:
+        """Whether the pieces of a file fit together."""
+        star, regression = self.star_, self.box_regression_
+        table = (len(star.components), 1 + 2 * star.most_parts, 4)
+        fits = self.coef_.shape == (star.n_weights,) and bool(np.isfinite(self.coef_).all())
+        if regression is not None:
+            fits = fits and regression.coefficients.shape == table and bool(np.isfinite(regression.coefficients).all())
+        if not fits:
+            raise ValueError("roots, parts, weights and box regression do not fit together")
+
     # Using what was learned.
 
     @one_blas_thread()
@@ -455,6 +494,7 @@ class DeformablePartDetector(LatentEstimator):
         most : int
         """
         check_is_fitted(self)
+        _check_asked(threshold, most)
         return self._detect(Star(self.star_, self.coef_, method="auto"), image, threshold, overlap, most)
 
     def _detect(self, star: Star, image: Any, threshold: float | None, overlap: float, most: int) -> Detections:
@@ -481,8 +521,11 @@ class DeformablePartDetector(LatentEstimator):
     def predict(
         self, images: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
     ) -> list[Detections]:
-        """``detect`` for each of many images."""
+        """``detect`` for each of many images: a list of files or of images."""
         check_is_fitted(self)
+        _check_asked(threshold, most)
+        if isinstance(images, str | Path) or getattr(images, "ndim", 3) < 3:
+            raise ImageError("predict is for many images, in a list. Use detect for one, or list_images for a folder.")
         star = Star(self.star_, self.coef_, method="auto")
         return [self._detect(star, image, threshold, overlap, most) for image in images]
 
@@ -510,6 +553,8 @@ class DeformablePartDetector(LatentEstimator):
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         check_is_fitted(self)
+        for name in ("C", "positive_weight", "stiffness", "firmness"):
+            inputs.check_positive(name, getattr(self, name))
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
         pyramids = PyramidStore(_photos(given), self.grid_, self.star_.has_parts, memory)
@@ -527,10 +572,16 @@ class DeformablePartDetector(LatentEstimator):
         return self._certify(objective, self.coef_)
 
 
+def _check_asked(threshold: Any, most: Any) -> None:
+    whole("most", most, 0, "detections")
+    if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
+        raise ValueError(f"threshold must be None or a number, the least score of a detection, got {threshold!r}.")
+
+
 def _photos(given: Annotated) -> list[Photo]:
     """All images that can be read. Files are read again when their pixels are needed."""
     return [
-        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i])
+        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i], given.name(i))
         for i, image, boxes in read_all(given)
     ]
 
@@ -539,6 +590,7 @@ def _fingerprint(photos: Sequence[Photo]) -> str:
     """What tells this data from other data."""
     found = 0
     for photo in photos:
+        found = zlib.crc32(read_image(photo.source, color=True).tobytes(), found)
         told = f"{photo.height}x{photo.width}".encode() + photo.boxes.tobytes() + photo.ignored.tobytes()
         found = zlib.crc32(told, found)
     return f"{len(photos)} {found:08x}"

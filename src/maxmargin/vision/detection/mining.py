@@ -56,15 +56,20 @@ class Mining:
     n_jobs: int = 1
     random_state: Any = None
 
-    def start(self, problem: Problem, warm: Planes | None = None) -> MiningState:
-        bound: Any = problem.constraints
-        room = self.memory // (4 * bound.n_weights + 64)
-        if room < 4 * bound.n_positives:
+    def room(self, n_weights: int, n_positives: int) -> int:
+        """How many hard examples there is memory for; an error if they are too few to work with."""
+        room = self.memory // (4 * n_weights + 64)
+        if room < 4 * n_positives:
             raise ValueError(
                 f"memory is too little: {self.memory} bytes are left for hard examples, which is room for {room}; "
-                f"{bound.n_positives} positive examples need {4 * bound.n_positives}. Give more memory, fewer images "
-                "or smaller filters."
+                f"{n_positives} positive examples need {4 * n_positives}. Give more memory, fewer images or smaller "
+                "filters."
             )
+        return room
+
+    def start(self, problem: Problem, warm: Planes | None = None) -> MiningState:
+        bound: Any = problem.constraints
+        room = self.room(bound.n_weights, bound.n_positives)
         cache = HardExamples(bound.n_weights, bound.model.placement_length, bound.n_positives, room)
         shape = problem.regularizer.shape(problem.n_weights)
         rng = np.random.default_rng(self.random_state)

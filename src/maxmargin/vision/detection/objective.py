@@ -26,6 +26,7 @@ from ...protocols import Regularizer
 from ...regularizers.vectors import dot
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level
+from .belonging import check_held, image_of, own_shares
 from .model import StarModel
 from .star import LevelScores, Star
 from .training_images import TrainingImages
@@ -129,6 +130,7 @@ class WindowBound:
     def __init__(self, objective: DetectionObjective, latent: Any, weights: np.ndarray | None = None) -> None:
         self.objective, self.images, self.model = objective, objective.images, objective.model
         n = objective.n_positives
+        check_held(self.model, self.images, latent)
         self.fixed = np.array(latent[:n], np.int32).reshape(n, self.model.placement_length)
         self._held = np.asarray(latent[n]) if self.model.has_negative_parts else None
         share = np.ones(objective.n_examples) if weights is None else weights
@@ -198,6 +200,7 @@ class WindowBound:
         return Planes(np.empty(0, np.int64), nothing, np.empty(0))
 
     def feasible(self, alpha: Planes) -> Planes:
+        alpha = own_shares(self.model, self.images, alpha)
         share = np.array(alpha.alpha, dtype=np.float64)
         order = np.argsort(alpha.example, kind="stable")
         example = np.asarray(alpha.example)[order]
@@ -228,10 +231,7 @@ class WindowBound:
     def formed(self, alpha: Planes) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Positions of shares, their placements in this bound, and the features there: image by image."""
         example, labels = np.asarray(alpha.example), np.asarray(alpha.labels, np.int32)
-        positive = example < self.n_positives
-        image = np.empty(example.size, np.int64)
-        image[positive] = [self.images.positives[i].image for i in example[positive].tolist()]
-        image[~positive] = self.images.image_of(example[~positive] - self.n_positives)
+        image = image_of(self.images, example)
         order = np.argsort(image, kind="stable")
         bounds = np.flatnonzero(np.diff(image[order], prepend=-1, append=-1))
         groups = {int(image[order[a]]): order[a:b] for a, b in pairwise(bounds)}

@@ -89,8 +89,12 @@ class DetectorTraining:
     ) -> None:
         self.design, self.C, self.positive_weight = design, C, positive_weight
         self.chooser, self.settings, self.n_jobs, self.random_state = chooser, settings, n_jobs, random_state
-        self.memory = memory
         boxes = np.concatenate([photo.boxes[~photo.ignored] for photo in photos])
+        if len(boxes) < design.n_components:
+            raise ValueError(
+                f"n_components={design.n_components} is more than there are boxes: {len(boxes)}. Each needs some of "
+                "them; ask for fewer components."
+            )
         group = split_by_aspect(boxes, design.n_components)
         self.model = StarModel(
             tuple(
@@ -102,6 +106,10 @@ class DetectorTraining:
         self.grid = self._grid(boxes)
         self.pyramids = PyramidStore(photos, self.grid, self.with_parts, int(_FOR_PYRAMIDS * memory))
         self.images = TrainingImages(self.model, self.pyramids, flips, overlap, background_overlap)
+        self.mining = Mining(memory - int(_FOR_PYRAMIDS * memory), n_jobs=n_jobs, random_state=random_state)
+        # Parts come last and need most: that there is room for them is known before any time is spent.
+        largest = self._with_parts(self.model, np.zeros(self.model.n_weights))[0]
+        self.mining.room(largest.n_weights, len(self.images.positives))
         self.group = group[[positive.box for positive in self.images.positives]]
 
     @property
@@ -127,17 +135,20 @@ class DetectorTraining:
 
     def parts(self, roots: Stage, checkpoint: Checkpoint | None, callbacks: Callbacks) -> Stage:
         """Add parts to trained roots, and train all together."""
+        model, w = self._with_parts(roots.model, roots.solution.weights)
+        return self._stage(model, {"weights": w}, self.settings, checkpoint, callbacks)
+
+    def _with_parts(self, roots: StarModel, w: np.ndarray) -> tuple[StarModel, np.ndarray]:
         design = self.design
-        model, w = with_parts(
-            roots.model,
-            roots.solution.weights,
+        return with_parts(
+            roots,
+            w,
             design.n_parts,
             design.n_negative_parts,
             design.part_size,
             design.prior,
             design.other_parts,
         )
-        return self._stage(model, {"weights": w}, self.settings, checkpoint, callbacks)
 
     def _stage(
         self,
@@ -150,14 +161,11 @@ class DetectorTraining:
         objective = DetectionObjective(
             model, self.images, model.regularizer(self.design.prior), self.C, self.positive_weight, self.n_jobs
         )
-        mining = Mining(
-            self.memory - int(_FOR_PYRAMIDS * self.memory), n_jobs=self.n_jobs, random_state=self.random_state
-        )
         with callbacks() as (inner, outer):
             solution = minimise(
                 objective,
                 self.chooser,
-                lambda problem, weights: mining,
+                lambda problem, weights: self.mining,
                 **start,
                 settings=settings,
                 rng=np.random.default_rng(self.random_state),

@@ -42,6 +42,8 @@ class Photo:
     width: int
     boxes: np.ndarray
     ignored: np.ndarray
+    name: str = ""
+    """For messages."""
 
 
 class PyramidStore:
