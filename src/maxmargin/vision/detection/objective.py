@@ -131,6 +131,7 @@ class WindowBound:
         n = objective.n_positives
         self.fixed = np.array(latent[:n], np.int32).reshape(n, self.model.placement_length)
         self._held = np.asarray(latent[n]) if self.model.has_negative_parts else None
+        self._check_fixed()
         share = np.ones(objective.n_examples) if weights is None else weights
         self.positive_budget = objective.positive_C * share[:n]
         self.window_budget = objective.C * (float(share[n]) if self.model.has_negative_parts else 1.0)
@@ -140,6 +141,13 @@ class WindowBound:
     @property
     def oracle(self) -> WindowBound:
         return self
+
+    def _check_fixed(self) -> None:
+        """Placements of other images are refused: places that are not there would be read."""
+        for positive, placement in zip(self.images.positives, self.fixed, strict=True):
+            there = (positive.roots == placement[:4]).all(axis=1).any()
+            if not (there and self.images.are_of(positive.image, self.model, placement[None])):
+                raise ValueError("These placements are not of these images and boxes.")
 
     def star(self, w: np.ndarray) -> Star:
         """The model at weights, negative parts of windows held."""
@@ -198,6 +206,8 @@ class WindowBound:
         return Planes(np.empty(0, np.int64), nothing, np.empty(0))
 
     def feasible(self, alpha: Planes) -> Planes:
+        """Shares within their budgets. Those that are of other images are refused: they would prove nothing."""
+        self._check_shares(np.asarray(alpha.example), np.asarray(alpha.labels))
         share = np.array(alpha.alpha, dtype=np.float64)
         order = np.argsort(alpha.example, kind="stable")
         example = np.asarray(alpha.example)[order]
@@ -210,6 +220,25 @@ class WindowBound:
             begin = end
         labels: Any = np.asarray(alpha.labels)[order]
         return Planes(example, labels, ranked)
+
+    def _check_shares(self, example: np.ndarray, labels: np.ndarray) -> None:
+        known = labels.shape == (example.size, self.model.placement_length)
+        if not known or (example < 0).any() or (example >= self.n_examples).any():
+            raise ValueError("These shares are not of this model, these images and boxes.")
+        for i, ids in self._by_image(example).items():
+            some, placements = example[ids], labels[ids]
+            positive = some < self.n_positives
+            # A root that has moved is replaced, and so are all parts.
+            stays = (placements[:, :4] == self.fixed[np.where(positive, some, 0), :4]).all(axis=1)
+            if not self.images.are_of(i, self.model, placements[stays | ~positive]):
+                raise ValueError("These shares are not of these images and boxes.")
+            view, k, row, column = placements[~positive, :4].T.astype(np.int64)
+            for level in np.unique(k).tolist():
+                at = k == level
+                window = self.images.window(i, level, row[at], column[at])
+                free = self.images.background(i, level)[view[at] // 2, row[at], column[at]]
+                if not (free.all() and np.array_equal(window, some[~positive][at] - self.n_positives)):
+                    raise ValueError("These shares are not of these images and boxes: not all are of background.")
 
     def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
         alpha = self.feasible(alpha)
@@ -228,13 +257,7 @@ class WindowBound:
     def formed(self, alpha: Planes) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Positions of shares, their placements in this bound, and the features there: image by image."""
         example, labels = np.asarray(alpha.example), np.asarray(alpha.labels, np.int32)
-        positive = example < self.n_positives
-        image = np.empty(example.size, np.int64)
-        image[positive] = [self.images.positives[i].image for i in example[positive].tolist()]
-        image[~positive] = self.images.image_of(example[~positive] - self.n_positives)
-        order = np.argsort(image, kind="stable")
-        bounds = np.flatnonzero(np.diff(image[order], prepend=-1, append=-1))
-        groups = {int(image[order[a]]): order[a:b] for a, b in pairwise(bounds)}
+        groups = self._by_image(example)
 
         def form(i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ids, levels = groups[i], self.images.pyramids[i]
@@ -242,6 +265,16 @@ class WindowBound:
             return ids, placements, self.model.features(levels, placements)
 
         return self.objective.over_images(form, groups)
+
+    def _by_image(self, example: np.ndarray) -> dict[int, np.ndarray]:
+        """Positions of examples, by the image that they are in."""
+        positive = example < self.n_positives
+        image = np.empty(example.size, np.int64)
+        image[positive] = [self.images.positives[i].image for i in example[positive].tolist()]
+        image[~positive] = self.images.image_of(example[~positive] - self.n_positives)
+        order = np.argsort(image, kind="stable")
+        bounds = np.flatnonzero(np.diff(image[order], prepend=-1, append=-1))
+        return {int(image[order[a]]): order[a:b] for a, b in pairwise(bounds)}
 
     def _as_held(self, example: np.ndarray, placements: np.ndarray, levels: Sequence[Level]) -> np.ndarray:
         """Placements with what this bound holds in its place."""

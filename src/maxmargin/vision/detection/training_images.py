@@ -35,13 +35,14 @@ class Positive:
 
 @dataclass(frozen=True)
 class Photo:
-    """One image: where it is read from, its size, and the boxes in it, of which some are to be ignored."""
+    """One image: where it is read from, its size, the boxes in it, of which some are to be ignored, and its name."""
 
     source: Any
     height: int
     width: int
     boxes: np.ndarray
     ignored: np.ndarray
+    name: str = ""
 
 
 class PyramidStore:
@@ -126,6 +127,21 @@ class TrainingImages:
         """Numbers of windows among all windows."""
         columns = self._background[i][k].shape[2]
         return self._first[i][k] + row.astype(np.int64) * columns + column
+
+    def are_of(self, i: int, model: StarModel, placements: np.ndarray) -> bool:
+        """Whether placements lie within an image, parts included: those of other images need not."""
+        for view, k in np.unique(placements[:, :2], axis=0).tolist():
+            if not (0 <= view < 2 * len(model.components) and 0 <= k < len(self._background[i])):
+                return False
+            grid = self._background[i][k].shape[1:]
+            some = placements[(placements[:, 0] == view) & (placements[:, 1] == k)]
+            sizes = [model.size_of(view), *((part.rows, part.columns) for part in model.parts_of(view))]
+            for n, size in enumerate(sizes):
+                last = np.array(grid) * (1 if n == 0 else 2) - size
+                at = some[:, 2 + 2 * n : 4 + 2 * n]
+                if (at < 0).any() or (at > last).any():
+                    return False
+        return True
 
     def image_of(self, window: np.ndarray) -> np.ndarray:
         """The images that windows are in."""
