@@ -62,7 +62,7 @@ def find(
     most: int,
     regression: BoxRegression | None = None,
 ) -> Detections:
-    """All places that score above a threshold and overlap no better one by more than ``overlap``."""
+    """All places that score above a threshold, and of which no more than ``overlap`` lies within a better one."""
     model = star.model
     placements, scores = candidates(star, levels, threshold)
     frames = [level.frame for level in levels]
