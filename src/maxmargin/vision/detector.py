@@ -28,7 +28,7 @@ from .detection.reading import read_all
 from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import Photo, PyramidStore, TrainingImages
-from .features.cell_pyramid import Level
+from .features.cell_pyramid import Grid, Level
 from .features.numbers import whole
 from .images import ImageError, read_image
 
@@ -42,6 +42,7 @@ _LOW = -2.0  # scores from which detections count in precision and recall
     "grid_",
     "box_regression_",
     "label_",
+    "left_out_",
     "threshold_",
     "objective_",
     "latent_",
@@ -250,7 +251,7 @@ class DeformablePartDetector(LatentEstimator):
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
         training = self._training(_photos(given), settings)
-        self._say_what_is_missed(training.images, given)
+        self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
         def identity() -> str:
@@ -293,6 +294,7 @@ class DeformablePartDetector(LatentEstimator):
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
                 "would be object and background."
             )
+        Grid(self.cell, self.octave_scales, 1.0 if self.finest is None else self.finest)  # checks these
         if isinstance(self.bound, str):
             inputs.check_choice("bound", self.bound, ("cccp", "gmm"))
         self._chooser()
@@ -330,7 +332,7 @@ class DeformablePartDetector(LatentEstimator):
                 if part.sign > 0
             ]
             ranked.append(sorted(found, key=lambda part: -float((np.maximum(part.filter, 0.0) ** 2).sum())))
-        turns = [some[k] for k in range(max(map(len, ranked))) for some in ranked if k < len(some)]
+        turns = [some[k] for k in range(max(map(len, ranked), default=0)) for some in ranked if k < len(some)]
         if len(turns) < self.n_negative_parts:
             raise ValueError(
                 f"negative_parts_from has {len(turns)} positive parts, n_negative_parts={self.n_negative_parts} are "
@@ -376,7 +378,7 @@ class DeformablePartDetector(LatentEstimator):
         memory = inputs.check_memory(self.memory)
         return _MEMORY if memory is None else memory
 
-    def _say_what_is_missed(self, images: TrainingImages, given: Annotated) -> None:
+    def _say_what_is_missed(self, images: TrainingImages) -> None:
         self.left_out_ = len(images.missed)
         if not images.positives:
             raise ImageError(
@@ -385,7 +387,7 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            names = ", ".join(given.name(i) for i, _ in images.missed[:5])
+            names = ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
             warnings.warn(
                 f"{len(images.missed)} boxes are left out, because no root overlaps them by half (in {names}"
                 f"{', …' if len(images.missed) > 5 else ''}): they are too small, too large or of another shape than "
@@ -530,7 +532,7 @@ class DeformablePartDetector(LatentEstimator):
 def _photos(given: Annotated) -> list[Photo]:
     """All images that can be read. Files are read again when their pixels are needed."""
     return [
-        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i])
+        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i], given.name(i))
         for i, image, boxes in read_all(given)
     ]
 

@@ -91,6 +91,11 @@ class DetectorTraining:
         self.chooser, self.settings, self.n_jobs, self.random_state = chooser, settings, n_jobs, random_state
         self.memory = memory
         boxes = np.concatenate([photo.boxes[~photo.ignored] for photo in photos])
+        if len(boxes) < design.n_components:
+            raise ValueError(
+                f"n_components={design.n_components} is more than the {len(boxes)} boxes to learn from. Ask for fewer "
+                "components, or give more boxes: each component needs some of its own."
+            )
         group = split_by_aspect(boxes, design.n_components)
         self.model = StarModel(
             tuple(
