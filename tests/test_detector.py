@@ -396,6 +396,13 @@ def test_boxes_are_never_turned_inside_out():
     assert boxes.tolist() == [[20.0, 8.0, 48.0, 32.0], root.tolist()]
 
 
+def test_what_lies_beyond_the_image_is_not_found(data):
+    detector = fitted({"n_parts": 0, "padding": 4, "box_regression": False}, *data)
+    found = detector.detect(data[0][0], threshold=-1e9, overlap=1.0, most=1000)
+    assert len(found) > 100
+    assert (found.boxes[:, :2] < found.boxes[:, 2:]).all()
+
+
 def test_box_regression_brings_boxes_nearer(data):
     def error(detector):
         found = [detector.detect(image, threshold=-1.0).boxes[0] for image in data[0][:8]]
