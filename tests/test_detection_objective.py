@@ -195,6 +195,8 @@ def test_shares_follow_a_root_to_another_level(rng):
     old[0, :4], old[0, 6:] = (0, 0, 1, 1), (9, 10)
     kept = latent[0].copy()
     kept[:4], kept[4:] = (0, 1, 0, 0), (1, 1, 2, 2)
+    positives = objective.images.positives
+    positives[0] = replace(positives[0], roots=np.array([old[0, :4], kept[:4]]))
     bound = objective.problem([kept, *latent[1:]]).constraints
     ((_, placements, rows),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
     np.testing.assert_array_equal(placements[0], kept)
@@ -203,6 +205,35 @@ def test_shares_follow_a_root_to_another_level(rng):
     bound = objective.problem([kept, *latent[1:]]).constraints
     ((_, placements, _),) = bound.formed(Planes(np.array([0]), old, np.array([0.01])))
     assert placements[0].tolist() == [0, 0, 1, 1, 1, 1, 9, 10], "of the same root any place will do"
+
+
+def test_placements_and_shares_of_other_images_are_refused(rng, objective):
+    """They would be read from places that are not there, and be taken for constraints that there are not."""
+    latent = objective.standing(weights(rng, objective)).best
+    bound = objective.problem(latent).constraints
+    for column, entry in ((0, 9), (1, 99), (2, -1), (3, 60), (4, 90), (5, -1)):
+        moved = latent[0].copy()
+        moved[column] = entry
+        with pytest.raises(ValueError, match="placements are not of these images"):
+            objective.problem([moved, *latent[1:]])
+    w = weights(rng, objective)
+    hard = bound.search(0, bound.star(w), w, 5)
+    n = bound.n_positives
+    window, label = hard.example[hard.example >= n][:1], hard.placements[hard.example >= n][:1]
+    share = np.array([0.01])
+    assert bound.feasible(Planes(window, label, share)).alpha.tolist() == [0.01]
+    for column, entry in ((0, 9), (1, 99), (2, -1), (3, 60), (4, 90), (5, -1)):
+        moved = label.copy()
+        moved[0, column] = entry
+        with pytest.raises(ValueError, match="shares are not of these images"):
+            bound.feasible(Planes(window, moved, share))
+    with pytest.raises(ValueError, match="shares are not of"):
+        bound.feasible(Planes(window + bound.n_examples, label, share))
+    root = objective.images.positives[0].roots[0]
+    label[0, :4] = root
+    at = n + objective.images.window(0, int(root[1]), root[2:3], root[3:4])
+    with pytest.raises(ValueError, match="shares are not of these images"):
+        bound.feasible(Planes(at, label, share))
 
 
 def test_windows_and_positives_by_their_overlaps(objective):

@@ -314,6 +314,9 @@ def test_nothing_is_found_before_training(ask, data):
     "settings, message",
     [
         ({"n_components": 0}, "n_components"),
+        ({"n_components": 99}, r"n_components=99 is more than the \d+ boxes"),
+        ({"cell": 0}, "cell must be a whole number of pixels"),
+        ({"n_negative_parts": 1, "negative_parts_from": []}, "negative_parts_from has 0 positive parts"),
         ({"n_parts": -1}, "n_parts"),
         ({"n_parts": 2.5}, "n_parts"),
         ({"n_negative_parts": -1}, "n_negative_parts"),
@@ -383,6 +386,24 @@ def test_boxes_of_mirror_images_are_mirror_images(rng):
     np.testing.assert_allclose(there, [80 - here[2], here[1], 80 - here[0], here[3]])
 
 
+def test_boxes_are_never_turned_inside_out():
+    """A part that is very far off would move one edge beyond the other."""
+    model = StarModel((Component(3, 4, (Part(2, 2, 1, 1),)),))
+    rule = BoxRegression(np.zeros((1, 3, 4)))
+    rule.coefficients[0, 2, 0] = 0.5
+    near, far = [0, 0, 1, 2, 3, 7], [0, 0, 1, 2, 3, 60]
+    root = np.array([16.0, 8.0, 48.0, 32.0])
+    boxes = rule.boxes(model, np.array([near, far], np.int32), np.array([root, root]))
+    assert boxes.tolist() == [[20.0, 8.0, 48.0, 32.0], root.tolist()]
+
+
+def test_what_lies_beyond_the_image_is_not_found(data):
+    detector = fitted({"n_parts": 0, "padding": 4, "box_regression": False}, *data)
+    found = detector.detect(data[0][0], threshold=-1e9, overlap=1.0, most=1000)
+    assert len(found) > 100
+    assert (found.boxes[:, :2] < found.boxes[:, 2:]).all()
+
+
 def test_box_regression_brings_boxes_nearer(data):
     def error(detector):
         found = [detector.detect(image, threshold=-1.0).boxes[0] for image in data[0][:8]]
@@ -432,6 +453,21 @@ def test_boxes_that_no_root_fits_are_left_out(data):
     with pytest.warns(UserWarning, match="1 boxes are left out"):
         detector = fitted({"n_parts": 0}, images, [long, *boxes[1:]])
     assert detector.left_out_ == 1
+
+
+def test_boxes_that_are_left_out_are_named_by_their_own_image(data, tmp_path):
+    images, boxes = data
+    files = [tmp_path / f"{k}.png" for k in range(6)]
+    for file, image in zip(files, images, strict=False):
+        Image.fromarray(image).save(file)
+    files[1].write_bytes(b"no image at all")
+    given = [*boxes[:4], [boxes[4][0], [0, 70, 80, 74]], boxes[5]]
+    with pytest.warns(UserWarning) as said:
+        detector = fitted({"n_parts": 0}, files, given)
+    (told,) = [str(one.message) for one in said if "left out, because" in str(one.message)]
+    assert f"(in {files[4]})" in told
+    detector.save(tmp_path / "rings.mm")
+    assert maxmargin.load(tmp_path / "rings.mm").left_out_ == 1
 
 
 def test_files_that_cannot_be_read_are_named(data, tmp_path):

@@ -16,7 +16,7 @@ from ..report import numbers
 from ..report.markup import Markup, element, together
 from ..report.page import document, section
 from ..report.summary import settings
-from .detect_pictures import drawn, signs_of
+from .detect_pictures import drawn
 from .detect_training import ABOUT, parts_of
 from .image_page import picture, pyplot, tile_list
 
@@ -84,7 +84,7 @@ def _examples(detector: Any, files: list[str]) -> Markup | None:
         found = detector.detect(pixels)
         if not len(found):
             found = detector.detect(pixels, threshold=_LOW, most=1)
-        image = drawn(pixels, found, signs_of(detector))
+        image = drawn(pixels, found)
         image.thumbnail((2 * _WIDE, 2 * _WIDE))  # sharp on fine screens too
         data = io.BytesIO()
         image.save(data, "jpeg", quality=88)

@@ -12,11 +12,11 @@ _DARK = "#202020"
 _SIDE = 320  # pixels: the longer side of smaller images is brought to this, so that scores can be read
 
 
-def drawn(pixels: np.ndarray, found: Any, signs: list[list[int]], *, parts: bool = True) -> Any:
+def drawn(pixels: np.ndarray, found: Any, *, parts: bool = True) -> Any:
     """A Pillow image with the detections drawn into it, the best on top.
 
-    ``pixels`` is an array (h, w, 3) of bytes, ``found`` the detections in it; ``signs`` says for every component which
-    of its parts speak for the object (1) and which against it (−1). Lines are as wide as the image is large.
+    ``pixels`` is an array (h, w, 3) of bytes, ``found`` the detections in it. The larger the image, the wider are
+    the lines.
     """
     from PIL import Image, ImageDraw
 
@@ -28,20 +28,15 @@ def drawn(pixels: np.ndarray, found: Any, signs: list[list[int]], *, parts: bool
     width = max(2, round(max(image.size) / 250))
     font = _font(max(11, round(max(image.size) / 45)))
     for i in reversed(range(len(found))):
-        component = int(found.components[i])
-        colour = _COLOURS[component % len(_COLOURS)]
+        colour = _COLOURS[int(found.components[i]) % len(_COLOURS)]
         if parts:
-            for box, sign in zip(found.part_boxes[i], signs[component], strict=False):
-                _frame(draw, box * scale, _PART if sign > 0 else _AGAINST, max(1, width // 2))
+            for box, sign in zip(found.part_boxes[i], found.part_signs[i], strict=True):
+                if sign:
+                    _frame(draw, box * scale, _PART if sign > 0 else _AGAINST, max(1, width // 2))
         box = found.boxes[i] * scale
         _frame(draw, box, colour, width)
         _tag(draw, box, f"{found.scores[i]:.2f}", colour, font)
     return image
-
-
-def signs_of(detector: Any) -> list[list[int]]:
-    """For every component the signs of its parts."""
-    return [[part.sign for part in component.parts] for component in detector.star_.components]
 
 
 def _frame(draw: Any, box: np.ndarray, colour: str, width: int) -> None:

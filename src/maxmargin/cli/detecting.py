@@ -59,7 +59,7 @@ def detect(model: Any, args: argparse.Namespace, talk: Talk) -> int:
             check_writable(name, files)
     if _picture_format(target) or not os.path.isdir(target):
         check_writable(target.rstrip("/\\"))
-    return _all(model, files, args, talk, _pictures(model, names, parts=not args.only_boxes))
+    return _all(model, files, args, talk, _pictures(names, parts=not args.only_boxes))
 
 
 def _listed(data: list[str]) -> list[str]:
@@ -205,18 +205,16 @@ def _coco(name: str, found: Any) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _pictures(model: Any, names: dict[str, str], *, parts: bool) -> Taker:
+def _pictures(names: dict[str, str], *, parts: bool) -> Taker:
     """Draws what was found into a copy of each image."""
-    from .detect_pictures import drawn, signs_of
-
-    signs = signs_of(model)
+    from .detect_pictures import drawn
 
     def draw(file: str, pixels: Any, found: Any) -> None:
         target = names[file]
         form = _picture_format(target)
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
         with replacing(target) as path:
-            drawn(pixels, found, signs, parts=parts).save(path, form, **({"quality": 92} if form == "JPEG" else {}))
+            drawn(pixels, found, parts=parts).save(path, form, **({"quality": 92} if form == "JPEG" else {}))
 
     return draw
 

@@ -32,7 +32,7 @@ from .detection.reading import read_all
 from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import Photo, PyramidStore, TrainingImages
-from .features.cell_pyramid import Level
+from .features.cell_pyramid import Grid, Level
 from .features.numbers import whole
 from .images import ImageError, read_image
 
@@ -46,6 +46,7 @@ _LOW = -2.0  # scores from which detections count in precision and recall
     "grid_",
     "box_regression_",
     "label_",
+    "left_out_",
     "threshold_",
     "objective_",
     "latent_",
@@ -317,6 +318,7 @@ class DeformablePartDetector(LatentEstimator):
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
                 "would be object and background."
             )
+        Grid(self.cell, self.octave_scales, 1.0 if self.finest is None else self.finest)  # checks these
         if isinstance(self.bound, str):
             inputs.check_choice("bound", self.bound, ("cccp", "gmm"))
         self._chooser()
@@ -359,7 +361,7 @@ class DeformablePartDetector(LatentEstimator):
                 if part.sign > 0
             ]
             ranked.append(sorted(found, key=lambda part: -float((np.maximum(part.filter, 0.0) ** 2).sum())))
-        turns = [some[k] for k in range(max(map(len, ranked))) for some in ranked if k < len(some)]
+        turns = [some[k] for k in range(max(map(len, ranked), default=0)) for some in ranked if k < len(some)]
         if len(turns) < self.n_negative_parts:
             raise ValueError(
                 f"negative_parts_from has {len(turns)} positive parts, n_negative_parts={self.n_negative_parts} are "

@@ -39,10 +39,11 @@ class BoxRegression:
         return cls(table)
 
     def boxes(self, model: StarModel, placements: np.ndarray, roots: np.ndarray) -> np.ndarray:
-        """The boxes that belong to placements."""
+        """The boxes that belong to placements; those of the roots, where a part is so far off that no box is left."""
         inputs = _inputs(model, placements)
         relative = np.einsum("ni,nij->nj", inputs, self.coefficients[placements[:, 0] // 2])
-        return _absolute(relative, roots, placements[:, 0] % 2 == 1)
+        found = _absolute(relative, roots, placements[:, 0] % 2 == 1)
+        return np.where((found[:, :2] < found[:, 2:]).all(axis=1, keepdims=True), found, roots)
 
 
 def _inputs(model: StarModel, placements: np.ndarray) -> np.ndarray:

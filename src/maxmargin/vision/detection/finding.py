@@ -62,14 +62,18 @@ def find(
     most: int,
     regression: BoxRegression | None = None,
 ) -> Detections:
-    """All places that score above a threshold and overlap no better one by more than ``overlap``."""
+    """All places that score above a threshold, and of which no more than ``overlap`` lies within a better one.
+
+    What lies beyond the image, where roots may reach, is nothing.
+    """
     model = star.model
     placements, scores = candidates(star, levels, threshold)
     frames = [level.frame for level in levels]
     roots, parts = root_boxes(model, frames, placements), part_boxes(model, frames, placements)
     boxes = roots if regression is None else regression.boxes(model, placements, roots)
     boxes = clipped(boxes, height, width)
-    keep = suppress(boxes, scores, overlap)[:most]
+    keep = suppress(boxes, scores, overlap)
+    keep = keep[(boxes[keep, :2] < boxes[keep, 2:]).all(axis=1)][:most]
     view = placements[keep, 0]
     return Detections(
         boxes[keep],

@@ -13,7 +13,7 @@ from ...kernels.hog import OUTSIDE
 from .model import Part, Prior, StarModel
 from .training_images import TrainingImages
 
-_ROOT_AREA = (3000.0, 5000.0)  # pixels that a root covers at most and at least, where the boxes do not say otherwise
+_ROOT_AREA = (3000.0, 5000.0)  # pixels that a root covers at least and at most, where the boxes do not say otherwise
 _SMALL = 0.2  # of the boxes are smaller than the root
 _TINY = 0.05  # of the boxes may be too small to be found
 
@@ -165,9 +165,8 @@ def _transferred(others: Sequence[OtherPart], rows: int, columns: int) -> tuple[
     parts, filters = [], []
     for other in others:
         values = other.filter[:rows, :columns]
-        top = round(other.top * rows) if rows > len(values) else 0
-        left = round(other.left * columns) if columns > values.shape[1] else 0
-        top, left = min(top, rows - values.shape[0]), min(left, columns - values.shape[1])
+        top = min(round(other.top * rows), rows - values.shape[0])
+        left = min(round(other.left * columns), columns - values.shape[1])
         parts.append(Part(values.shape[0], values.shape[1], top, left, -1))
         filters.append(values)
     return parts, filters

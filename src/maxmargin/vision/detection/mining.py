@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels.maps import WeightMap
+from ...kernels.rows import scores
 from ...problem import Loss, Planes, Problem
 from ...regularizers.shape import Shape, refresh, weights_of
 from ...solvers.dual_coordinate import DualCoordinate, DualState
@@ -219,8 +220,6 @@ class MiningState:
         self._slack = dict(zip(example.tolist(), np.maximum(worst, 0.0).tolist(), strict=True))
 
     def _margins(self, closed: Any) -> np.ndarray:
-        from ...kernels.rows import scores
-
         out = np.empty(len(self.cache))
         scores(closed.rows.arrays, np.ascontiguousarray(self.weights()), out)
         return out * np.repeat(closed.side, np.diff(closed.first))

@@ -304,22 +304,16 @@ class DetectionStanding:
         stars = {view: Star(model, self.w, views=[view]) for view in views}
         images = [i for i, some in enumerate(objective.in_image) if some]
         for i, found in zip(images, objective.over_images(lambda i: self._search(i, stars), images), strict=True):
-            for p, (placements, scores) in zip(objective.in_image[i], found, strict=True):
-                self._roots[p] = placements
-                best[p] = placements[int(scores.argmax())]
-            # From features, as bounds have it: scores of the search are rounded otherwise, and a bound that touches
-            # would seem not to.
-            some = objective.in_image[i]
-            levels = objective.images.pyramids[i]
-            self.scores[some] = model.features(levels, np.array([best[p] for p in some], np.int32)) @ self.w
+            for p, placements, one, score in zip(objective.in_image[i], *found, strict=True):
+                self._roots[p], best[p], self.scores[p] = placements, one, score
         self.best: Any = [*best, self.w.copy()] if model.has_negative_parts else best
 
-    def _search(self, i: int, stars: dict[int, Star]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For every positive example of an image: all its roots with their parts, and their scores."""
+    def _search(self, i: int, stars: dict[int, Star]) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+        """For every positive example of an image: all its roots with their parts, the best of them, and its score."""
         objective = self.objective
         levels = objective.images.pyramids[i]
         known: dict[tuple[int, int], LevelScores] = {}
-        answers = []
+        every, best = [], []
         for p in objective.in_image[i]:
             roots = objective.images.positives[p].roots
             placements = np.zeros((len(roots), objective.model.placement_length), np.int32)
@@ -332,8 +326,11 @@ class DetectionStanding:
                 row, column = roots[ids, 2], roots[ids, 3]
                 placements[ids] = found.placements(k, np.zeros(ids.size, np.int64), row, column)
                 scores[ids] = found.scores[0, row, column]
-            answers.append((placements, scores))
-        return answers
+            every.append(placements)
+            best.append(placements[int(scores.argmax())])
+        # From features, as bounds have it: scores of the search are rounded otherwise, and a bound that touches would
+        # seem not to.
+        return every, np.array(best), objective.model.features(levels, np.array(best)) @ self.w
 
     def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """C_i·(loss under what is fixed − loss); the last entry is that of all windows together."""
@@ -357,12 +354,16 @@ class DetectionStanding:
         for at, (p, _) in enumerate(positive):
             by_image.setdefault(objective.images.positives[p].image, []).append(at)
         scores = np.empty(len(positive))
-        for i, some in by_image.items():
+
+        def score(i: int) -> np.ndarray:
             levels = objective.images.pyramids[i]
-            placements = np.array([positive[at][1] for at in some], np.int32)
+            placements = np.array([positive[at][1] for at in by_image[i]], np.int32)
             if model.has_negative_parts:
                 place_negative_parts(model, levels, placements, self.w)
-            scores[some] = model.features(levels, placements) @ self.w
+            return model.features(levels, placements) @ self.w
+
+        for some, found in zip(by_image.values(), objective.over_images(score, by_image), strict=True):
+            scores[some] = found
         return scores
 
     def _window_regret(self, held: np.ndarray) -> float:

@@ -35,7 +35,7 @@ class Positive:
 
 @dataclass(frozen=True)
 class Photo:
-    """One image: where it is read from, its size, and the boxes in it, of which some are to be ignored."""
+    """One image: where it is read from, its size, the boxes in it, of which some are to be ignored, and its name."""
 
     source: Any
     height: int
