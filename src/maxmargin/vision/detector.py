@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import Photo, PyramidStore, TrainingImages
 from .features.cell_pyramid import Level
 from .features.numbers import whole
-from .images import ImageError, read_image
+from .images import ImageError, list_images, read_image
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
 _LOW = -2.0  # scores from which detections count in precision and recall
@@ -125,7 +126,8 @@ class DeformablePartDetector(LatentEstimator):
         One per bound; the first ``n_root_bounds_`` of them are of roots alone.
     objective_ : float
     threshold_ : float
-        The score from which ``detect`` reports what it finds: the one with the largest F₁ on the training images.
+        The score from which ``detect`` reports what it finds: the one with the largest F₁ on the training images, where
+        objects that are found a second time are no mistakes.
     label_ : str or None
         What the boxes are of, where the table names it.
     left_out_ : int
@@ -266,7 +268,7 @@ class DeformablePartDetector(LatentEstimator):
         self.grid_, self.label_ = training.grid, given.label
         self._keep_stage(last, before)
         self.threshold_ = self._best_threshold(training.pyramids)
-        self._warn(last.solution, last.solution.interrupted)
+        self._warn(last.solution, last.solution.interrupted, stacklevel=5)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -385,12 +387,12 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            names = ", ".join(given.name(i) for i, _ in images.missed[:5])
+            n, names = len(images.missed), ", ".join(given.name(i) for i, _ in images.missed[:5])
             warnings.warn(
-                f"{len(images.missed)} boxes are left out, because no root overlaps them by half (in {names}"
-                f"{', …' if len(images.missed) > 5 else ''}): they are too small, too large or of another shape than "
-                "most. More components, a larger finest or more padding let more of them in.",
-                stacklevel=4,
+                f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
+                f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
+                "More components, a larger finest or more padding let more boxes in.",
+                stacklevel=5,
             )
 
     @contextlib.contextmanager
@@ -481,8 +483,10 @@ class DeformablePartDetector(LatentEstimator):
     def predict(
         self, images: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
     ) -> list[Detections]:
-        """``detect`` for each of many images."""
+        """``detect`` for each of many images: a list of them, a folder or a pattern."""
         check_is_fitted(self)
+        if isinstance(images, str | os.PathLike):
+            images = list_images(images)
         star = Star(self.star_, self.coef_, method="auto")
         return [self._detect(star, image, threshold, overlap, most) for image in images]
 
