@@ -26,8 +26,8 @@ MODELS = {
     "2 parts, 2 negative": {"n_parts": 2, "n_negative_parts": 2},
 }
 ABOUT = """
-A certificate covers every window of every training image, looked at or not: it bounds the best value of the last convex
-bound, which lies above the objective. It is no claim that no other parts would be better.
+A certificate covers every window of every training image, not only the hard ones that were kept: it bounds the best
+value of the last convex bound, which lies above the objective. It is no claim that no other parts would be better.
 """
 NEXT = """\
 Next: photographs of yours, with boxes as arrays, a CSV table, COCO or VOC files, go into

@@ -316,7 +316,7 @@ def test_certify_and_report(folder, tmp_path, capsys):
     answer(capsys, *report)
     text = page.read_text()
     assert "average precision" not in text and text.count("data:image/jpeg") == 4
-    assert "What detect finds; where that is nothing, the best box." in text
+    assert "as detect finds them" in text
     assert "The bounds are those of the last convex bound" in text
     assert "no --boxes" in complaint(capsys, *report, "--holdout", "0.5")
 

@@ -447,10 +447,17 @@ def test_images_smaller_than_the_filter(data):
     assert len(detector.detect(np.full((4, 4), 90, np.uint8))) == 0, "an image without a cell"
 
 
+def test_predict_takes_a_folder(detector, unseen, tmp_path):
+    for k, image in enumerate(unseen[0][:2]):
+        Image.fromarray(image).save(tmp_path / f"{k}.png")
+    for one, other in zip(detector.predict(tmp_path), detector.predict(unseen[0][:2]), strict=True):
+        same_detections(one, other)
+
+
 def test_boxes_that_no_root_fits_are_left_out(data):
     images, boxes = data
     long = [boxes[0][0], [0, 70, 80, 74]]
-    with pytest.warns(UserWarning, match="1 boxes are left out"):
+    with pytest.warns(UserWarning, match="1 box is left out, because no root overlaps it"):
         detector = fitted({"n_parts": 0}, images, [long, *boxes[1:]])
     assert detector.left_out_ == 1
 

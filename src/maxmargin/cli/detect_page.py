@@ -23,6 +23,8 @@ from .image_page import picture, pyplot, tile_list
 _SHOWN = 6  # images with what is found in them
 _LOW = -2.0  # the score from which a best box is shown, where nothing is found
 _WIDE = 360  # pixels at most, in the page
+_FITTING = "width:100%;height:auto"
+_BESIDE = f"display:inline-block;vertical-align:top;max-width:{_WIDE}px;margin:0 1rem 1rem 0"
 
 
 def page(detector: Any, title: str, files: list[str], curve: Any, more: list[tuple[str, str]]) -> str:
@@ -82,14 +84,16 @@ def _examples(detector: Any, files: list[str]) -> Markup | None:
             continue  # it has been named already
         name = os.path.basename(file).encode("utf-8", "replace").decode()
         found = detector.detect(pixels)
+        caption = name
         if not len(found):
+            caption += ": nothing found, this is the best box"
             found = detector.detect(pixels, threshold=_LOW, most=1)
         image = drawn(pixels, found)
         image.thumbnail((2 * _WIDE, 2 * _WIDE))  # sharp on fine screens too
         data = io.BytesIO()
         image.save(data, "jpeg", quality=88)
         code = base64.b64encode(data.getvalue()).decode()
-        style = f"max-width:{_WIDE}px;width:100%;height:auto;margin:0 1rem 1rem 0"
-        shown.append(Markup(f'<img alt="{escape(name)}" style="{style}" src="data:image/jpeg;base64,{code}">'))
-    note = element("p", "What detect finds; where that is nothing, the best box.", class_="note")
+        image_tag = Markup(f'<img alt="{escape(name)}" style="{_FITTING}" src="data:image/jpeg;base64,{code}">')
+        shown.append(element("figure", image_tag, element("figcaption", caption), style=_BESIDE))
+    note = element("p", f"Boxes that score {detector.threshold_:.2f} or more, as detect finds them.", class_="note")
     return together(note, *shown) if shown else None

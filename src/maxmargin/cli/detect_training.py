@@ -106,7 +106,8 @@ def in_words(score: dict[str, Any]) -> str:
     from ..report import numbers
 
     objects, images = numbers.count(score["objects"]), numbers.count(score["images"])
-    return f"{numbers.share(score['value'])} on {objects} objects in {images} images"
+    plural = ["s" * (score[what] != 1) for what in ("objects", "images")]
+    return f"{numbers.share(score['value'])} on {objects} object{plural[0]} in {images} image{plural[1]}"
 
 
 def _report(page: str, args: argparse.Namespace, detector: Any, held_out: Any, curve: Any, seconds: float) -> None:
@@ -131,12 +132,14 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
     of = f" of {facts['label']}" if facts["label"] else ""
     left_out = f", {numbers.count(facts['left_out'])} left out" if facts["left_out"] else ""
     against = f" and {facts['negative_parts']} negative" if facts["negative_parts"] else ""
+    bounds = f"{facts['bounds']} bound{'s' * (facts['bounds'] != 1)}"
+    in_all = " in all" if facts["components"] > 1 else ""
     table = [
         ("task", f"detect{of}"),
         ("images", numbers.count(facts["images"])),
         ("boxes", numbers.count(facts["boxes"]) + left_out),
-        ("components", f"{facts['components']}, parts: {facts['parts']}{against}"),
-        ("objective", f"{facts['objective']:.8g} after {facts['bounds']} bounds, {facts['passes']} passes"),
+        ("components", f"{facts['components']}, parts: {facts['parts']}{against}{in_all}"),
+        ("objective", f"{facts['objective']:.8g} after {bounds}, {facts['passes']} passes"),
         *bracket(facts["certificate"], facts["tol"]),
         ("", ABOUT),
         ("time", _duration(facts["seconds"])),
@@ -162,6 +165,9 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
         ("prove it again", f"maxmargin certify {model} {data}{same}"),
     ]
     if not facts["report"]:
+        if args.test:
+            data = shlex.join(args.test) if len(args.test) <= 5 else "IMAGES..."
+            same = f" --boxes {shlex.quote(args.test_boxes or args.boxes)}" if args.test_boxes or args.boxes else ""
         steps.append(("look at it", f"maxmargin report {model} {data}{same} -o report.html"))
     if args.checkpoint and not facts["converged"]:
         steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))

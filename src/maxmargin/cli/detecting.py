@@ -123,7 +123,7 @@ def _all(model: Any, files: list[str], args: argparse.Namespace, talk: Talk, tak
         command=args.command, task="detect", model=args.model, label=model.label_, images=read, left_out=left_out,
         objects=objects, images_without=empty, output=args.output,
     )  # fmt: skip
-    said = f"{numbers.count(objects)} {model.label_ or 'objects'} found in {_images(read)}"
+    said = f"{numbers.count(objects)} {model.label_ or 'object' + 's' * (objects != 1)} found in {_images(read)}"
     said += f", none in {numbers.count(empty)} of them" if empty and read > 1 else ""
     said += f"; {_images(left_out)} left out" if left_out else ""
     hint = " A lower --threshold finds more." if not objects else ""
@@ -239,7 +239,7 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
         seconds=seconds, peak_memory=peak_memory(),
     )  # fmt: skip
     facts = [
-        ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
+        ("certificate", f"{certificate.lower + 0.0:.8g} <= optimum <= {certificate.upper:.8g}"),  # no -0
         ("relative gap", f"{gap:.1e}, goal {model.tol:g}"),
         ("", ABOUT),
         ("images", numbers.count(len(given))),

@@ -193,7 +193,7 @@ class LatentEstimator(CertifiedEstimator):
             alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
         return {"weights": weights, "alpha": alpha}
 
-    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
+    def _warn(self, found: LatentSolution, interrupted: bool, stacklevel: int = 4) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
         if found.converged and not interrupted:
             return
@@ -216,5 +216,5 @@ class LatentEstimator(CertifiedEstimator):
         warnings.warn(
             f"{type(self).__name__} {reason}{left}. The weights are the best found{advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

@@ -72,6 +72,7 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
         for begin in begins:
             panel.axvline(0.5 * (number[begin - 1] + number[begin]), color="0.5", linewidth=0.8, linestyle=":")
         panel.set_xlabel("bounds")
-        panel.locator_params(axis="x", integer=True)
+        panel.set_xlim(number[0] - 0.6, number[-1] + 0.6)  # where a single bound is in the middle, at a whole number
+        panel.locator_params(axis="x", integer=True, min_n_ticks=1)
         panel.spines["top"].set_visible(False)
     return values, gap

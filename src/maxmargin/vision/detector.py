@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import Photo, PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid, Level
 from .features.numbers import whole
-from .images import ImageError, read_image
+from .images import ImageError, list_images, read_image
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
 _LOW = -2.0  # scores from which detections count in precision and recall
@@ -130,7 +130,8 @@ class DeformablePartDetector(LatentEstimator):
         One per bound; the first ``n_root_bounds_`` of them are of roots alone.
     objective_ : float
     threshold_ : float
-        The score from which ``detect`` reports what it finds: the one with the largest F₁ on the training images.
+        The score from which ``detect`` reports what it finds: the one with the largest F₁ on the training images, where
+        objects that are found a second time are no mistakes.
     label_ : str or None
         What the boxes are of, where the table names it.
     left_out_ : int
@@ -289,7 +290,7 @@ class DeformablePartDetector(LatentEstimator):
             self.threshold_ = self._best_threshold(training.pyramids)
         except KeyboardInterrupt:
             interrupted = True
-        self._warn(last.solution, interrupted)
+        self._warn(last.solution, interrupted, stacklevel=5)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -416,12 +417,12 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            names = ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
+            n, names = len(images.missed), ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
             warnings.warn(
-                f"{len(images.missed)} boxes are left out, because no root overlaps them by half (in {names}"
-                f"{', …' if len(images.missed) > 5 else ''}): they are too small, too large or of another shape than "
-                "most. More components, a larger finest or more padding let more of them in.",
-                stacklevel=4,
+                f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
+                f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
+                "More components, a larger finest or more padding let more boxes in.",
+                stacklevel=5,
             )
 
     @contextlib.contextmanager
@@ -523,11 +524,13 @@ class DeformablePartDetector(LatentEstimator):
     def predict(
         self, images: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
     ) -> list[Detections]:
-        """``detect`` for each of many images: a list of files or of images."""
+        """``detect`` for each of many images: a list of them, a folder or a pattern."""
         check_is_fitted(self)
         _check_asked(threshold, most)
-        if isinstance(images, str | Path) or getattr(images, "ndim", 3) < 3:
-            raise ImageError("predict is for many images, in a list. Use detect for one, or list_images for a folder.")
+        if isinstance(images, str | os.PathLike):
+            images = list_images(images)
+        elif getattr(images, "ndim", 3) < 3:
+            raise ImageError("predict is for many images, in a list. Use detect for one.")
         star = Star(self.star_, self.coef_, method="auto")
         return [self._detect(star, image, threshold, overlap, most) for image in images]
 

@@ -9,7 +9,7 @@ precision at a recall is the best one at that recall or a larger one (Everingham
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,9 +35,9 @@ class PrecisionRecall:
         How many objects there are to be found.
     """
 
-    precision: np.ndarray
-    recall: np.ndarray
-    scores: np.ndarray
+    precision: np.ndarray = field(repr=False)
+    recall: np.ndarray = field(repr=False)
+    scores: np.ndarray = field(repr=False)
     average_precision: float
     n_truths: int
 
