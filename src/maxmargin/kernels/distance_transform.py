@@ -15,8 +15,8 @@ any more:
 
     high − c(d) ≤ low,     high the largest score of the map, low the smallest of the best values that are known so far
 
-An anchor takes about 2 √((high − low) / q) comparisons: some twenty for the maps and costs of detectors. This is three
-to six times faster than the other way there, but the smaller the cost, the slower.
+An anchor takes about 2 √((high − low) / q) comparisons. Up to some forty, as costs of detectors have them, this is the
+faster way, by a factor of up to six; but the smaller the cost, the slower.
 
 Along the upper hull, in time that is linear in the length of a line whatever the cost is. The parabolas of the paper
 differ from lines by what depends on the anchor alone,

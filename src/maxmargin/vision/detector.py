@@ -16,6 +16,7 @@ from ..estimators import inputs
 from ..estimators.certified import Run, all_or_nothing
 from ..estimators.latent_search import LatentEstimator
 from ..latent import Settings
+from ..latent.progress import SearchLine
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
@@ -37,6 +38,7 @@ from .features.numbers import whole
 from .images import ImageError, list_images, read_image
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
+_FINEST = 8.0  # times that images may be enlarged
 _LOW = -2.0  # scores from which detections count in precision and recall
 
 
@@ -270,13 +272,13 @@ class DeformablePartDetector(LatentEstimator):
             return _fingerprint(training.pyramids.photos)
 
         with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
-            last = training.roots(folder, lambda: self._callbacks(run))
+            last = training.roots(folder, lambda: self._callbacks(run, "roots"))
         before: list[BoundRecord] = []
         interrupted = last.solution.interrupted
         if training.with_parts and not interrupted:
             try:
                 with self._saving(run, identity, "parts") as folder:
-                    roots, last = last, training.parts(last, folder, lambda: self._callbacks(run))
+                    roots, last = last, training.parts(last, folder, lambda: self._callbacks(run, "parts"))
                 before, interrupted = roots.solution.history, last.solution.interrupted
             except KeyboardInterrupt as press:
                 # Parts have not learned anything yet. What the roots have is worth keeping.
@@ -287,7 +289,7 @@ class DeformablePartDetector(LatentEstimator):
         self._keep_stage(last, before)
         self.threshold_ = 0.0  # halfway between what is asked of objects and of background
         try:
-            self.threshold_ = self._best_threshold(training.pyramids)
+            self.threshold_ = self._best_threshold(last.objective)
         except KeyboardInterrupt:
             interrupted = True
         self._warn(last.solution, interrupted, stacklevel=5)
@@ -310,6 +312,10 @@ class DeformablePartDetector(LatentEstimator):
         for name in ("root_area", "finest", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
+        if self.finest is not None and self.finest > _FINEST:
+            raise ValueError(
+                f"finest={self.finest} enlarges images more than {_FINEST} times; nothing is to be seen there."
+            )
         for name in ("overlap", "background_overlap"):
             value = getattr(self, name)
             if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
@@ -426,9 +432,12 @@ class DeformablePartDetector(LatentEstimator):
             )
 
     @contextlib.contextmanager
-    def _callbacks(self, run: Run) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
-        with self._search_line() as (inner, outer):
-            yield inner, (*outer, *run.callbacks)
+    def _callbacks(self, run: Run, stage: str) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
+        if not self.verbose:
+            yield (), run.callbacks
+            return
+        with SearchLine(f"{type(self).__name__}, {stage}", self.tol) as line:
+            yield (line,), (line.bound, *run.callbacks)
 
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.model
@@ -453,20 +462,26 @@ class DeformablePartDetector(LatentEstimator):
         return BoxRegression.learned(model, placements, roots, truth[[positive.box for positive in images.positives]])
 
     @one_blas_thread()
-    def _best_threshold(self, pyramids: PyramidStore) -> float:
+    def _best_threshold(self, objective: DetectionObjective) -> float:
         """The score that tells objects from background best in the training images.
 
         What is neither, because it overlaps an object a little or is found a second time, does not count.
         """
-        star = Star(self.star_, self.coef_)
-        right, wrong = [], [np.empty(0)]
-        for i, photo in enumerate(pyramids.photos):
+        star, pyramids = Star(self.star_, self.coef_), objective.images.pyramids
+
+        def judged(i: int) -> tuple[np.ndarray, list[float]]:
+            photo = pyramids.photos[i]
             one = self._find(star, pyramids[i], photo.height, photo.width, _LOW, 0.5, 100)
             share = overlaps(one.boxes, photo.boxes)
-            wrong.append(one.scores[share.max(axis=1, initial=0.0) < self.background_overlap])
-            for b in np.flatnonzero(~photo.ignored):
-                right.append(one.scores[share[:, b] >= 0.5].max(initial=-np.inf))
-        return best_threshold(np.array(right), np.concatenate(wrong))
+            wrong = one.scores[share.max(axis=1, initial=0.0) < self.background_overlap]
+            objects = np.flatnonzero(~photo.ignored)
+            return wrong, [one.scores[share[:, b] >= 0.5].max(initial=-np.inf) for b in objects]
+
+        found = list(objective.over_images(judged, range(len(pyramids))))
+        return best_threshold(
+            np.array([score for _, objects in found for score in objects]),
+            np.concatenate([wrong for wrong, _ in found]),
+        )
 
     def _check_fitted_sizes(self) -> None:
         """Whether the pieces of a file fit together."""

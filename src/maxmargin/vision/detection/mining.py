@@ -18,6 +18,7 @@ from ...kernels.rows import scores
 from ...problem import Loss, Planes, Problem
 from ...regularizers.shape import Shape, refresh, weights_of
 from ...solvers.dual_coordinate import DualCoordinate, DualState
+from ...solvers.pooling import PoolWork
 from ...solvers.searchers import search
 from .hard_examples import HardExamples
 from .objective import Hard, WindowBound
@@ -202,11 +203,9 @@ class MiningState:
             fraction=coordinate.inner_fraction,
             n_constraints=len(cache),
         )
-        state.goal = wanted / max(abs(self.lower), 1e-300)
-        for _ in range(_PASSES):
-            state = coordinate.step(problem, state)
-            if state.inner == 0 and state.seen <= wanted:
-                break
+        work = PoolWork(problem, coordinate, state)
+        work.run(_PASSES, wanted)
+        state = work.state
         self.moved = True
         cache.alpha = state.alpha
         cache.worked_on(state.norms)

@@ -14,6 +14,7 @@ placement for each positive example, and at its end, if there are negative parts
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -94,8 +95,10 @@ class DetectionObjective:
                     if after is not None:
                         ahead.append(pool(self.n_jobs).submit(work, after))
             finally:
+                # Nobody is still at work when this ends, in whatever way it ends.
                 for future in ahead:
                     future.cancel()
+                wait(ahead)
 
     def background(self, i: int, k: int, found: LevelScores) -> np.ndarray:
         """Scores of the views that are background at each place of a level, −∞ where they are not."""
