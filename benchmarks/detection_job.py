@@ -1,8 +1,11 @@
 """Measurements of detectors on photographs of cats, in a process of its own; those that are compared take turns."""
 
+import copy
 import csv
+import functools
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +66,13 @@ def _ours(data: tuple[list[str], list[Any]], n_parts: int) -> DeformablePartDete
         return DeformablePartDetector(n_parts=n_parts, C=PRICE, random_state=0, n_jobs=1).fit(*data)
 
 
+def _enlarged_twice(detector: DeformablePartDetector) -> DeformablePartDetector:
+    """The same detector, on images that are enlarged twice."""
+    other = copy.copy(detector)
+    other.grid_ = replace(detector.grid_, finest=2.0)
+    return other
+
+
 def _theirs(dlib: Any, data: tuple[list[str], list[Any]]) -> Any:
     options = dlib.simple_object_detector_training_options()
     options.C, options.num_threads, options.add_left_right_image_flips = DLIB_PRICE, 1, True
@@ -75,11 +85,9 @@ def detection(folder: str, boxes: str, breed: str, images: int, repeats: int) ->
     """Images a second, from pixels to boxes; what is searched for is learned from few images."""
     cats = Cats(folder, boxes, breed)
     few, pictures = cats.training(16, 16), cats.unseen(images)
-    with_parts, root = _ours(few, N_PARTS), _ours(few, 0)
-    works = {
-        "parts": lambda: with_parts.predict(pictures),
-        "root": lambda: root.predict(pictures),
-    }
+    ours = {"parts": _ours(few, N_PARTS), "root": _ours(few, 0)}
+    ours |= {f"{name}, twice": _enlarged_twice(made) for name, made in ours.items()}  # as dlib looks at images
+    works = {name: functools.partial(made.predict, pictures) for name, made in ours.items()}
     dlib = _dlib()
     if dlib is not None:
         theirs = _theirs(dlib, few)
@@ -92,7 +100,7 @@ def detection(folder: str, boxes: str, breed: str, images: int, repeats: int) ->
             "finest": float(made.grid_.finest),
             "levels": len(made.grid_.frames(*pictures[0].shape[:2])),
         }
-        for name, made in (("parts", with_parts), ("root", root))
+        for name, made in ours.items()
     }
     return {
         "images": len(pictures), "n_parts": N_PARTS, "dlib": None if dlib is None else dlib.__version__,
