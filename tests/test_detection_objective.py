@@ -20,6 +20,7 @@ from maxmargin.latent.loop import value
 from maxmargin.problem import Planes
 from maxmargin.solvers.certificate import certify, lower_bound
 from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
+from maxmargin.vision.detection.star import Star
 
 MIRRORED = StarModel(AGAINST.components[:1], mirrored=True)
 MODELS = {"parts": PARTS, "against": AGAINST, "mirrored": MIRRORED}
@@ -149,7 +150,9 @@ def test_weak_duality_at_any_shares(rng, objective):
     lowest = min(bound_value(objective, latent, weights(rng, objective, scale)) for scale in (0.15, 0.02, 0.0))
     best = -np.inf
     for scale in (1e-5, 0.003, 1.0):
-        found = [bound.search(i, bound.star(weights(rng, objective)), weights(rng, objective), 20) for i in range(3)]
+        found = [
+            bound.search(i, Star(bound.model, weights(rng, objective)), weights(rng, objective), 20) for i in range(3)
+        ]
         example = np.concatenate([hard.example for hard in found] * 2)
         labels = np.concatenate([hard.placements for hard in found] * 2)
         alpha = Planes(example, labels, rng.exponential(scale, example.size))
@@ -170,7 +173,7 @@ def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
     first, second = (objective.standing(weights(rng, objective)).best for _ in range(2))
     old, new = objective.problem(first).constraints, objective.problem(second).constraints
     w = weights(rng, objective)
-    hard = [old.search(i, old.star(w), w, 10) for i in range(3)]
+    hard = [old.search(i, Star(old.model, w), w, 10) for i in range(3)]
     alpha = Planes(
         np.concatenate([h.example for h in hard]),
         np.concatenate([h.placements for h in hard]),
@@ -217,7 +220,7 @@ def test_placements_of_other_images_are_refused_and_their_shares_left_out(rng, o
         with pytest.raises(ValueError, match="of other images"):
             objective.problem([moved, *latent[1:]])
     w = weights(rng, objective)
-    hard = bound.search(0, bound.star(w), w, 5)
+    hard = bound.search(0, Star(bound.model, w), w, 5)
     n = bound.n_positives
     window, label = hard.example[hard.example >= n][:1], hard.placements[hard.example >= n][:1]
     share = np.array([0.01])

@@ -13,7 +13,7 @@ ROOTS = StarModel((Component(2, 3), Component(4, 2)))
 
 def everything(star, level, k=0):
     """All places of all views: scores, and placements."""
-    found = star.scores(level)
+    found = star.scores(level, held)
     which, row, column = np.nonzero(np.isfinite(found.scores))
     return found.scores[which, row, column], found.placements(k, which, row, column)
 
@@ -39,7 +39,7 @@ def test_scores_are_the_best_of_all_places_of_parts(model, mirrored, seed):
 def test_held_negative_parts_stay_where_other_weights_place_them(rng, model, mirrored):
     model = StarModel(model.components, mirrored)
     w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
-    found = Star(model, w, Star(model, held)).scores(level)
+    found = Star(model, w).scores(level, Star(model, held).negative_places(level))
     free = Star(model, w).scores(level)
     for v, view in enumerate(model.views):
         expected = view_scores(model, w, level, view, held)
@@ -48,7 +48,7 @@ def test_held_negative_parts_stay_where_other_weights_place_them(rng, model, mir
     inside = np.isfinite(free.scores)
     assert (found.scores[inside] >= free.scores[inside] - 1e-5).all()
     assert (found.scores[inside] > free.scores[inside] + 1e-3).any(), "other weights hold parts elsewhere"
-    again = Star(model, w, Star(model, w)).scores(level)
+    again = Star(model, w).scores(level, Star(model, w).negative_places(level))
     np.testing.assert_allclose(again.scores[inside], free.scores[inside], atol=1e-5)
 
 
@@ -58,9 +58,9 @@ def test_scores_are_those_of_the_placements(rng, model, hold):
     model = StarModel(model.components, mirrored=True)
     w = random_weights(rng, model)
     levels = [random_level(rng), random_level(rng, 5, 4)]
-    star = Star(model, w, Star(model, random_weights(rng, model)) if hold else None)
+    star, other = Star(model, w), Star(model, random_weights(rng, model))
     for k, level in enumerate(levels):
-        scores, placements = everything(star, level, k)
+        scores, placements = everything(star, level, k, other.negative_places(level) if hold else None)
         assert (placements[:, 1] == k).all()
         np.testing.assert_allclose(model.features(levels, placements) @ w, scores, atol=2e-5)
 
@@ -69,8 +69,9 @@ def test_scores_are_those_of_the_placements(rng, model, hold):
 def test_every_way_to_correlate_finds_the_same(rng, method):
     model = StarModel(AGAINST.components, mirrored=True)
     w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
-    one = Star(model, w, Star(model, held)).scores(level)
-    other = Star(model, w, Star(model, held, method=method), method=method).scores(level)
+    one = Star(model, w).scores(level, Star(model, held).negative_places(level))
+    places = Star(model, held, method=method).negative_places(level)
+    other = Star(model, w, method=method).scores(level, places)
     inside = np.isfinite(one.scores)
     np.testing.assert_array_equal(inside, np.isfinite(other.scores))
     np.testing.assert_allclose(one.scores[inside], other.scores[inside], atol=1e-4)

@@ -22,6 +22,7 @@ from ...solvers.pooling import PoolWork
 from ...solvers.searchers import search
 from .hard_examples import HardExamples
 from .objective import Hard, WindowBound
+from .star import Star
 
 _CHUNK = 4  # images that are searched at the same weights
 _WORK = 0.5  # work begins once as much of the goal was seen outside the cache,
@@ -126,7 +127,7 @@ class _Searcher:
         self.bound, self.cache, self.most = bound, cache, most
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> list[Found]:
-        star, at_hand = self.bound.star(w), self._at_hand()
+        star, at_hand = Star(self.bound.model, w), self._at_hand()
         return [self._one(i, star, w, self.most + int(at_hand[i])) for i in ids.tolist()]
 
     def _at_hand(self) -> np.ndarray:

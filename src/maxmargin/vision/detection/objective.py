@@ -136,6 +136,7 @@ class WindowBound:
         check_held(self.model, self.images, latent)
         self.fixed = np.array(latent[:n], np.int32).reshape(n, self.model.placement_length)
         self._held = np.asarray(latent[n]) if self.model.has_negative_parts else None
+        self._places: dict[int, list[LevelScores]] = {}
         share = np.ones(objective.n_examples) if weights is None else weights
         self.positive_budget = objective.positive_C * share[:n]
         self.window_budget = objective.C * (float(share[n]) if self.model.has_negative_parts else 1.0)
@@ -146,9 +147,17 @@ class WindowBound:
     def oracle(self) -> WindowBound:
         return self
 
-    def star(self, w: np.ndarray) -> Star:
-        """The model at weights, negative parts of windows held."""
-        return Star(self.model, w, None if self._held is None else Star(self.model, self._held))
+    def held_places(self, i: int, levels: Sequence[Level]) -> Sequence[LevelScores | None]:
+        """Where the negative parts of all windows of an image are held, kept for as long as its pyramid is."""
+        if self._held is None:
+            return [None] * len(levels)
+        places = self._places.get(i)
+        if places is None:
+            star = Star(self.model, self._held)
+            places = [star.negative_places(level) for level in levels]
+            if self.images.pyramids.keeps(i):
+                self._places[i] = places
+        return places
 
     def budget_of(self, example: np.ndarray) -> np.ndarray:
         positive = example < self.n_positives
@@ -160,8 +169,8 @@ class WindowBound:
         """The hardest examples of an image: all positive ones, and as many windows."""
         levels = self.images.pyramids[i]
         example, placements, scores, loss = [], [], [], 0.0
-        for k, level in enumerate(levels):
-            found = star.scores(level)
+        for k, (level, held) in enumerate(zip(levels, self.held_places(i, levels), strict=True)):
+            found = star.scores(level, held)
             free = self.objective.background(i, k, found)
             best = free.max(axis=0)
             total = hinge_sum(best)
@@ -266,7 +275,7 @@ class WindowBound:
         return placements
 
     def evaluate(self, w: np.ndarray) -> Loss:
-        star = self.star(w)
+        star = Star(self.model, w)
         found = self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images)))
         return Loss(float(sum(found)))
 
@@ -374,13 +383,15 @@ class DetectionStanding:
         if np.array_equal(held, self.w):
             return 0.0
         objective = self.objective
-        free, bound = Star(objective.model, self.w), Star(objective.model, self.w, Star(objective.model, held))
+        star, other = Star(objective.model, self.w), Star(objective.model, held)
 
         def difference(i: int) -> float:
             total = 0.0
             for k, level in enumerate(objective.images.pyramids[i]):
-                for star, sign in ((bound, 1.0), (free, -1.0)):
-                    total += sign * hinge_sum(objective.background(i, k, star.scores(level)).max(axis=0))
+                responses = star.responses(level)
+                for places, sign in ((other.negative_places(level), 1.0), (None, -1.0)):
+                    found = star.scores(level, places, responses)
+                    total += sign * hinge_sum(objective.background(i, k, found).max(axis=0))
             return total
 
         return objective.C * float(sum(objective.over_images(difference, range(len(objective.images)))))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,13 @@ from .correlation import Correlator
 from .model import StarModel, ViewPart
 
 _STEP = 2  # fine cells to a coarse one
+
+
+class Responses(NamedTuple):
+    """Of the root of every view, and of the parts of all of them, one after the other."""
+
+    roots: list[np.ndarray]
+    parts: list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,8 +61,6 @@ class Star:
     ----------
     model : StarModel
     w : float array (n_weights,)
-    held : Star or None
-        The same model at other weights, which say where negative parts are: the convex upper bound of the scores.
     views : list of int or None
         What to search for; by default all views of the model.
     method : str
@@ -65,25 +71,32 @@ class Star:
         self,
         model: StarModel,
         w: np.ndarray,
-        held: Star | None = None,
         views: Sequence[int] | None = None,
         method: str = "products",
     ) -> None:
-        self.model, self.held, self.method = model, held if model.has_negative_parts else None, method
+        self.model, self.method = model, method
         self.views = model.views if views is None else list(views)
         self._filters = [model.view(w, v) for v in self.views]
         self._roots = Correlator([view.root for view in self._filters], method)
         self._parts = Correlator([part.filter for view in self._filters for part in view.parts], method)
 
-    def scores(self, level: Level) -> LevelScores:
-        """All places of the roots, with all parts at their best."""
+    def responses(self, level: Level) -> Responses:
+        """What all filters give at all places of a level: most of the work."""
+        return Responses(self._roots(level.coarse), self._parts(level.fine) if level.fine is not None else [])
+
+    def scores(self, level: Level, held: LevelScores | None = None, responses: Responses | None = None) -> LevelScores:
+        """All places of the roots, with all parts at their best.
+
+        Where places of negative parts are ``held``, as other weights put them, it is a convex upper bound of the
+        scores. ``responses`` are those of the level, if they are known already.
+        """
         found = self._nothing(level)
-        held = None if self.held is None else self.held.negative_places(level)
-        responses = iter(self._parts(level.fine)) if level.fine is not None else iter(())
-        for v, (view, root) in enumerate(zip(self._filters, self._roots(level.coarse), strict=True)):
+        roots, parts = self.responses(level) if responses is None else responses
+        rest = iter(parts)
+        for v, (view, root) in enumerate(zip(self._filters, roots, strict=True)):
             total = root + np.float32(view.bias)
             for p, part in enumerate(view.parts):
-                response = next(responses)
+                response = next(rest)
                 if total.size:
                     where = held.at(v, p) if held is not None and part.sign < 0 else None
                     total += np.float32(part.sign) * _best_of(part, response, total.shape, found.at(v, p), where)

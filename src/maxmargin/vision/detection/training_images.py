@@ -58,6 +58,10 @@ class PyramidStore:
     def __len__(self) -> int:
         return len(self.photos)
 
+    def keeps(self, i: int) -> bool:
+        """Whether the pyramid of an image is at hand."""
+        return i in self._kept
+
     def frames(self, i: int) -> list[Frame]:
         """Where the levels of an image lie, without a look at its pixels."""
         return self.grid.frames(self.photos[i].height, self.photos[i].width)
