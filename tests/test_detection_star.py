@@ -11,7 +11,7 @@ TWO_AGAINST = StarModel((Component(2, 2, (Part(2, 2, 0, 0, -1), Part(1, 2, 2, 1)
 ROOTS = StarModel((Component(2, 3), Component(4, 2)))
 
 
-def everything(star, level, k=0):
+def everything(star, level, k=0, held=None):
     """All places of all views: scores, and placements."""
     found = star.scores(level, held)
     which, row, column = np.nonzero(np.isfinite(found.scores))
