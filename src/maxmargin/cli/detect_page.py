@@ -21,7 +21,6 @@ from .detect_training import ABOUT, parts_of
 from .image_page import picture, pyplot, tile_list
 
 _SHOWN = 6  # images with what is found in them
-_LOW = -2.0  # the score from which a best box is shown, where nothing is found
 _WIDE = 360  # pixels at most, in the page
 _FITTING = "width:100%;height:auto"
 _BESIDE = f"display:inline-block;vertical-align:top;max-width:{_WIDE}px;margin:0 1rem 1rem 0"
@@ -87,7 +86,7 @@ def _examples(detector: Any, files: list[str]) -> Markup | None:
         caption = name
         if not len(found):
             caption += ": nothing found, this is the best box"
-            found = detector.detect(pixels, threshold=_LOW, most=1)
+            found = detector.detect(pixels, threshold=-np.inf, most=1)
         image = drawn(pixels, found)
         image.thumbnail((2 * _WIDE, 2 * _WIDE))  # sharp on fine screens too
         data = io.BytesIO()

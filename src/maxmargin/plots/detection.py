@@ -230,14 +230,13 @@ def envelope(precision: np.ndarray, recall: np.ndarray) -> tuple[np.ndarray, np.
 
 def judged(boxes: np.ndarray, image: np.ndarray, objects: list[np.ndarray], overlap: float) -> list[str]:
     """What boxes are by falling score, in these images: right, wrong, or second on an object."""
-    from ..vision.detection.boxes import overlaps
+    from ..vision.detection.evaluation import shown_by
 
     taken: set[tuple[int, int]] = set()
     out = []
     for box, i in zip(boxes, image.tolist(), strict=True):
-        shared = overlaps(box[None], objects[i])[0]
-        best = int(shared.argmax()) if shared.size else -1
-        if best < 0 or shared[best] < overlap:
+        best = int(shown_by(box[None], objects[i], overlap)[0])
+        if best < 0:
             out.append("wrong")
         else:
             out.append("second" if (i, best) in taken else "right")

@@ -86,7 +86,7 @@ class DeformablePartDetector(LatentEstimator):
         Sides of a part, in fine cells.
     negative_parts_from : DeformablePartDetector, sequence of them, or None
         Detectors of what the object is mistaken for: their strongest positive parts are what negative parts begin with.
-        By default these begin where the root's negative weights have most energy.
+        By default these begin where the root's negative weights have most energy. Of no effect without negative parts.
     overlap : float, default 0.7
         A root is the object if it overlaps its box by that (intersection over union).
     background_overlap : float, default 0.3

@@ -120,6 +120,14 @@ def _ignored(ignored: Sequence[ArrayLike] | None, objects: list[np.ndarray]) -> 
     return out
 
 
+def shown_by(boxes: np.ndarray, objects: np.ndarray, overlap: float) -> np.ndarray:
+    """Which object of their image each of some boxes shows: the one it overlaps most, −1 if that is too little."""
+    if not (len(boxes) and len(objects)):
+        return np.full(len(boxes), -1)
+    shared = overlaps(boxes, objects)
+    return np.where(shared.max(axis=1) >= overlap, shared.argmax(axis=1), -1)
+
+
 def _matched(
     found: Sequence[tuple[ArrayLike, ArrayLike]], objects: list[np.ndarray], overlap: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -129,11 +137,8 @@ def _matched(
     for k, ((boxes, values), there) in enumerate(zip(found, objects, strict=True)):
         places = as_boxes(f"found[{k}][0]", boxes)
         scores.append(as_scores(f"found[{k}][1]", values, places))
-        mine = np.full(len(places), -1)
-        if len(places) and len(there):
-            shared = overlaps(places, there)
-            mine = np.where(shared.max(axis=1) >= overlap, before + shared.argmax(axis=1), -1)
-        shown.append(mine)
+        mine = shown_by(places, there, overlap)
+        shown.append(np.where(mine >= 0, before + mine, -1))
         before += len(there)
     return np.concatenate(scores), np.concatenate(shown)
 

@@ -32,7 +32,7 @@ class HardExamples:
         self.idle = np.empty(0, np.int64)
         self.slot = np.empty(0, np.int32)
         """Where the features stand in the store."""
-        self._norms = np.empty(0, np.float32)
+        self.norms = np.empty(0, np.float32)
         self._store = np.empty((0, n_weights), np.float32)
         self._free: list[int] = []
         self.known: set[bytes] = set()
@@ -64,7 +64,7 @@ class HardExamples:
         self.alpha = np.concatenate([self.alpha, np.broadcast_to(alpha, n)])
         self.idle = np.concatenate([self.idle, np.zeros(n, np.int64)])
         self.slot = np.concatenate([self.slot, np.array(slots, np.int32)])
-        self._norms = np.concatenate([self._norms, np.full(n, -1.0, np.float32)])
+        self.norms = np.concatenate([self.norms, np.full(n, -1.0, np.float32)])
         self.known.update(self.key(i, place) for i, place in zip(example.tolist(), placements, strict=True))
 
     def _make_room(self, n: int) -> None:
@@ -90,13 +90,13 @@ class HardExamples:
             self.known.discard(self.key(int(self.example[at]), self.placement[at]))
             self._free.append(int(self.slot[at]))
         self.example, self.placement, self.alpha = self.example[stay], self.placement[stay], self.alpha[stay]
-        self.idle, self.slot, self._norms = self.idle[stay], self.slot[stay], self._norms[stay]
+        self.idle, self.slot, self.norms = self.idle[stay], self.slot[stay], self.norms[stay]
 
     def sort(self) -> None:
         """Constraints of one example next to each other."""
         order = np.argsort(self.example, kind="stable")
         self.example, self.placement, self.alpha = self.example[order], self.placement[order], self.alpha[order]
-        self.idle, self.slot, self._norms = self.idle[order], self.slot[order], self._norms[order]
+        self.idle, self.slot, self.norms = self.idle[order], self.slot[order], self.norms[order]
 
     def constraints(self, budget: np.ndarray) -> SharedSlack:
         """The cached problem; ``sort`` first. ``budget`` is C_i for each constraint."""
@@ -115,12 +115,8 @@ class HardExamples:
         return SharedSlack(rows, np.ones(len(self)), first, budget[heads], side)
 
     def worked_on(self, norms: np.ndarray) -> None:
-        self._norms = norms
+        self.norms = norms
         self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
-
-    @property
-    def norms(self) -> np.ndarray:
-        return self._norms
 
     def planes(self) -> Planes:
         """The shares, without features."""

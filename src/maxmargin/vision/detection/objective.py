@@ -7,8 +7,8 @@
 (Felzenszwalb et al. (2010), (4.11) and (4.12) of Naderi Parizi.) A bound holds the root, the component and the positive
 parts of every positive example, so that its score is a minimum of linear functions; and for every window the negative
 parts, where the weights of the last bound would place them, so that its score is a maximum of linear functions. These
-places are not stored: they are found again with those weights whenever they are needed. What is fixed is a list: a
-placement for each positive example, and at its end, if there are negative parts, those weights.
+places follow from those weights, and are kept only where pyramids are. What is fixed is a list: a placement for each
+positive example, and at its end, if there are negative parts, those weights.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class DetectionObjective:
         return DetectionStanding(self, w)
 
     def initial(self, rng: np.random.Generator | None) -> Any:
-        raise ValueError("A detector is trained from weights; give some.")
+        raise ValueError("A detector is trained from given placements or weights: see detection.training.")
 
     def carriers(self, alpha: Planes) -> np.ndarray:
         carries = np.zeros(self.n_examples, bool)
@@ -128,7 +128,6 @@ class WindowBound:
     """
 
     closed = False
-    releases_gil = True
 
     def __init__(self, objective: DetectionObjective, latent: Any, weights: np.ndarray | None = None) -> None:
         self.objective, self.images, self.model = objective, objective.images, objective.model
