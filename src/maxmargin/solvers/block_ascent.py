@@ -184,7 +184,17 @@ class BlockAscent:
             return
         alpha = duals_on_disk.gather(state.alpha, pool.place)
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
-        work = work_on(pool, problem.regularizer, state.shape, state.map, alpha, state.linear, coordinate, state.rng)
+        work = work_on(
+            pool.constraints(),
+            pool.norms,
+            problem.regularizer,
+            state.shape,
+            state.map,
+            alpha,
+            state.linear,
+            coordinate,
+            state.rng,
+        )
         try:
             work.run(passes, wanted)
         finally:

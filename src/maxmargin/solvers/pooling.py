@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.pool import Pool
 from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import ClosedConstraints, Regularizer
+from ..protocols import ClosedConstraints, Constraints, Regularizer
 from ..regularizers.shape import Shape
 from .dual_coordinate import DualCoordinate, DualState
 
@@ -54,7 +53,8 @@ def sweep_block(
 
 
 def work_on(
-    pool: Pool,
+    constraints: Constraints,
+    norms: np.ndarray,
     regularizer: Regularizer,
     shape: Shape,
     weights: WeightMap,
@@ -63,15 +63,15 @@ def work_on(
     coordinate: DualCoordinate,
     rng: np.random.Generator,
 ) -> PoolWork:
-    """Make ready to work on a pool whose examples have the dual variables ``alpha``."""
-    problem = Problem(pool.constraints(), regularizer)
-    order = np.arange(len(pool), dtype=np.int32)
+    """Make ready to work on the constraints of a pool, whose dual variables are ``alpha``."""
+    problem = Problem(constraints, regularizer)
+    order = np.arange(constraints.n_examples, dtype=np.int32)
     state = DualState(
         alpha=alpha,
         shape=shape,
         map=weights,
         linear=linear,
-        norms=pool.norms,
+        norms=norms,
         order=order,
         active=order.size,
         rng=rng,

@@ -145,7 +145,8 @@ class StreamAscent:
         """Coordinate passes over the pool."""
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=3)
         work = work_on(
-            state.pool,
+            state.pool.constraints(),
+            state.pool.norms,
             state.regularizer,
             state.shape,
             state.map,

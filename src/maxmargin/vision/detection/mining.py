@@ -17,8 +17,8 @@ from ...kernels.maps import WeightMap
 from ...kernels.rows import scores
 from ...problem import Loss, Planes, Problem
 from ...regularizers.shape import Shape, refresh, weights_of
-from ...solvers.dual_coordinate import DualCoordinate, DualState
-from ...solvers.pooling import PoolWork
+from ...solvers.dual_coordinate import DualCoordinate
+from ...solvers.pooling import work_on
 from ...solvers.searchers import search
 from .hard_examples import HardExamples
 from .objective import Hard, WindowBound
@@ -188,23 +188,17 @@ class MiningState:
             return
         cache.sort()
         closed = cache.constraints(bound.budget_of(cache.example))
-        problem = Problem(closed, self.problem.regularizer)
-        order = np.arange(closed.n_examples, dtype=np.int32)
-        coordinate = DualCoordinate()
-        state = DualState(
-            alpha=cache.alpha,
-            shape=self.shape,
-            map=self.map,
-            linear=self.linear,
-            norms=cache.norms,
-            order=order,
-            active=order.size,
-            rng=self.rng,
-            lower=self.lower,
-            fraction=coordinate.inner_fraction,
-            n_constraints=len(cache),
+        work = work_on(
+            closed,
+            cache.norms,
+            self.problem.regularizer,
+            self.shape,
+            self.map,
+            cache.alpha,
+            self.linear,
+            DualCoordinate(),
+            self.rng,
         )
-        work = PoolWork(problem, coordinate, state)
         work.run(_PASSES, wanted)
         state = work.state
         self.moved = True
