@@ -8,7 +8,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from maxmargin.problem import Problem, Rows
 from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
 from maxmargin.vision.detection.objective import DetectionObjective
-from maxmargin.vision.detection.training_images import Photo, PyramidStore, TrainingImages
+from maxmargin.vision.detection.photos import Photo
+from maxmargin.vision.detection.training_images import PyramidStore, TrainingImages
 from maxmargin.vision.features.cell_pyramid import Frame, Grid, Level
 
 PARTS = StarModel((Component(3, 3, (Part(2, 2, 1, 1), Part(2, 3, 3, 0))), Component(2, 3, (Part(2, 2, 0, 3),))))

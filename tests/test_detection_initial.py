@@ -16,8 +16,9 @@ from maxmargin.vision.detection.initial import (
     with_parts,
 )
 from maxmargin.vision.detection.model import Component, Prior, StarModel
+from maxmargin.vision.detection.photos import Photo
 from maxmargin.vision.detection.star import Star
-from maxmargin.vision.detection.training_images import Photo, PyramidStore, TrainingImages
+from maxmargin.vision.detection.training_images import PyramidStore, TrainingImages
 from maxmargin.vision.features.cell_pyramid import Frame, Grid, Level
 
 sides = st.floats(5.0, 200.0)

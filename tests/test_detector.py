@@ -13,7 +13,7 @@ import maxmargin
 from maxmargin.vision import DeformablePartDetector
 from maxmargin.vision.detection.box_regression import BoxRegression
 from maxmargin.vision.detection.model import Component, Part, StarModel
-from maxmargin.vision.detection.training import DetectorTraining
+from maxmargin.vision.detection.training import DetectorTraining, Stage
 from maxmargin.vision.images import ImageError
 
 SMALL = {
@@ -587,7 +587,7 @@ def test_ctrl_c_between_stages_keeps_what_was_learned(data, unseen, monkeypatch,
     def press(*_):
         raise KeyboardInterrupt
 
-    owner, name = (DetectorTraining, "parts") if when == "parts" else (DeformablePartDetector, "_best_threshold")
+    owner, name = (DetectorTraining, "parts") if when == "parts" else (Stage, "threshold")
     monkeypatch.setattr(owner, name, press)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):
         detector = DeformablePartDetector(**SMALL).fit(*data)

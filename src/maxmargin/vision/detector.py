@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,25 +20,23 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
-from .detection.annotations import Annotated, annotated
-from .detection.box_regression import BoxRegression
-from .detection.boxes import overlaps
-from .detection.evaluation import PrecisionRecall, best_threshold, precision_recall
-from .detection.finding import Detections, find, root_boxes
-from .detection.initial import OtherPart
+from .detection.annotations import annotated
+from .detection.evaluation import PrecisionRecall, precision_recall
+from .detection.finding import LOW, MOST, OVERLAP, Detections, find
+from .detection.initial import OtherPart, parts_of_others
 from .detection.model import Prior
 from .detection.objective import DetectionObjective
+from .detection.photos import Photo, fingerprint, photos_of
 from .detection.reading import read_all
 from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
-from .detection.training_images import Photo, PyramidStore, TrainingImages
-from .features.cell_pyramid import Grid, Level
+from .detection.training_images import PyramidStore, TrainingImages
+from .features.cell_pyramid import Grid
 from .features.numbers import whole
 from .images import ImageError, list_images, read_image
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
 _FINEST = 8.0  # times that images may be enlarged
-_LOW = -2.0  # scores from which detections count in precision and recall
 
 
 @storable(
@@ -263,13 +260,13 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
-        training = self._training(_photos(given), settings)
+        training = self._training(photos_of(given), settings)
         self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
         @functools.cache
         def identity() -> str:
-            return _fingerprint(training.pyramids.photos)
+            return fingerprint(training.pyramids.photos)
 
         with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
             last = training.roots(folder, lambda: self._callbacks(run, "roots"))
@@ -289,7 +286,7 @@ class DeformablePartDetector(LatentEstimator):
         self._keep_stage(last, before)
         self.threshold_ = 0.0  # halfway between what is asked of objects and of background
         try:
-            self.threshold_ = self._best_threshold(last.objective)
+            self.threshold_ = last.threshold(self.box_regression_)
         except KeyboardInterrupt:
             interrupted = True
         self._warn(last.solution, interrupted, stacklevel=5)
@@ -348,7 +345,6 @@ class DeformablePartDetector(LatentEstimator):
         others = list(others) if isinstance(others, list | tuple) else [others]
         if not others:
             raise ValueError("negative_parts_from is empty. Give a fitted detector or several, or None.")
-        ranked = []
         for other in others:
             if not isinstance(other, DeformablePartDetector):
                 raise ValueError(f"negative_parts_from must be fitted detectors, got {type(other).__name__}.")
@@ -356,25 +352,13 @@ class DeformablePartDetector(LatentEstimator):
                 raise ValueError("negative_parts_from is the detector itself. Give another one, or a copy of it.")
             if not hasattr(other, "star_"):
                 raise NotFittedError("negative_parts_from has a detector that is not fitted. Fit it first.")
-            star = other.star_
-            found = [
-                OtherPart(
-                    star.filter(other.coef_, c, p),
-                    part.top / (2 * component.rows),
-                    part.left / (2 * component.columns),
-                )
-                for c, component in enumerate(star.components)
-                for p, part in enumerate(component.parts)
-                if part.sign > 0
-            ]
-            ranked.append(sorted(found, key=lambda part: -float((np.maximum(part.filter, 0.0) ** 2).sum())))
-        turns = [some[k] for k in range(max(map(len, ranked), default=0)) for some in ranked if k < len(some)]
-        if len(turns) < self.n_negative_parts:
+        found = parts_of_others([(other.star_, other.coef_) for other in others])
+        if len(found) < self.n_negative_parts:
             raise ValueError(
-                f"negative_parts_from has {len(turns)} positive parts, n_negative_parts={self.n_negative_parts} are "
+                f"negative_parts_from has {len(found)} positive parts, n_negative_parts={self.n_negative_parts} are "
                 "asked for. Give more detectors, or ask for fewer."
             )
-        return turns
+        return found
 
     def _training(self, photos: list[Photo], settings: Settings) -> DetectorTraining:
         design = Design(
@@ -445,43 +429,7 @@ class DeformablePartDetector(LatentEstimator):
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
         self.n_passes_ = sum(record.passes for record in self.history_)
-        self.box_regression_ = None
-        if self.box_regression:
-            self.box_regression_ = self._learned_boxes(stage.objective)
-
-    def _learned_boxes(self, objective: DetectionObjective) -> BoxRegression:
-        """How boxes follow from the placements of the positive examples."""
-        images, model = objective.images, objective.model
-        placements = np.array(self.latent_[: objective.n_positives], np.int32)
-        truth = np.concatenate([photo.boxes[~photo.ignored] for photo in images.pyramids.photos])
-        roots = np.empty((len(placements), 4))
-        for i, some in enumerate(objective.in_image):
-            if some:
-                frames = images.pyramids.frames(i)
-                roots[some] = root_boxes(model, frames, placements[some])
-        return BoxRegression.learned(model, placements, roots, truth[[positive.box for positive in images.positives]])
-
-    @one_blas_thread()
-    def _best_threshold(self, objective: DetectionObjective) -> float:
-        """The score that tells objects from background best in the training images.
-
-        What is neither, because it overlaps an object a little or is found a second time, does not count.
-        """
-        star, pyramids = Star(self.star_, self.coef_), objective.images.pyramids
-
-        def judged(i: int) -> tuple[np.ndarray, list[float]]:
-            photo = pyramids.photos[i]
-            one = self._find(star, pyramids[i], photo.height, photo.width, _LOW, 0.5, 100)
-            share = overlaps(one.boxes, photo.boxes)
-            wrong = one.scores[share.max(axis=1, initial=0.0) < self.background_overlap]
-            objects = np.flatnonzero(~photo.ignored)
-            return wrong, [one.scores[share[:, b] >= 0.5].max(initial=-np.inf) for b in objects]
-
-        found = list(objective.over_images(judged, range(len(pyramids))))
-        return best_threshold(
-            np.array([score for _, objects in found for score in objects]),
-            np.concatenate([wrong for wrong, _ in found]),
-        )
+        self.box_regression_ = stage.box_regression() if self.box_regression else None
 
     def _check_fitted_sizes(self) -> None:
         """Whether the pieces of a file fit together."""
@@ -497,7 +445,7 @@ class DeformablePartDetector(LatentEstimator):
 
     @one_blas_thread()
     def detect(
-        self, image: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
+        self, image: Any, *, threshold: float | None = None, overlap: float = OVERLAP, most: int = MOST
     ) -> Detections:
         """Objects in an image, the best first.
 
@@ -519,17 +467,11 @@ class DeformablePartDetector(LatentEstimator):
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
         least = self.threshold_ if threshold is None else threshold
-        return self._find(star, levels, pixels.shape[0], pixels.shape[1], least, overlap, most)
-
-    def _find(
-        self, star: Star, levels: list[Level], height: int, width: int, threshold: float, overlap: float, most: int
-    ) -> Detections:
         return find(
             star,
             levels,
-            height,
-            width,
-            threshold=threshold,
+            *pixels.shape[:2],
+            threshold=least,
             overlap=overlap,
             most=most,
             regression=self.box_regression_,
@@ -537,7 +479,7 @@ class DeformablePartDetector(LatentEstimator):
 
     @one_blas_thread()
     def predict(
-        self, images: Any, *, threshold: float | None = None, overlap: float = 0.5, most: int = 100
+        self, images: Any, *, threshold: float | None = None, overlap: float = OVERLAP, most: int = MOST
     ) -> list[Detections]:
         """``detect`` for each of many images: a list of them, a folder or a pattern."""
         check_is_fitted(self)
@@ -559,7 +501,7 @@ class DeformablePartDetector(LatentEstimator):
         star = Star(self.star_, self.coef_, method="auto")
         found, truths, ignored = [], [], []
         for i, image, some in read_all(given):
-            one = self._detect(star, image, _LOW, 0.5, 100)
+            one = self._detect(star, image, LOW, OVERLAP, MOST)
             found.append((one.boxes, one.scores))
             truths.append(some)
             ignored.append(given.ignored[i])
@@ -577,7 +519,7 @@ class DeformablePartDetector(LatentEstimator):
             inputs.check_positive(name, getattr(self, name))
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
-        pyramids = PyramidStore(_photos(given), self.grid_, self.star_.has_parts, memory)
+        pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
         data = TrainingImages(
             self.star_, pyramids, bool(self.flips), float(self.overlap), float(self.background_overlap)
         )
@@ -596,21 +538,3 @@ def _check_asked(threshold: Any, most: Any) -> None:
     whole("most", most, 0, "detections")
     if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
         raise ValueError(f"threshold must be None or a number, the least score of a detection, got {threshold!r}.")
-
-
-def _photos(given: Annotated) -> list[Photo]:
-    """All images that can be read. Files are read again when their pixels are needed."""
-    return [
-        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i], given.name(i))
-        for i, image, boxes in read_all(given)
-    ]
-
-
-def _fingerprint(photos: Sequence[Photo]) -> str:
-    """What tells this data from other data."""
-    found = 0
-    for photo in photos:
-        found = zlib.crc32(read_image(photo.source, color=True).tobytes(), found)
-        told = f"{photo.height}x{photo.width}".encode() + photo.boxes.tobytes() + photo.ignored.tobytes()
-        found = zlib.crc32(told, found)
-    return f"{len(photos)} {found:08x}"

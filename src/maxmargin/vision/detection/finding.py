@@ -13,6 +13,8 @@ from .boxes import clipped, suppress
 from .model import StarModel
 from .star import Star
 
+LOW = -2.0  # the score from which detections are judged, right or wrong
+OVERLAP, MOST = 0.5, 100  # see ``find``
 _CANDIDATES = 1000  # places of an image that are compared with each other
 
 

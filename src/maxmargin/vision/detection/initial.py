@@ -114,6 +114,20 @@ class OtherPart(NamedTuple):
     left: float
 
 
+def parts_of_others(detectors: Sequence[tuple[StarModel, np.ndarray]]) -> list[OtherPart]:
+    """Positive parts of models at their weights, the strongest of each first, by turns."""
+    ranked = []
+    for star, w in detectors:
+        found = [
+            OtherPart(star.filter(w, c, p), part.top / (2 * component.rows), part.left / (2 * component.columns))
+            for c, component in enumerate(star.components)
+            for p, part in enumerate(component.parts)
+            if part.sign > 0
+        ]
+        ranked.append(sorted(found, key=lambda part: -float((np.maximum(part.filter, 0.0) ** 2).sum())))
+    return [some[k] for k in range(max(map(len, ranked), default=0)) for some in ranked if k < len(some)]
+
+
 def with_parts(
     model: StarModel,
     w: np.ndarray,

@@ -13,11 +13,17 @@ from ...latent.loop import Settings, minimise
 from ...problem import LatentSolution
 from ...protocols import BoundChooser, Checkpoint
 from ..features.cell_pyramid import Grid
+from .box_regression import BoxRegression
+from .boxes import overlaps
+from .evaluation import best_threshold
+from .finding import LOW, MOST, OVERLAP, find, root_boxes
 from .initial import OtherPart, finest_scale, first_placements, root_size, split_by_aspect, with_parts
 from .mining import Mining
 from .model import Component, Prior, StarModel
 from .objective import DetectionObjective
-from .training_images import Photo, PyramidStore, TrainingImages
+from .photos import Photo
+from .star import Star
+from .training_images import PyramidStore, TrainingImages
 
 _ROOT_BOUNDS = 3  # roots are only to be good enough to begin with
 _FOR_PYRAMIDS = 2 / 3  # of the memory; the rest is for hard examples
@@ -49,6 +55,43 @@ class Stage:
     model: StarModel
     objective: DetectionObjective
     solution: LatentSolution
+
+    def box_regression(self) -> BoxRegression:
+        """How boxes follow from the placements of the positive examples."""
+        images = self.objective.images
+        placements = np.array(self.solution.latent[: self.objective.n_positives], np.int32)
+        truth = np.concatenate([photo.boxes[~photo.ignored] for photo in images.pyramids.photos])
+        roots = np.empty((len(placements), 4))
+        for i, some in enumerate(self.objective.in_image):
+            if some:
+                roots[some] = root_boxes(self.model, images.pyramids.frames(i), placements[some])
+        boxes = truth[[positive.box for positive in images.positives]]
+        return BoxRegression.learned(self.model, placements, roots, boxes)
+
+    def threshold(self, regression: BoxRegression | None) -> float:
+        """The score that tells objects from background best in the training images.
+
+        What is neither, because it overlaps an object a little or is found a second time, does not count.
+        """
+        star, images = Star(self.model, self.solution.weights), self.objective.images
+        pyramids = images.pyramids
+
+        def judged(i: int) -> tuple[np.ndarray, list[float]]:
+            photo = pyramids.photos[i]
+            one = find(
+                star, pyramids[i], photo.height, photo.width, threshold=LOW, overlap=OVERLAP, most=MOST,
+                regression=regression,
+            )  # fmt: skip
+            share = overlaps(one.boxes, photo.boxes)
+            wrong = one.scores[share.max(axis=1, initial=0.0) < images.background_overlap]
+            objects = np.flatnonzero(~photo.ignored)
+            return wrong, [one.scores[share[:, b] >= 0.5].max(initial=-np.inf) for b in objects]
+
+        found = list(self.objective.over_images(judged, range(len(pyramids))))
+        return best_threshold(
+            np.array([score for _, objects in found for score in objects]),
+            np.concatenate([wrong for wrong, _ in found]),
+        )
 
 
 class DetectorTraining:

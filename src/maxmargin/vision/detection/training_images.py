@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..features.cell_pyramid import Frame, Grid, Level
 from ..images import read_image
 from .boxes import overlaps
 from .model import StarModel
+from .photos import Photo
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,6 @@ class Positive:
     box: int
     roots: np.ndarray
     overlap: np.ndarray
-
-
-@dataclass(frozen=True)
-class Photo:
-    """One image: where it is read from, its size, the boxes in it, of which some are to be ignored, and its name."""
-
-    source: Any
-    height: int
-    width: int
-    boxes: np.ndarray
-    ignored: np.ndarray
-    name: str = ""
-    """For messages."""
 
 
 class PyramidStore:
