@@ -67,7 +67,10 @@ class Classes(Closed):
     def _for_kernel(self, weights: WeightMap) -> Clipped:
         """Plain weights as a Clipped map with nothing in it: here one code path serves both."""
         if isinstance(weights, Plain):
-            return Clipped(weights.v, weights.v, *[np.empty(0)] * 3)
+            v, scale = weights
+            if scale == 1.0:
+                return Clipped(v, v, *[np.empty(0)] * 3)
+            return Clipped(v, scale * v, np.zeros(v.size), np.full(v.size, scale), np.full(v.size, -np.inf))
         return weights  # type: ignore[return-value]
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:

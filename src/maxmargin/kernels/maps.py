@@ -4,7 +4,7 @@
 
 | map     | w                                         | used by                              |
 | ------- | ----------------------------------------- | ------------------------------------ |
-| Plain   | v itself                                  | l2                                   |
+| Plain   | scale·v, one number for all weights       | l2                                   |
 | Clipped | max(u, floor)                             | diagonal prior, lower bounds, both   |
 | Grouped | max(0, 1 − threshold_p/‖u^p‖)·u^p         | group norm                           |
 | Dense   | centre + covariance·v                     | full Gaussian prior                  |
@@ -27,6 +27,7 @@ from .rows import add, bounds, column, dot, squares, weighted_difference, weight
 
 class Plain(NamedTuple):
     v: np.ndarray
+    scale: float = 1.0
 
 
 class Clipped(NamedTuple):
@@ -154,7 +155,7 @@ def _dense_inner(indptr, indices, data, width, bias, a, b, covariance):
 
 
 def _score_plain(indptr, indices, data, width, bias, r, m):
-    return dot(indptr, indices, data, width, bias, r, m.v)
+    return m.scale * dot(indptr, indices, data, width, bias, r, m.v)
 
 
 def _score_weights(indptr, indices, data, width, bias, r, m):
@@ -199,8 +200,8 @@ def _move_dense(indptr, indices, data, width, bias, r, c, m):
 
 def _inner_plain(indptr, indices, data, width, bias, a, b, m):
     if a == b:
-        return squares(indptr, indices, data, width, bias, a)
-    return weighted_inner(indptr, indices, data, width, bias, a, b, _ONES)
+        return m.scale * squares(indptr, indices, data, width, bias, a)
+    return m.scale * weighted_inner(indptr, indices, data, width, bias, a, b, _ONES)
 
 
 def _inner_scaled(indptr, indices, data, width, bias, a, b, m):
@@ -212,7 +213,7 @@ def _inner_dense(indptr, indices, data, width, bias, a, b, m):
 
 
 def _difference_plain(indptr, indices, data, width, bias, a, b, m):
-    return weighted_difference(indptr, indices, data, width, a, b, _ONES)
+    return m.scale * weighted_difference(indptr, indices, data, width, a, b, _ONES)
 
 
 def _difference_scaled(indptr, indices, data, width, bias, a, b, m):
@@ -226,7 +227,7 @@ def _difference_dense(indptr, indices, data, width, bias, a, b, m):
 
 
 def _spread_plain(indptr, indices, data, width, bias, r, c, m, out):
-    add(indptr, indices, data, width, bias, r, c, out)
+    add(indptr, indices, data, width, bias, r, c * m.scale, out)
 
 
 def _spread_scaled(indptr, indices, data, width, bias, r, c, m, out):

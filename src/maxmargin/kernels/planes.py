@@ -197,7 +197,7 @@ def combine(rows, slots, alpha, v):
     """v += Σ α (plane)."""
     indptr, indices, data, width = rows
     row, shift, loss, first, count, gram_first, gram, hot = slots
-    m = maps.Plain(v)
+    m = maps.Plain(v, 1.0)
     for i in range(count.size):
         for s in range(first[i], first[i] + count[i]):
             if alpha[s] != 0.0:

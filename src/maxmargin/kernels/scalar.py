@@ -178,7 +178,7 @@ def total_loss(rows, target, side, budget, epsilon, squared, w):
 def mean_squared_norm(rows, some):
     """The mean of ‖x_i‖² over the rows named in ``some``."""
     indptr, indices, data, width, bias, first, second = rows
-    m = maps.Plain(np.empty(0))
+    m = maps.Plain(np.empty(0), 1.0)
     total = 0.0
     for i in some:
         a, b = stored_pair(first, second, i)
@@ -200,7 +200,7 @@ def dual_linear(target, side, budget, epsilon, squared, beta):
 def quiet_radius(rows, target, side, epsilon, w):
     """The least distance of w from weights at which some example has a loss; negative if one has at w."""
     indptr, indices, data, width, bias, first, second = rows
-    m = maps.Plain(w)
+    m = maps.Plain(w, 1.0)
     radius = np.inf
     for i in range(count(rows)):
         a, b = stored_pair(first, second, i)

@@ -28,9 +28,14 @@ class Shape:
             return Dense
         if self.group is not None:
             return Grouped
-        if self.centre is not None or self.scale is not None or self.floor is not None:
+        if self.centre is not None or self.floor is not None or not self.even:
             return Clipped
         return Plain
+
+    @property
+    def even(self) -> bool:
+        """Whether all weights have the same scale, and say so by being one number seen many times."""
+        return self.scale is None or self.scale.strides == (0,)
 
     def same_metric(self, other: Shape) -> bool:
         """Whether both measure rows alike: then what is known of their inner products can be kept."""
@@ -41,7 +46,7 @@ class Shape:
         """The kernel's view of this map at v. It shares ``v``: kernels move it in place."""
         n = self.n_weights
         centre = np.zeros(n) if self.centre is None else self.centre
-        scale = np.ones(n) if self.scale is None else self.scale
+        scale = np.ones(n) if self.scale is None else np.ascontiguousarray(self.scale)
         bound: WeightMap
         if self.covariance is not None:
             bound = Dense(v, np.empty(n), centre, self.covariance)
@@ -52,7 +57,7 @@ class Shape:
             floor = np.full(n, -np.inf) if self.floor is None else self.floor
             bound = Clipped(v, np.empty(n), centre, scale, floor)
         else:
-            return Plain(v)
+            return Plain(v, 1.0 if self.scale is None else float(self.scale[0]))
         refresh(bound)
         return bound
 
@@ -73,8 +78,8 @@ def refresh(m: WeightMap) -> None:
 def weights_of(m: WeightMap) -> np.ndarray:
     """The weights that a map stands for at its v."""
     match m:
-        case Plain(v):
-            return v
+        case Plain(v, scale):
+            return v if scale == 1.0 else scale * v
         case Grouped(u=u, group=group, factor=factor):
             return u * factor[group]
     return m.w

@@ -26,6 +26,7 @@ from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Problem
+from ..protocols import Regularizer
 from ..regularizers.shape import Shape, refresh, weights_of
 from .dual_coordinate import DualCoordinate
 from .pooling import sweep_block, work_on
@@ -288,6 +289,15 @@ class BlockState:
     @property
     def nbytes(self) -> int:
         return (0 if isinstance(self.alpha, np.memmap) else self.alpha.nbytes) + self.pool.nbytes
+
+    def place(self, regularizer: Regularizer, v: np.ndarray) -> None:
+        """Go on at another v, which others have moved, under another regularizer; dual variables and pool stay."""
+        shape = regularizer.shape(v.size)
+        if not shape.same_metric(self.shape):
+            self.pool.norms[:] = -1.0
+        self.map.v[:] = v
+        self.shape, self.map = shape, shape.bind(self.map.v)
+        self.lower = self.linear - regularizer.conjugate(v)
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)
