@@ -90,7 +90,7 @@ class InteriorRows:
 
     def centre(self, w: np.ndarray) -> None:
         """The point at which all products of an example are its C, at these weights."""
-        w = _writeable(w)
+        w, _ = self._asked(w, np.zeros((0, self.n_weights)))
 
         def centre(part: _Part, start: int, stop: int) -> None:
             kernels.centre(part.rows, *part.terms, w, 1.0, start, stop, part.point)
@@ -100,7 +100,7 @@ class InteriorRows:
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
         """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
-        w, directions = _writeable(w), _writeable(directions)
+        w, directions = self._asked(w, directions)
 
         def look(part: _Part, start: int, stop: int) -> Look:
             vector, sums = np.zeros(w.size), np.zeros(3)
@@ -116,7 +116,7 @@ class InteriorRows:
         products, their number, and the examples between their bounds. ``precise``: products of rows in float64 whatever
         they are stored in. Without a direction the point stays where it is.
         """
-        w, directions = _writeable(w), _writeable(directions)
+        w, directions = self._asked(w, directions)
 
         def advance(part: _Part, start: int, stop: int) -> Advance:
             return self._advance(part, w, directions, target, length, precise, start, stop)
@@ -156,6 +156,19 @@ class InteriorRows:
                 scaled = written_out[: b - a]
                 gram += np.matmul(scaled.T, scaled, out=product)
         return gram, vectors, sums
+
+    def _asked(self, w: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and directions as kernels may read them, which look at no length.
+
+        From another process they may come read-only, a type that kernels would be compiled for once more.
+        """
+        d = self.n_weights
+        if np.shape(w) != (d,) or np.ndim(directions) != 2 or np.shape(directions)[1] != d:
+            raise ValueError(
+                f"These rows have {d} weights: w must have shape ({d},) and directions (k, {d}), got {np.shape(w)} and "
+                f"{np.shape(directions)}."
+            )
+        return np.require(w, np.float64, ["C", "W"]), np.require(directions, np.float64, ["C", "W"])
 
     def _share(self, work: Callable[[_Part, int, int], T]) -> Iterator[T]:
         """work(part, start, stop) over all rows of all parts, a range for each thread."""
@@ -205,8 +218,3 @@ class _Part(NamedTuple):
 
 def _part(constraints: Any, point: Point) -> _Part:
     return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
-
-
-def _writeable(x: np.ndarray) -> np.ndarray:
-    """Arrays from another process may be read-only, a type that kernels would be compiled for once more."""
-    return np.require(x, np.float64, ["C", "W"])
