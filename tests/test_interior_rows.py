@@ -1,6 +1,7 @@
 """Sums over the rows of an interior-point method: against plain formulas, and split into parts wherever they are."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -377,6 +378,18 @@ def test_what_newton_steps_cannot_do_is_said():
     assert not InteriorPoint().handles(Problem(Cluster([classes, classes]), L2()))
     with pytest.raises(ValueError, match="which Classes constraints do not have"):
         InteriorRows(classes)
+
+
+def test_descriptions_that_do_not_fit_the_rows_are_refused():
+    data = Data("mixed sides")
+    whole, blocks = data.constraints(), data.blocks(17)
+    assert not blocks.describe().two_sided  # the first block has one side only, as it happens
+    with pytest.raises(ValueError, match="Give one with two_sided=True"):
+        InteriorRows(blocks).centre(np.zeros(D + 1))
+    fitting = InteriorRows(blocks, description=replace(blocks.describe(), two_sided=True))
+    assert_alike(answers(InteriorRows(whole), D + 1), answers(fitting, D + 1))
+    with pytest.raises(ValueError, match="losses are not squared"):
+        InteriorRows(whole, description=replace(whole.describe(), squared=True)).centre(np.zeros(D + 1))
 
 
 def test_point_of_other_examples_is_refused():

@@ -180,12 +180,23 @@ class InteriorRows:
         if not self.n_examples:
             return
         if not hasattr(self.constraints, "blocks"):
-            yield _part(self.constraints, self._point)
+            yield self._part(self.constraints, self._point)
             return
         first = self.constraints.first
         for b, block in self.constraints.blocks():
             span = slice(first[b], first[b + 1])
-            yield _part(block, Point(*(values[span] for values in self._point)))
+            yield self._part(block, Point(*(values[span] for values in self._point)))
+
+    def _part(self, constraints: Any, point: Point) -> _Part:
+        # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
+        if not point.excess.size and not constraints.squared:
+            raise ValueError("These losses are not squared, but the description of the problem says that all are.")
+        if not point.common.size and not constraints.side.all():
+            raise ValueError(
+                "Some of these examples cost on both sides of their target, but the description of the problem says "
+                "that none does. Give one with two_sided=True."
+            )
+        return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
 
 
 def added_looks(n_weights: int, answers: Iterable[Look]) -> Look:
@@ -214,7 +225,3 @@ class _Part(NamedTuple):
     terms: tuple
     point: Point
     n: int
-
-
-def _part(constraints: Any, point: Point) -> _Part:
-    return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
