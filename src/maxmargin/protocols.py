@@ -301,6 +301,11 @@ class Constraints(Protocol):
     """What a problem asks of the weights, and what certificates need to know of it.
 
     What dual variables are (an array, ``Planes``) is known to the constraints alone.
+
+    Optional, used where present by closed ones:
+
+    - ``describe()``: a ``constraints.description.Description``, the few numbers that solvers are chosen by.
+    - ``interior_rows(n_threads)``: an ``InteriorSums``, where rows are not at hand.
     """
 
     n_examples: int
@@ -428,6 +433,42 @@ class BlockedConstraints(Constraints, Protocol):
 
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
         """The dual variables of block b, not a copy."""
+        ...
+
+
+class InteriorSums(Protocol):
+    """What an interior-point method asks of rows and of the point of their examples, wherever these are.
+
+    ``solvers.interior_rows.InteriorRows`` answers for rows of its own, and its methods say what the answers are. What
+    stands for several of those hands every question on to each of them, and joins what they say with ``added_looks``
+    and ``added_advances``.
+    """
+
+    @property
+    def alpha(self) -> Any:
+        """The dual variables, as the constraints read them."""
+        ...
+
+    def saved(self) -> Sequence[np.ndarray]:
+        """The point: the dual variables, and what else there is of every example."""
+        ...
+
+    def load(self, point: Sequence[np.ndarray]) -> None:
+        """Go on from a point that was saved."""
+        ...
+
+    def centre(self, w: np.ndarray) -> None:
+        """Begin in the midst of all bounds."""
+        ...
+
+    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+        """Look along the last of the directions: (vector, sums)."""
+        ...
+
+    def advance(
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Go that way: (gram, vectors, sums) at the new point."""
         ...
 
 

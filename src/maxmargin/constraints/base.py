@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Rows
+from .description import Description
 
 
 class Closed(ABC):
@@ -47,6 +48,10 @@ class Closed(ABC):
         if alpha.shape != self.dual_shape:
             raise ValueError(f"Dual variables of this problem have shape {self.dual_shape}, got {alpha.shape}.")
         return alpha
+
+    def describe(self) -> Description:
+        """What solvers are chosen by."""
+        return Description(type(self).__name__, self.n_examples)
 
     def supports(self, kind: type) -> bool:
         return True

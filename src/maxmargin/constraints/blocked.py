@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ..problem import Loss
 from ..protocols import Chunk, Seekable
 from .base import Closed
+from .description import Description
 from .duals_on_disk import forget
 
 
@@ -68,6 +70,13 @@ class Blocked:
     def a_block(self) -> np.ndarray:
         """The number of one block that has examples, as ``blocks`` takes it: a sample of what they are like."""
         return np.array([int(np.argmax(np.diff(self.first) > 0))])
+
+    def describe(self) -> Description:
+        """What one block says of itself, for all of them."""
+        if not self.n_examples:
+            return Description(type(self).__name__, 0)
+        _, block = next(iter(self.blocks(self.a_block())))
+        return replace(block.describe(), n_examples=self.n_examples)
 
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
         """The dual variables of block b, not a copy."""

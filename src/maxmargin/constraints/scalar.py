@@ -7,6 +7,7 @@ import numpy as np
 from ..kernels import scalar as kernels
 from ..problem import Rows
 from .base import Closed
+from .description import Description
 
 
 class Scalar(Closed):
@@ -58,6 +59,22 @@ class Scalar(Closed):
     def settings(self) -> dict[str, Any]:
         """The constructor's other arguments, but for the rows."""
         return {"epsilon": self.epsilon, "squared": self.squared}
+
+    def describe(self) -> Description:
+        rows, some = self.rows, self.n_examples > 0
+        return Description(
+            kind=type(self).__name__,
+            n_examples=self.n_examples,
+            scalar=True,
+            squared=self.squared,
+            two_sided=bool((self.side == 0).any()),
+            dense=rows.dense,
+            paired=rows.second.size > 0,
+            width=rows.width,
+            stored=rows.n_stored / rows.n_rows if some else 0.0,
+            squared_norm=self.mean_squared_norm() if some else 0.0,
+            budget=float(self.budget.mean()) if some else 0.0,
+        )
 
     def quiet_radius(self, w: np.ndarray) -> float:
         """How far w may move, at least, before any example has a loss; negative if one has now."""

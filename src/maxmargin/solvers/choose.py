@@ -17,7 +17,7 @@ from ..protocols import Solver
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
-from .interior_point import InteriorPoint, a_part
+from .interior_point import InteriorPoint, described
 from .oracle_ascent import OracleAscent
 from .proximal_ascent import ProximalAscent
 from .proximal_point import ProximalPoint
@@ -42,15 +42,12 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     """
     if problem.n_weights > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
-    part: Any = a_part(problem)
-    rows, d, n = part.rows, problem.n_weights, problem.constraints.n_examples
-    dense = rows.indices.size == 0
-    stored = rows.n_stored / rows.n_rows
-    matrix = d * d / 40e9 if dense else stored * stored / 2e9
-    newton = (6 if part.squared else 14) * n * (0.28e-6 + matrix) * (1.0 if dense else 3.0)
-    stiffness = float(part.budget.mean()) * part.mean_squared_norm()
-    passes = 4 + (300 if part.squared else 100) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
-    visit = 90e-9 + 0.6e-9 * stored if dense else 45e-9 + 1.5e-9 * stored
+    what, d, n = described(problem), problem.n_weights, problem.constraints.n_examples
+    matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
+    newton = (6 if what.squared else 14) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0)
+    stiffness = what.budget * what.squared_norm
+    passes = 4 + (300 if what.squared else 100) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
+    visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
     return newton < passes * n * visit
 
 
@@ -59,7 +56,7 @@ def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, t
     if not solver.handles(problem):
         raise ValueError(
             "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {type(a_part(problem)).__name__} "
+            f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
             f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
             "Use solver='dual_coordinate' or 'auto'."
         )

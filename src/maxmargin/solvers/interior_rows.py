@@ -1,0 +1,227 @@
+"""The rows of an interior-point method, and the point of their examples: questions go in, sums over examples come out.
+
+``InteriorPoint`` never sees a row. Rows may be in memory, come in blocks, or be spread over machines, each of which has
+an ``InteriorRows`` of its own: what their answers add up to is the answer about all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..constraints.description import Description
+from ..kernels import normal_equations as kernels
+from ..kernels.normal_equations import Point
+from ..kernels.rows import RowArrays
+from . import threads
+
+T = TypeVar("T")
+Look = tuple[np.ndarray, np.ndarray]
+Advance = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+_BLOCK = 2048  # rows whose weighted copies are multiplied at once: they fit the second-level cache
+_SPARSE = 0.15  # rows with more stored values than this share are multiplied by BLAS, written out
+
+
+class InteriorRows:
+    """Some examples of a problem: their constraints, their point, and the threads that share them.
+
+    Memory beyond the constraints: 12 to 16 bytes per example. There may be no examples at all; sums are zero then.
+
+    Parameters
+    ----------
+    constraints : Scalar, or Blocked with blocks of them
+    n_threads : int
+        For a given number answers are the same to the bit.
+    description : Description or None
+        That of the whole problem, where these are only some of its examples: so that points of all parts have the same
+        arrays, which can be put one after the other.
+
+    Examples
+    --------
+    >>> from maxmargin.data.arrays import as_rows
+    >>> from maxmargin.models import binary
+    >>> rows = InteriorRows(binary(as_rows(np.eye(2)), np.array([1, -1], np.int8), np.ones(1)))
+    >>> rows.centre(np.zeros(2))
+    >>> gram, vectors, sums = rows.advance(np.zeros(2), np.zeros((0, 2)), 0.0, 0.0, precise=False)
+    >>> gram.shape, vectors.shape, float(sums[0])  # the last is the loss
+    ((2, 2), (3, 2), 2.0)
+    """
+
+    def __init__(self, constraints: Any, n_threads: int = 1, description: Description | None = None) -> None:
+        self.constraints = constraints
+        self.n_threads = n_threads
+        self.n_examples = n = int(constraints.n_examples)
+        self.n_weights = int(constraints.n_weights)
+        what = constraints.describe() if description is None else description
+        if n and not what.scalar:
+            raise ValueError(
+                f"Newton steps need one dual variable per example, which {what.kind} constraints do not have. Use "
+                "DualCoordinate, or BlockAscent where rows come in blocks."
+            )
+        self._sparse = not what.dense and not what.paired and what.stored <= _SPARSE * what.width
+        self._point = Point(
+            np.zeros(n),
+            np.zeros(0 if what.squared else n, np.float32),
+            np.zeros(n if what.two_sided else 0, np.float32),
+        )
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The dual variables, not a copy."""
+        return self._point.beta
+
+    def saved(self) -> Point:
+        """The point, not a copy: all that ``load`` needs."""
+        return self._point
+
+    def load(self, point: Sequence[np.ndarray]) -> None:
+        """Take over a copy of a point that was saved."""
+        given = [np.shape(values) for values in point]
+        needed = [values.shape for values in self._point]
+        if given != needed:
+            raise ValueError(
+                f"The point of these {self.n_examples} examples has arrays of shapes {needed}, got {given}. Load what "
+                "was saved of the same examples."
+            )
+        self._point = Point(*(np.array(new, old.dtype) for new, old in zip(point, self._point, strict=True)))
+
+    def centre(self, w: np.ndarray) -> None:
+        """The point at which all products of an example are its C, at these weights."""
+        w, _ = self._asked(w, np.zeros((0, self.n_weights)))
+
+        def centre(part: _Part, start: int, stop: int) -> None:
+            kernels.centre(part.rows, *part.terms, w, 1.0, start, stop, part.point)
+
+        for _ in self._share(centre):
+            pass
+
+    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> Look:
+        """What the next direction has to correct, and (rate, slope, curvature) along the last one."""
+        w, directions = self._asked(w, directions)
+
+        def look(part: _Part, start: int, stop: int) -> Look:
+            vector, sums = np.zeros(w.size), np.zeros(3)
+            kernels.look(part.rows, *part.terms, w, directions, target, start, stop, part.point, vector, sums)
+            return vector, sums
+
+        return added_looks(self.n_weights, self._share(look))
+
+    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool) -> Advance:
+        """Take a step of this length from w along the last direction, and gather the normal equations there.
+
+        XᵀDX in full; Xᵀβ and the right-hand sides of the next directions, one per row; loss, linear part of the dual,
+        products, their number, and the examples between their bounds. ``precise``: products of rows in float64 whatever
+        they are stored in. Without a direction the point stays where it is.
+        """
+        w, directions = self._asked(w, directions)
+
+        def advance(part: _Part, start: int, stop: int) -> Advance:
+            return self._advance(part, w, directions, target, length, precise, start, stop)
+
+        with threads.one_blas_thread():
+            gram, vectors, sums = added_advances(self.n_weights, self._share(advance))
+        if self._sparse:
+            gram = np.triu(gram) + np.triu(gram, 1).T
+        return gram, vectors, sums
+
+    def _advance(
+        self,
+        part: _Part,
+        w: np.ndarray,
+        directions: np.ndarray,
+        target: float,
+        length: float,
+        precise: bool,
+        start: int,
+        stop: int,
+    ) -> Advance:
+        """The step for some of the rows; of XᵀDX only the upper triangle where rows are sparse."""
+        d = w.size
+        gram, vectors, sums = np.zeros((d, d)), np.zeros((3, d)), np.zeros(5)
+        weight = np.empty(_BLOCK)
+        rows, terms = part.rows, part.terms
+        kind = np.float64 if precise else rows.data.dtype
+        written_out = np.empty((0 if self._sparse else _BLOCK, d), kind)
+        product = np.empty((d, d), kind)
+        for a in range(start, stop, _BLOCK):
+            b = min(a + _BLOCK, stop)
+            kernels.advance(rows, *terms, w, directions, target, length, a, b, part.point, weight, vectors, sums)
+            if self._sparse:
+                kernels.add_outer(rows, weight, a, b, gram)
+            else:
+                kernels.scale_rows(rows, weight, a, b, written_out)
+                scaled = written_out[: b - a]
+                gram += np.matmul(scaled.T, scaled, out=product)
+        return gram, vectors, sums
+
+    def _asked(self, w: np.ndarray, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and directions as kernels may read them, which look at no length.
+
+        From another process they may come read-only, a type that kernels would be compiled for once more.
+        """
+        d = self.n_weights
+        if np.shape(w) != (d,) or np.ndim(directions) != 2 or np.shape(directions)[1] != d:
+            raise ValueError(
+                f"These rows have {d} weights: w must have shape ({d},) and directions (k, {d}), got {np.shape(w)} and "
+                f"{np.shape(directions)}."
+            )
+        return np.require(w, np.float64, ["C", "W"]), np.require(directions, np.float64, ["C", "W"])
+
+    def _share(self, work: Callable[[_Part, int, int], T]) -> Iterator[T]:
+        """work(part, start, stop) over all rows of all parts, a range for each thread."""
+        for part in self._parts():
+            bounds = np.linspace(0, part.n, self.n_threads + 1).astype(int).tolist()
+            yield from threads.run(work, [part] * self.n_threads, bounds[:-1], bounds[1:])
+
+    def _parts(self) -> Iterator[_Part]:
+        if not self.n_examples:
+            return
+        if not hasattr(self.constraints, "blocks"):
+            yield self._part(self.constraints, self._point)
+            return
+        first = self.constraints.first
+        for b, block in self.constraints.blocks():
+            span = slice(first[b], first[b + 1])
+            yield self._part(block, Point(*(values[span] for values in self._point)))
+
+    def _part(self, constraints: Any, point: Point) -> _Part:
+        # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
+        if not point.excess.size and not constraints.squared:
+            raise ValueError("These losses are not squared, but the description of the problem says that all are.")
+        if not point.common.size and not constraints.side.all():
+            raise ValueError(
+                "Some of these examples cost on both sides of their target, but the description of the problem says "
+                "that none does. Give one with two_sided=True."
+            )
+        return _Part(constraints._arrays, constraints._terms, point, constraints.n_examples)
+
+
+def added_looks(n_weights: int, answers: Iterable[Look]) -> Look:
+    """Answers of ``look`` about parts, as one about all: the largest rate, the sums of everything else."""
+    vector, sums = np.zeros(n_weights), np.zeros(3)
+    for more, (rate, slope, curvature) in answers:
+        vector += more
+        sums += (max(rate - sums[0], 0.0), slope, curvature)
+    return vector, sums
+
+
+def added_advances(n_weights: int, answers: Iterable[Advance]) -> Advance:
+    """Answers of ``advance`` about parts, as one about all."""
+    gram, vectors, sums = np.zeros((n_weights, n_weights)), np.zeros((3, n_weights)), np.zeros(5)
+    for more_gram, more_vectors, more_sums in answers:
+        gram += more_gram
+        vectors += more_vectors
+        sums += more_sums
+    return gram, vectors, sums
+
+
+class _Part(NamedTuple):
+    """Some of the examples as the kernels read them: all, or those of a block."""
+
+    rows: RowArrays
+    terms: tuple
+    point: Point
+    n: int
