@@ -50,7 +50,7 @@ def open(
 
         Several files must be of one kind. Where a name says nothing, the first bytes of the file do.
 
-        Parquet and folders written by ``convert`` may also be on another file system: ``s3://bucket/folder``,
+        Text, Parquet and folders written by ``convert`` may also be on another file system: ``s3://bucket/folder``,
         ``gs://bucket/part-*.parquet``, ``hdfs://host/folder``. They are read from there, nothing is copied to a local
         disk. Everything may be named as ``file:///folder/name``.
     labels, groups, weights : arrays or paths of ``.npy`` files

@@ -40,7 +40,7 @@ _WORDS = {
 }
 # Which options mean something to which kind; others are refused rather than ignored.
 _TAKES = {
-    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype"},
+    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype", "filesystem"},
     "parquet": {"chunk_rows", "n_features", "on_error", "dtype", "label", "group", "weight", "filesystem"},
     "arrow": {"n_features", "on_error", "dtype"},
     "folder": {"n_features", "on_error", "dtype", "filesystem"},
@@ -143,7 +143,7 @@ def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Stor
     if store is not None and "filesystem" not in _TAKES[kinds[0]]:
         raise DataError(
             f"{paths[0]} is {_WORDS[kinds[0]]}, which is read from local disks only. From other file systems "
-            f"({store.name}) come Parquet and folders written by maxmargin.data.convert. Copy it to a local disk.",
+            f"({store.name}) come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
             path=paths[0],
         )
     return kinds[0], paths, store
@@ -176,7 +176,7 @@ def _kind_of_bytes(name: str, store: Store | None) -> str:
             with open(name, "rb") as file:
                 head = file.read(512)
     except OSError as error:
-        raise unreadable(name, error) from error
+        raise (unreadable(name, error) if store is None else store.unreadable(name, error)) from error
     for magic, kind in (
         (b"PAR1", "parquet"),
         (b"ARROW1", "arrow"),

@@ -189,7 +189,7 @@ class ParquetSource:
         try:
             return stamp_of(os.stat(path)) if self._store is None else self._store.stamp(path)
         except OSError as error:
-            raise unreadable(path, error) from error
+            raise _unreadable(path, self._store, error) from error
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         if order is not None:
@@ -369,8 +369,12 @@ def _opened(path: str, store: Store | None) -> Any:
         return pq.ParquetFile(path if store is None else store.open(path), pre_buffer=store is not None)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise unreadable(path, error) from None
+            raise _unreadable(path, store, error) from None
         raise DataError(f"{path} is no Parquet file, or damaged: {str(error).splitlines()[0]}", path=path) from None
+
+
+def _unreadable(path: str, store: Store | None, error: OSError) -> DataError:
+    return unreadable(path, error) if store is None else store.unreadable(path, error)
 
 
 def _range(numbers: list[int]) -> range:

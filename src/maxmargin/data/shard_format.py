@@ -331,7 +331,7 @@ def read_contents(
             )
         ) from None
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise (unreadable(path, error) if store is None else store.unreadable(str(path), error)) from error
     try:
         table = json.loads(text)
         crc = table.pop("crc", None)

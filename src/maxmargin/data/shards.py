@@ -293,7 +293,8 @@ def _stamp(shard: Shard, store: Store | None, skip: list[str] | None) -> Stamp |
                 path=shard.path,
             ) from None
         except OSError as error:
-            raise unreadable(shard.path, error) from error
+            why = unreadable(shard.path, error) if store is None else store.unreadable(shard.path, error)
+            raise why from error
         if stamp[0] != shard.size:
             raise DataError(
                 f"{shard.path} has {stamp[0]} bytes, {shard.size} were written: it is cut short or was changed. "

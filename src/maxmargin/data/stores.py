@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -62,23 +63,29 @@ class Store:
         if self._info(name).type.name != "NotFound":
             return [name]
         if not _MAGIC.search(name):
-            raise DataError(f"{name} does not exist in this file system ({self.name}).", path=name)
+            raise self.unreadable(name, FileNotFoundError())
         from pyarrow.fs import FileSelector
 
         folder = name[: _MAGIC.search(name).start()].rpartition("/")[0]  # type: ignore[union-attr]
         deep = "/" in name[len(folder) + 1 :]
         held = self.filesystem.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep))
-        wanted = _pattern(name)
-        found = sorted(info.path for info in held if wanted.fullmatch(info.path))
+        wanted = _pattern(name.lstrip("/"))  # some file systems begin paths with a slash whatever they are asked for
+        found = sorted(info.path for info in held if wanted.fullmatch(info.path.lstrip("/")))
         if not found:
             raise DataError(f"No file in this file system ({self.name}) fits the pattern {name!r}.", path=name)
         return found
+
+    def unreadable(self, path: str, error: OSError) -> DataError:
+        """The same error for every file that cannot be opened."""
+        if isinstance(error, FileNotFoundError):
+            return DataError(f"{path} does not exist in this file system ({self.name}).", path=path)
+        return DataError(f"{path} cannot be read ({self.name}): {_first_line(error)}.", path=path)
 
     def _info(self, path: str) -> Any:
         try:
             return self.filesystem.get_file_info(path)
         except OSError as error:
-            raise DataError(f"{path} cannot be looked at ({self.name}): {_first_line(error)}", path=path) from error
+            raise self.unreadable(path, error) from error
 
 
 class StoredFile:
@@ -91,7 +98,7 @@ class StoredFile:
                 raise DataError(f"{path} changed since it was opened. Open it again.", path=path)
             self._file = store.open(path)
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({store.name}): {_first_line(error)}", path=path) from error
+            raise store.unreadable(path, error) from error
 
     def check(self) -> None:
         """Nothing: a file that is cut while it is open shows when it is read, and checksums show the rest."""
@@ -162,7 +169,7 @@ def located(uri: str) -> tuple[Store | None, str]:
             "give others, or credentials, with filesystem= and the path in it.",
             path=uri,
         ) from None
-    return store_of(filesystem), path + place[len(folder) :]
+    return store_of(filesystem), path + unquote(place[len(folder) :])
 
 
 def _pattern(name: str) -> re.Pattern[str]:

@@ -20,6 +20,7 @@ from .balance import balanced, unparted
 from .errors import DataError
 from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
 from .pieces import Stamp, pieces
+from .stores import Store
 from .svmlight_writer import write_svmlight
 from .travelling import same_here
 
@@ -51,6 +52,8 @@ class SvmlightSource:
         Threads that read.
     dtype : float32 or float64
         Of values, float32 by default; labels are float64.
+    filesystem : Store, optional
+        Where the paths are, if not on a local disk.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,6 +74,7 @@ class SvmlightSource:
         on_error: str = "raise",
         n_jobs: int = 1,
         dtype: Any = None,
+        filesystem: Store | None = None,
     ) -> None:
         self.paths = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
         if not self.paths:
@@ -93,7 +97,8 @@ class SvmlightSource:
         self._length: int | None = None
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
-        self._stamps = [Stamp.of(p) for p in self.paths]
+        self._store = filesystem
+        self._stamps = [Stamp.of(p) if filesystem is None else Stamp(*filesystem.stamp(p)) for p in self.paths]
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
@@ -120,12 +125,13 @@ class SvmlightSource:
 
     def __getstate__(self) -> dict[str, Any]:
         """Files travel to other processes by name, and must be the same there."""
-        return {**self.__dict__, "paths": [os.path.abspath(path) for path in self.paths]}
+        paths = self.paths if self._store is not None else [os.path.abspath(path) for path in self.paths]
+        return {**self.__dict__, "paths": paths}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         pairs = zip(self.paths, self._stamps, strict=True)
-        self._stamps = [Stamp(*same_here(path, stamp)) for path, stamp in pairs]
+        self._stamps = [Stamp(*same_here(path, stamp, self._store)) for path, stamp in pairs]
 
     def shares(self, n: int) -> list[SvmlightSource]:
         """n sources of some of the files each, of about as many bytes; as wide as all files together.
@@ -143,6 +149,7 @@ class SvmlightSource:
             "on_error": self.on_error,
             "n_jobs": self.n_jobs,
             "dtype": self.dtype,
+            "filesystem": self._store,
         }
         units = [[path] for path in self.paths]
         if first is not None and first.groups is not None:
@@ -324,7 +331,7 @@ class SvmlightSource:
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
-            for text, end in pieces(path, stamp):
+            for text, end in pieces(path, stamp, self._store):
                 if first:
                     _check_start(path, text)
                     first = False

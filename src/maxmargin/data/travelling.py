@@ -11,17 +11,18 @@ import numpy as np
 
 from .errors import DataError
 from .mapped import Map, MappedFile, Stamp, stamp_of, unreadable
+from .stores import Store
 
 
-def same_here(path: str, stamp: Stamp) -> Stamp:
+def same_here(path: str, stamp: Stamp, store: Store | None = None) -> Stamp:
     """The stamp of a file on this machine, which must have the size and the time that ``stamp`` had on another.
 
     Only these two: machines that mount the same files, or have copies of them, number them differently.
     """
     try:
-        here = stamp_of(os.stat(path))
+        here = stamp_of(os.stat(path)) if store is None else store.stamp(path)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise (unreadable(path, error) if store is None else store.unreadable(path, error)) from error
     if here[:2] != tuple(stamp[:2]):
         raise other_data(path)
     return here
