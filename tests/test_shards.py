@@ -415,7 +415,7 @@ def test_many_files_are_not_all_open_at_once(tmp_path, monkeypatch):
     source = mm.data.convert(x, tmp_path / "set", labels=y, shuffle=False, batch_bytes=100, shard_bytes=100)
     assert len(source.paths) > 5
     assert np.array_equal(_all(source)[0], x.toarray())
-    assert len(source._maps) == 2
+    assert len(source._files) == 2
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how much of a file is resident")

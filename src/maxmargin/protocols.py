@@ -38,7 +38,10 @@ class Chunk:
 
 
 class Source(Protocol):
-    """Data, in memory or not, that can be read again and again, from its beginning to its end."""
+    """Data, in memory or not, that can be read again and again, from its beginning to its end.
+
+    Optional, for a source that is not ``Seekable``: ``shares(n)``, n sources that together are this one, in its order.
+    """
 
     @property
     def n_features(self) -> int | None:
@@ -57,7 +60,11 @@ class Source(Protocol):
 
 
 class Seekable(Source, Protocol):
-    """A source whose chunks can be read in any order: arrays, memory maps, shards."""
+    """A source whose chunks can be read in any order: arrays, memory maps, shards.
+
+    Optional, for a source that would take all of its data along to another process: ``only(a, b)``, a source of its
+    chunks a … b − 1.
+    """
 
     @property
     def offsets(self) -> np.ndarray:

@@ -34,6 +34,7 @@ def open(
     on_error: str = "raise",
     n_jobs: int = 1,
     dtype: Any = None,
+    filesystem: Any = None,
 ) -> Source:
     """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
 
@@ -48,6 +49,10 @@ def open(
         - a source, which is returned as it is.
 
         Several files must be of one kind. Where a name says nothing, the first bytes of the file do.
+
+        Text, Parquet and folders written by ``convert`` may also be on another file system: ``s3://bucket/folder``,
+        ``gs://bucket/part-*.parquet``, ``hdfs://host/folder``. They are read from there, nothing is copied to a local
+        disk. Everything may be named as ``file:///folder/name``.
     labels, groups, weights : arrays or paths of ``.npy`` files
         Columns that belong to a matrix; for a list of files, lists of them.
     label, group, weight : str
@@ -64,6 +69,8 @@ def open(
         Threads that read text.
     dtype : float32 or float64
         Inputs in this precision; as they are stored unless said otherwise.
+    filesystem : file system of pyarrow or fsspec
+        Where the paths are, for file systems that need credentials or have no URI.
 
     An option that means nothing for the data at hand is refused.
 
@@ -96,6 +103,7 @@ def open(
         on_error=on_error,
         n_jobs=n_jobs,
         dtype=dtype,
+        filesystem=filesystem,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -90,6 +91,15 @@ class PairList:
         n = len(pairs)
         self.offsets = np.append(np.arange(0, n, _chunk_rows(chunk_rows)), n)
 
+    def only(self, begin: int, end: int) -> PairList:
+        """These chunks: a part of a list; of anything else, which may read its pairs only when asked for, a view."""
+        a, b = int(self.offsets[begin]), int(self.offsets[end])
+        part = copy.copy(self)
+        held = isinstance(self._pairs, list | tuple | np.ndarray)
+        part._pairs = self._pairs[a:b] if held else _Window(self._pairs, a, b)
+        part.offsets = self.offsets[begin : end + 1] - a
+        return part
+
     def __len__(self) -> int:
         return int(self.offsets[-1])
 
@@ -121,6 +131,19 @@ class PairList:
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         numbers = range(self.offsets.size - 1) if order is None else order
         return prefetched(self.chunk(int(i)) for i in numbers)
+
+
+class _Window:
+    """Pairs a … b − 1 of others."""
+
+    def __init__(self, pairs: Any, a: int, b: int) -> None:
+        self._pairs, self._a, self._b = pairs, a, b
+
+    def __len__(self) -> int:
+        return self._b - self._a
+
+    def __getitem__(self, i: int) -> Any:
+        return self._pairs[self._a + i]
 
 
 def pairs_of(given: Any, chunk_rows: int | None = None) -> Pairs | PairList:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from zlib import crc32
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from ..protocols import Chunk, Seekable
 from .errors import DataError
 from .memory import csr_view
+from .selection import only
 
 
 class Joined:
@@ -24,13 +26,8 @@ class Joined:
     """
 
     def __init__(self, sources: Sequence[Seekable], whole_groups: bool = True) -> None:
-        self._sources = list(sources)
+        self._set_sources(list(sources))
         self.n_features = max(cast(int, source.n_features) for source in sources)
-        self._rows = np.concatenate([[0], np.cumsum([len(source) for source in sources])])
-        counts = [source.offsets.size - 1 for source in sources]
-        self._first = np.concatenate([[0], np.cumsum(counts)])
-        cuts = [source.offsets[:-1] + start for source, start in zip(sources, self._rows, strict=False)]
-        self.offsets = np.append(np.concatenate(cuts), self._rows[-1])
         self.skipped = [text for source in sources for text in getattr(source, "skipped", [])]
         origins = [getattr(source, "origin", {}) for source in sources]
         for k, origin in enumerate(origins):
@@ -47,6 +44,24 @@ class Joined:
             raise DataError(f"Some parts are sparse and some dense ({', '.join(kinds)}). Make them alike.")
         if whole_groups and held and not held[0][1]:
             self._check_groups()
+
+    def _set_sources(self, sources: list[Seekable]) -> None:
+        self._sources = sources
+        self._rows = np.cumsum([0, *(len(source) for source in sources)])
+        self._first = np.cumsum([0, *(source.offsets.size - 1 for source in sources)])
+        cuts = [source.offsets[:-1] + start for source, start in zip(sources, self._rows, strict=False)]
+        self.offsets = np.concatenate([*cuts, self._rows[-1:]])
+
+    def only(self, begin: int, end: int) -> Joined:
+        """These chunks, and of the sources only what they are in."""
+        chosen = []
+        for source, first in zip(self._sources, self._first, strict=False):
+            a, b = max(begin - first, 0), min(end - first, source.offsets.size - 1)
+            if a < b:
+                chosen.append(only(source, int(a), int(b)))
+        part = copy.copy(self)
+        part._set_sources(chosen)
+        return part
 
     def __len__(self) -> int:
         return int(self.offsets[-1])

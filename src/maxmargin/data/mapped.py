@@ -13,6 +13,16 @@ from .errors import DataError
 
 _PAGE = mmap.ALLOCATIONGRANULARITY
 
+Stamp = tuple[int, int, int]
+"""What differs when a file was changed or replaced: its size, its time, its number."""
+
+
+class Map(mmap.mmap):
+    """The memory of a mapped file, which knows its file: so does every array on it."""
+
+    path: str
+    stamp: Stamp
+
 
 class MappedFile:
     """A file in memory, read when touched.
@@ -22,7 +32,7 @@ class MappedFile:
     be the one that had it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], stamp: tuple[int, int, int] | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], stamp: Stamp | None = None) -> None:
         self.path = os.fspath(path)
         try:
             with open(self.path, "rb") as file:
@@ -33,7 +43,15 @@ class MappedFile:
             raise unreadable(self.path, error) from error
         if stamp is not None and stamp != self.stamp:
             raise _changed(self.path)
+        if self._map is not None:
+            self._map.path, self._map.stamp = self.path, self.stamp
         self.bytes = np.frombuffer(self._map, np.uint8) if self._map is not None else np.empty(0, np.uint8)
+
+    def __reduce__(self) -> Any:
+        """Files travel to other processes by name, and must be the same there."""
+        from .travelling import reopened
+
+        return reopened, (os.path.abspath(self.path), self.stamp)
 
     @property
     def changed_at(self) -> int:
@@ -52,6 +70,14 @@ class MappedFile:
     def view(self, dtype: Any, start: int, count: int) -> np.ndarray:
         """``count`` numbers from byte ``start`` on, without a copy; the caller has checked that they are there."""
         return np.frombuffer(self._map if self._map is not None else b"", dtype, count, start)
+
+    def region(self, start: int, stop: int) -> MappedFile:
+        """Where to ask for views of these bytes."""
+        return self
+
+    def array(self, dtype: Any, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
+        """An array of any shape from byte ``start`` on, without a copy."""
+        return np.ndarray(shape, dtype, self._map, start, strides)
 
     def warm(self, start: int, stop: int) -> None:
         """Have these bytes in memory: ask for all at once, then touch every page."""
@@ -140,21 +166,21 @@ def unreadable(path: str | os.PathLike[str], error: OSError) -> DataError:
     return DataError(f"{name} cannot be read: {error.strerror or error}.", path=name)
 
 
-def stamp_of(stat: os.stat_result) -> tuple[int, int, int]:
-    """What differs when a file was changed or replaced."""
+def stamp_of(stat: os.stat_result) -> Stamp:
+    """The stamp of a file."""
     return stat.st_size, stat.st_mtime_ns, stat.st_ino
 
 
-def _map(handle: int) -> mmap.mmap:
+def _map(handle: int) -> Map:
     # Private and writable pages that are never written need no memory of their own: NORESERVE says so, else the
     # system refuses to map files larger than memory.
     if hasattr(mmap, "MAP_PRIVATE"):
         flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
         try:
-            return mmap.mmap(handle, 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+            return Map(handle, 0, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE)
         except OSError:
             pass
-    return mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+    return Map(handle, 0, access=mmap.ACCESS_READ)
 
 
 def _advise(pages: mmap.mmap, what: str, start: int, stop: int) -> None:

@@ -16,6 +16,7 @@ from ..protocols import Chunk
 from .errors import DataError
 from .mapped import MappedFile, Pages, map_npy, unreadable
 from .prefetch import prefetched
+from .travelling import packed, unpacked
 
 CHUNK_BYTES = 4 << 20
 """Bytes of a chunk if nothing else is said: large against the cost of handling it, small against memory."""
@@ -61,10 +62,52 @@ class Arrays:
         kept = self._x.dtype if self._x.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._dtype = np.dtype(dtype) if dtype is not None else kept
         self._files = list(files)
+        self.offsets = _cut(n, self._group if whole_groups else None, chunk_rows or _chunk_rows(self._x, self._dtype))
+        self._see_maps()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Arrays in memory travel to other processes with their own entries only, mapped ones as places in files."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_maps", "_mapped", "_fine")}
+        parts = _parts(self._x)
+        if self._sparse:
+            used = slice(int(self._x.indptr[0]), int(self._x.indptr[-1]))
+            parts = [self._x.indptr, self._x.indices[used], self._x.data[used]]
+        columns = {name: packed(state[name]) for name in ("_y", "_group", "_weight")}
+        return {**state, **columns, "_x": (self._x.shape, [packed(part) for part in parts])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        shape, travelled = state["_x"]
+        parts = [unpacked(part) for part in travelled]
+        if self._sparse:
+            indptr, indices, values = parts
+            self._x = csr_view(indptr - indptr[0] if indptr[0] else indptr, indices, values, shape[1])
+        else:
+            self._x = parts[0]
+        self._y, self._group, self._weight = (unpacked(state[name]) for name in ("_y", "_group", "_weight"))
+        self._see_maps()
+
+    def _see_maps(self) -> None:
         self._maps = [Pages(a) for a in _parts(self._x)]
         self._mapped = any(m.mapped for m in self._maps)
-        self.offsets = _cut(n, self._group if whole_groups else None, chunk_rows or _chunk_rows(self._x, self._dtype))
         self._fine = np.zeros(self.offsets.size - 1, bool)
+
+    def only(self, begin: int, end: int) -> Arrays:
+        """These chunks, as views."""
+        a, b = int(self.offsets[begin]), int(self.offsets[end])
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)
+        if self._sparse:  # its offsets still count from the beginning of all entries
+            x = sp.csr_matrix((b - a, self._x.shape[1]), dtype=self._x.dtype)
+            x.indptr, x.indices, x.data = self._x.indptr[a : b + 1], self._x.indices, self._x.data
+            part._x = x
+        else:
+            part._x = self._x[a:b]
+        columns = (self._y, self._group, self._weight)
+        part._y, part._group, part._weight = (c[a:b] if c is not None else None for c in columns)
+        part.offsets = self.offsets[begin : end + 1] - a
+        part._see_maps()
+        return part
 
     def __len__(self) -> int:
         return int(self.offsets[-1])

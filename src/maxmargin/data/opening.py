@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .errors import DataError
 from .mapped import unreadable
+from .stores import Store, is_uri, located, store_of
 
 if TYPE_CHECKING:
     from ..protocols import Source
@@ -39,10 +40,10 @@ _WORDS = {
 }
 # Which options mean something to which kind; others are refused rather than ignored.
 _TAKES = {
-    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype"},
-    "parquet": {"chunk_rows", "n_features", "on_error", "dtype", "label", "group", "weight"},
+    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype", "filesystem"},
+    "parquet": {"chunk_rows", "n_features", "on_error", "dtype", "label", "group", "weight", "filesystem"},
     "arrow": {"n_features", "on_error", "dtype"},
-    "folder": {"n_features", "on_error", "dtype"},
+    "folder": {"n_features", "on_error", "dtype", "filesystem"},
     "npy": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
     "npz": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
     "arrays": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
@@ -65,7 +66,9 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
         raise DataError(f"dtype must be float32 or float64, not {np.dtype(given['dtype'])}.")
     if given["chunk_rows"] is not None and given["chunk_rows"] < 1:
         raise DataError(f"chunk_rows must be at least 1, not {given['chunk_rows']}.")
-    kind, thing = _kind(what, given["labels"] is not None)
+    kind, thing, store = _kind(what, given["labels"] is not None, given["filesystem"])
+    if kind in _WORDS:
+        given["filesystem"] = store
     options = _options(kind, given)
     if kind in ("arrays", "npy", "npz", "folder"):
         options["whole_groups"] = whole_groups
@@ -74,28 +77,48 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
 
 def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
     """Whether an option means something for what is to be opened with these others."""
-    return option in _TAKES[_kind(what, options.get("labels") is not None)[0]]
+    return option in _TAKES[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]]
 
 
-def _kind(what: Any, labelled: bool) -> tuple[str, Any]:
-    """What was given: its kind, and the thing itself (paths as a list)."""
+def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Store | None]:
+    """What was given: its kind, the thing itself (paths as a list), and where paths are if not on a local disk."""
     if hasattr(what, "chunks") and callable(what.chunks) and hasattr(what, "n_features"):
-        return "source", what
+        return "source", what, None
     if isinstance(what, str | os.PathLike):
-        return _paths_kind(_found(os.fspath(what)))
+        return _paths_kind([os.fspath(what)], filesystem)
     if isinstance(what, list | tuple) and what and all(isinstance(item, str | os.PathLike) for item in what):
-        return _paths_kind([path for item in what for path in _found(os.fspath(item))])
+        return _paths_kind([os.fspath(item) for item in what], filesystem)
     if sp.issparse(what) or isinstance(what, np.ndarray):
-        return "arrays", what
+        return "arrays", what, None
     if hasattr(what, "to_numpy") and hasattr(what, "columns"):
-        return "arrays", what.to_numpy()
+        return "arrays", what.to_numpy(), None
     if isinstance(what, list | tuple) and labelled:
-        return "arrays", np.asarray(what)
-    return "pairs", what
+        return "arrays", np.asarray(what), None
+    return "pairs", what, None
 
 
-def _found(name: str) -> list[str]:
+def _located(names: list[str], filesystem: Any) -> tuple[Store | None, list[str]]:
+    """Where paths are, None for a local disk, and the paths there; URIs say it themselves."""
+    uris = [name for name in names if is_uri(name)]
+    if filesystem is not None:
+        if uris:
+            raise DataError(
+                f"{uris[0]} names a file system already. Give filesystem= with paths in it, or only the URI."
+            )
+        return store_of(filesystem), names
+    if not uris:
+        return None, names
+    places = [located(name) if is_uri(name) else (None, name) for name in names]
+    for name, (store, _) in zip(names, places, strict=True):
+        if store != places[0][0]:
+            raise DataError(f"{names[0]} and {name} are in different file systems. Copy them to one.", path=name)
+    return places[0][0], [path for _, path in places]
+
+
+def _found(name: str, store: Store | None) -> list[str]:
     """The files that a path or pattern means, in the order of their names."""
+    if store is not None:
+        return store.found(name)
     if os.path.exists(name):
         return [name]
     if not glob.has_magic(name):
@@ -106,8 +129,10 @@ def _found(name: str) -> list[str]:
     return found
 
 
-def _paths_kind(paths: list[str]) -> tuple[str, list[str]]:
-    kinds = [_kind_of_file(path) for path in paths]
+def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Store | None]:
+    store, names = _located(names, filesystem)
+    paths = [path for name in names for path in _found(name, store)]
+    kinds = [_kind_of_file(path, store) for path in paths]
     for path, kind in zip(paths, kinds, strict=True):
         if kind != kinds[0]:
             raise DataError(
@@ -115,12 +140,18 @@ def _paths_kind(paths: list[str]) -> tuple[str, list[str]]:
                 "them one by one, or convert each.",
                 path=path,
             )
-    return kinds[0], paths
+    if store is not None and "filesystem" not in _TAKES[kinds[0]]:
+        raise DataError(
+            f"{paths[0]} is {_WORDS[kinds[0]]}, which is read from local disks only. From other file systems "
+            f"({store.name}) come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
+            path=paths[0],
+        )
+    return kinds[0], paths, store
 
 
-def _kind_of_file(name: str) -> str:
+def _kind_of_file(name: str, store: Store | None) -> str:
     path = Path(name)
-    if path.is_dir():
+    if path.is_dir() if store is None else store.is_folder(name):
         return "folder"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
@@ -133,16 +164,19 @@ def _kind_of_file(name: str) -> str:
             f"pyarrow.csv.read_csv({path.name!r}), '{path.stem}.parquet').",
             path=name,
         )
-    return _kind_of_bytes(name)
+    return _kind_of_bytes(name, store)
 
 
-def _kind_of_bytes(name: str) -> str:
+def _kind_of_bytes(name: str, store: Store | None) -> str:
     """Where the suffix says nothing the first bytes do."""
     try:
-        with open(name, "rb") as file:
-            head = file.read(512)
+        if store is not None:
+            head = store.read(name, 512)
+        else:
+            with open(name, "rb") as file:
+                head = file.read(512)
     except OSError as error:
-        raise unreadable(name, error) from error
+        raise (unreadable(name, error) if store is None else store.unreadable(name, error)) from error
     for magic, kind in (
         (b"PAR1", "parquet"),
         (b"ARROW1", "arrow"),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from ..protocols import Chunk
+from .balance import balanced, unparted
 from .errors import DataError
-from .mapped import unreadable
+from .mapped import Stamp, stamp_of, unreadable
 from .memory import CHUNK_BYTES, csr_view
 from .prefetch import prefetched
+from .stores import Store
+from .travelling import other_data
 
 _LABELS = ("label", "y", "target")
 
@@ -33,6 +37,8 @@ class ParquetSource:
         Width of sparse rows; found by a pass over the file if not given.
     on_error : "raise" or "skip"
         "skip" leaves out rows with missing or infinite values; ``skipped`` says which.
+    filesystem : Store, optional
+        Where the paths are, if not on a local disk.
     """
 
     def __init__(
@@ -46,11 +52,14 @@ class ParquetSource:
         n_features: int | None = None,
         dtype: Any = None,
         on_error: str = "raise",
+        filesystem: Store | None = None,
     ) -> None:
         self._paths = [os.fspath(path) for path in paths]
+        self._chosen: list[range] | None = None  # row groups of each file, where not all are read
         self._skip = on_error == "skip"
         self.skipped: list[str] = []
-        files = [_opened(path) for path in self._paths]
+        self._store = filesystem
+        files = [_opened(path, self._store) for path in self._paths]
         schema = files[0].schema_arrow
         for path, file in zip(self._paths[1:], files[1:], strict=True):
             _check_alike(self._paths[0], schema, path, file.schema_arrow)
@@ -106,7 +115,7 @@ class ParquetSource:
     @property
     def bytes_total(self) -> int:
         """Bytes of all files."""
-        return sum(os.path.getsize(path) for path in self._paths)
+        return sum(self._stamp(path)[0] for path in self._paths)
 
     @property
     def bytes_done(self) -> int:
@@ -116,10 +125,71 @@ class ParquetSource:
     @property
     def fingerprint(self) -> str:
         """Changes when a file does (its name, size or time), or what is read from it."""
-        files = [(os.path.basename(p), os.stat(p).st_size, os.stat(p).st_mtime_ns) for p in self._paths]
+        files = [(os.path.basename(path), *self._stamp(path)[:2]) for path in self._paths]
         columns = (self._label, self._group, self._weight, self._asked_width)
         found = crc32(repr((files, columns, self._skip, self._dtype.str)).encode())
+        if self._chosen is not None:
+            found = crc32(repr(self._chosen).encode(), found)
         return f"parquet-{self._n_rows}x{len(self._features)}-{found:08x}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Files travel to other processes by name, and must be the same there."""
+        paths = self._paths if self._store is not None else [os.path.abspath(path) for path in self._paths]
+        return {**self.__dict__, "_paths": paths, "fingerprint": self.fingerprint}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({name: value for name, value in state.items() if name != "fingerprint"})
+        if self.fingerprint != state["fingerprint"]:
+            raise other_data(self._paths[0])
+
+    def shares(self, n: int) -> list[ParquetSource]:
+        """n sources of some of the row groups each, of about as many bytes; as wide as all of them together.
+
+        Rows of a group of a ranking problem stay together: their column is read for that.
+        """
+        if n == 1:
+            return [self]
+        metadata = [_opened(path, self._store).metadata for path in self._paths]
+        whole = [range(held.num_row_groups) for held in metadata] if self._chosen is None else self._chosen
+        units = [(file, g) for file, groups in enumerate(whole) for g in groups]
+        blocks = [(k, k + 1) for k in range(len(units))]
+        if self._group is not None:
+            blocks = unparted(self._names_in(*unit) for unit in units)
+        if len(blocks) < n:
+            apart = "" if len(blocks) == len(units) else " that can be parted without parting groups of rows"
+            raise DataError(
+                f"{len(self._paths)} Parquet files with {len(units)} row groups have {len(blocks)} pieces{apart}, {n} "
+                "are needed: one for each worker. Write smaller row groups (pyarrow.parquet.write_table(…, "
+                "row_group_size=…)), or convert the data with maxmargin.data.convert: shards can be cut anywhere.",
+                path=self._paths[0],
+            )
+        sizes = [metadata[file].row_group(g).total_byte_size for file, g in units]
+        cuts = balanced([sum(sizes[a:b]) for a, b in blocks], n)
+        width = self.n_features  # before any piece is made: sparse ones must agree about it
+        return [self._of_row_groups(units[blocks[a][0] : blocks[b - 1][1]], metadata, width) for a, b in pairwise(cuts)]
+
+    def _names_in(self, file: int, row_group: int) -> set[Any]:
+        column = _opened(self._paths[file], self._store).read_row_group(row_group, columns=[self._group])
+        return set(column.column(0).unique().to_pylist())
+
+    def _of_row_groups(self, units: list[tuple[int, int]], metadata: list[Any], width: int) -> ParquetSource:
+        """The same with these row groups only."""
+        part = object.__new__(type(self))
+        part.__dict__.update(self.__dict__)
+        files = sorted({file for file, _ in units})
+        part._paths = [self._paths[file] for file in files]
+        part._chosen = [_range([g for f, g in units if f == file]) for file in files]
+        part._n_rows = sum(metadata[file].row_group(g).num_rows for file, g in units)
+        part._length = None if self._skip else part._n_rows
+        part._asked_width = part._width = width
+        part._group_codes, part.skipped = {}, []
+        return part
+
+    def _stamp(self, path: str) -> Stamp:
+        try:
+            return stamp_of(os.stat(path)) if self._store is None else self._store.stamp(path)
+        except OSError as error:
+            raise _unreadable(path, self._store, error) from error
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         if order is not None:
@@ -134,11 +204,9 @@ class ParquetSource:
         self.skipped = []
         self._rows_done = 0
         done, width = 0, self._asked_width or 0
-        for path in self._paths:
-            row = 0
-            for batch in self._batches(path):
+        for number, path in enumerate(self._paths):
+            for row, batch in self._batches(path, None if self._chosen is None else self._chosen[number]):
                 chunk, reach = self._chunk(batch, done, path, row)
-                row += len(batch)
                 self._rows_done += len(batch)
                 width = max(width, reach)
                 if len(chunk):
@@ -148,11 +216,17 @@ class ParquetSource:
         if self._sparse:
             self._width = width
 
-    def _batches(self, path: str) -> Iterator[Any]:
+    def _batches(self, path: str, chosen: range | None) -> Iterator[tuple[int, Any]]:
+        """Batches of rows, and the number in the file of the first row of each."""
         import pyarrow as pa
 
+        file = _opened(path, self._store)
+        groups = range(file.num_row_groups) if chosen is None else chosen
+        row = sum(file.metadata.row_group(g).num_rows for g in range(groups.start))
         try:
-            yield from _opened(path).iter_batches(batch_size=self._chunk_rows)
+            for batch in file.iter_batches(batch_size=self._chunk_rows, row_groups=list(groups)):
+                yield row, batch
+                row += len(batch)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0]}", path=path) from None
 
@@ -287,16 +361,24 @@ class ParquetSource:
             raise DataError(f"{self._paths[0]} has no columns of features.", path=self._paths[0])
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str, store: Store | None) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path if store is None else store.open(path), pre_buffer=store is not None)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise unreadable(path, error) from None
+            raise _unreadable(path, store, error) from None
         raise DataError(f"{path} is no Parquet file, or damaged: {str(error).splitlines()[0]}", path=path) from None
+
+
+def _unreadable(path: str, store: Store | None, error: OSError) -> DataError:
+    return unreadable(path, error) if store is None else store.unreadable(path, error)
+
+
+def _range(numbers: list[int]) -> range:
+    return range(numbers[0], numbers[-1] + 1)
 
 
 def _check_alike(first: str, schema: Any, path: str, other: Any) -> None:

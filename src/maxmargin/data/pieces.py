@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .errors import DataError
+from .stores import Store
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
@@ -47,11 +48,14 @@ class Stamp(NamedTuple):
         return cls(state.st_size, state.st_mtime_ns, state.st_ino)
 
 
-def pieces(path: str, stamp: Stamp) -> Iterator[tuple[bytearray, int]]:
+def pieces(path: str, stamp: Stamp, store: Store | None = None) -> Iterator[tuple[bytearray, int]]:
     """Buffers and how much of each is text: whole lines, each with its line end (the last one is given one).
 
     The file must be the one that ``stamp`` was taken of, before and after it is read.
     """
+    if store is not None:
+        yield from _stored_pieces(path, stamp, store)
+        return
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except PermissionError:
@@ -59,9 +63,20 @@ def pieces(path: str, stamp: Stamp) -> Iterator[tuple[bytearray, int]]:
     except FileNotFoundError:
         raise DataError(f"{path} is gone: it was there when the data was opened.", path=path) from None
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        _unchanged(path, file, stamp)
-        yield from _cut(path, _reader(path, file))
-        _unchanged(path, file, stamp)
+        _unchanged(path, Stamp.of(file.fileno()), stamp)
+        start = os.pread(file.fileno(), 4, 0) if hasattr(os, "pread") else _peek(file)
+        yield from _cut(path, _reader(path, file, start, _own_handle))
+        _unchanged(path, Stamp.of(file.fileno()), stamp)
+
+
+def _stored_pieces(path: str, stamp: Stamp, store: Store) -> Iterator[tuple[bytearray, int]]:
+    try:
+        with store.open(path) as file:
+            _unchanged(path, Stamp(*store.stamp(path)), stamp)
+            yield from _cut(path, _reader(path, file, _peek(file), lambda file: file))
+            _unchanged(path, Stamp(*store.stamp(path)), stamp)
+    except OSError as error:
+        raise store.unreadable(path, error) from error
 
 
 def _cut(path: str, read: Callable[[memoryview], int]) -> Iterator[tuple[bytearray, int]]:
@@ -94,9 +109,8 @@ def _cut(path: str, read: Callable[[memoryview], int]) -> Iterator[tuple[bytearr
         room = max(PIECE, min(2 * len(rest), LONGEST_LINE))
 
 
-def _reader(path: str, file: Any) -> Callable[[memoryview], int]:
-    """A function that fills memory with text and says how far it got."""
-    start = os.pread(file.fileno(), 4, 0) if hasattr(os, "pread") else _peek(file)
+def _reader(path: str, file: Any, start: bytes, for_arrow: Callable[[Any], Any]) -> Callable[[memoryview], int]:
+    """A function that fills memory with text and says how far it got; ``start`` are the first bytes of the file."""
     kind = next((k for k, magic in _MAGIC.items() if start.startswith(magic)), None)
     named = _NAMES.get(os.path.splitext(path)[1].lower())
     if named and start and kind != named:
@@ -107,7 +121,7 @@ def _reader(path: str, file: Any) -> Callable[[memoryview], int]:
         )
     if kind == "gzip":
         return _Gzip(path, file).readinto
-    return _zstandard(path, file) if kind == "Zstandard" else file.readinto
+    return _zstandard(path, for_arrow(file)) if kind == "Zstandard" else file.readinto
 
 
 def _peek(file: Any) -> bytes:
@@ -156,8 +170,7 @@ class _Gzip:
 def _zstandard(path: str, file: Any) -> Callable[[memoryview], int]:
     import pyarrow as pa
 
-    own = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)  # the stream closes its file whenever it likes
-    stream = pa.CompressedInputStream(pa.PythonFile(own, mode="r"), "zstd")
+    stream = pa.CompressedInputStream(file, "zstd")
 
     def readinto(view: memoryview) -> int:
         try:
@@ -168,8 +181,14 @@ def _zstandard(path: str, file: Any) -> Callable[[memoryview], int]:
     return readinto
 
 
-def _unchanged(path: str, file: Any, stamp: Stamp) -> None:
-    now = Stamp.of(file.fileno())
+def _own_handle(file: Any) -> Any:
+    import pyarrow as pa
+
+    own = os.fdopen(os.dup(file.fileno()), "rb", buffering=0)  # the stream closes its file whenever it likes
+    return pa.PythonFile(own, mode="r")
+
+
+def _unchanged(path: str, now: Stamp, stamp: Stamp) -> None:
     if now != stamp:
         raise DataError(
             f"{path} changed during training: it had {stamp.size} bytes when the data was opened and has {now.size} now"

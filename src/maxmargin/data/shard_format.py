@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from zlib import crc32
 
@@ -20,6 +20,7 @@ import numpy as np
 
 from .errors import DataError
 from .mapped import MappedFile, unreadable
+from .stores import Store
 
 FORMAT = "maxmargin shards"
 VERSION = 1
@@ -311,15 +312,26 @@ def write_contents(
     half.replace(folder / CONTENTS)
 
 
-def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns, int, dict[str, Any]]:
+def read_contents(
+    folder: str | os.PathLike[str], store: Store | None = None
+) -> tuple[list[Shard], Columns, int, dict[str, Any]]:
     """Shards, columns, number of features and origin of a folder, all places checked to lie within their files."""
-    path = Path(folder) / CONTENTS
+    place: PurePath = Path(folder) if store is None else PurePosixPath(folder)
+    path = place / CONTENTS
     try:
-        text = path.read_bytes()
+        text = Path(path).read_bytes() if store is None else store.read(str(path))
     except FileNotFoundError:
-        raise _no_contents(Path(folder)) from None
+        raise (
+            _no_contents(Path(folder))
+            if store is None
+            else DataError(
+                f"{folder} is no data set: there is no {CONTENTS} in it ({store.name}). Write one with "
+                "maxmargin.data.convert, and copy the whole folder.",
+                path=str(folder),
+            )
+        ) from None
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise (unreadable(path, error) if store is None else store.unreadable(str(path), error)) from error
     try:
         table = json.loads(text)
         crc = table.pop("crc", None)
@@ -342,7 +354,7 @@ def read_contents(folder: str | os.PathLike[str]) -> tuple[list[Shard], Columns,
             batches = [Batch(k, *row) for k, row in enumerate(held["batches"])]
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
-            shards.append(Shard(str(Path(folder) / name), held["bytes"], batches))
+            shards.append(Shard(str(place / name), held["bytes"], batches))
         if table["rows"] != sum(b.rows for s in shards for b in s.batches) or type(table["n_features"]) is not int:
             raise ValueError("its counts contradict each other")
         if not isinstance(table["origin"], dict):

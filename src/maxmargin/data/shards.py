@@ -14,13 +14,16 @@ import numpy as np
 
 from ..protocols import Chunk
 from .errors import DataError
-from .mapped import MappedFile, stamp_of, unreadable
+from .mapped import MappedFile, Stamp, stamp_of, unreadable
 from .memory import csr_view
 from .prefetch import prefetched
 from .shard_format import Batch, Columns, Shard, read_contents, read_layout, sum_of_inputs, sum_of_others
+from .stores import Store, StoredFile
+from .travelling import other_data
 
+Place = tuple[int, tuple[str, int]]
 _OPEN_FILES = 128
-"""Maps kept at a time: a process may have only so many files open."""
+"""Files kept at a time: a process may have only so many open."""
 
 
 class Shards:
@@ -39,6 +42,8 @@ class Shards:
         Inputs as float32 or float64, whatever is stored.
     on_error : "raise" or "skip"
         "skip" checks all batches at once and leaves out what is damaged; ``skipped`` says what that was.
+    filesystem : Store, optional
+        Where the folder is, if not on a local disk. Chunks are then read, not mapped, and checked every time.
     """
 
     def __init__(
@@ -48,25 +53,32 @@ class Shards:
         n_features: int | None = None,
         dtype: Any = None,
         on_error: str = "raise",
+        filesystem: Store | None = None,
     ) -> None:
+        self._what, self._store, self._skip = what, filesystem, on_error == "skip"
+        self._lock = threading.Lock()
+        self._open(n_features, dtype)
+        self._left_out: list[int] = []
+        if self._skip:
+            self._leave_out_damaged()
+
+    def _open(self, n_features: int | None, dtype: Any) -> None:
         self.skipped: list[str] = []
         self.n_skipped = 0
         self.origin: dict[str, Any] = {}
-        skip = self.skipped if on_error == "skip" else None
-        if isinstance(what, str | os.PathLike):
-            shards, self._columns, width, self.origin = read_contents(what)
+        skip = self.skipped if self._skip else None
+        if isinstance(self._what, str | os.PathLike):
+            shards, self._columns, width, self.origin = read_contents(self._what, self._store)
         else:
-            shards, self._columns, width = _read_layouts([os.fspath(path) for path in what], skip)
+            shards, self._columns, width = _read_layouts([os.fspath(path) for path in self._what], skip)
         if n_features is not None and (n_features < width or (n_features > width and not self._columns.sparse)):
             raise DataError(f"The shards have {width} features, n_features={n_features} was asked for.")
         self.n_features = width if n_features is None else n_features
         self._dtype = np.dtype(self._columns.dtype if dtype is None else dtype)
-        self._stamps = {shard.path: stamp for shard in shards if (stamp := _stamp(shard, skip)) is not None}
-        self._maps: dict[str, MappedFile] = {}
-        self._lock = threading.Lock()
+        stamps = ((shard.path, _stamp(shard, self._store, skip)) for shard in shards)
+        self._stamps = {path: stamp for path, stamp in stamps if stamp is not None}
+        self._files: dict[str, MappedFile | StoredFile] = {}
         self._set_batches([(s.path, b) for s in shards if s.path in self._stamps for b in s.batches])
-        if skip is not None:
-            self._leave_out_damaged()
 
     def _set_batches(self, batches: list[tuple[str, Batch]]) -> None:
         self._batches = batches
@@ -75,11 +87,33 @@ class Shards:
         self._others_checked = np.zeros(len(batches), bool)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Maps and locks do not travel to other processes; the files are mapped there again."""
-        return {**self.__dict__, "_maps": {}, "_lock": None}
+        """To other processes goes what was opened, not what was found: it is opened there again."""
+        what: Any = self._what
+        if self._store is None:
+            single = isinstance(what, str | os.PathLike)
+            what = os.path.abspath(what) if single else [os.path.abspath(path) for path in what]
+        return {
+            "_what": what,
+            "_store": self._store,
+            "_skip": self._skip,
+            "_left_out": self._left_out,
+            "skipped": self.skipped,
+            "opened": (self.n_features, self._dtype, self.fingerprint),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
+        self._what, self._store, self._skip = state["_what"], state["_store"], state["_skip"]
+        self._lock = threading.Lock()
+        n_features, dtype, fingerprint = state["opened"]
+        self._open(n_features, dtype)
+        if self._skip:  # what is damaged was found when the data was opened: nothing is read for that again
+            self._left_out, self.skipped, self.n_skipped = state["_left_out"], state["skipped"], len(state["skipped"])
+            gone = set(self._left_out)
+            self._set_batches([held for i, held in enumerate(self._batches) if i not in gone])
+        else:
+            self._left_out = []
+        if self.fingerprint != fingerprint:
+            raise other_data(os.fspath(self._what) if isinstance(self._what, str | os.PathLike) else self.paths[0])
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -97,14 +131,15 @@ class Shards:
 
     def chunk(self, i: int) -> Chunk:
         path, batch = self._batches[i]
-        file = self._file(path)
-        inputs, others = self._arrays(file, batch)
-        x = self._inputs(i, path, batch, inputs)
-        return self._with_columns(i, path, batch, others, x)
+        arrays = self._arrays(path, self._places(batch))
+        n_inputs = self._n_inputs(batch)
+        x = self._inputs(i, path, batch, arrays[:n_inputs])
+        return self._with_columns(i, path, batch, arrays[n_inputs:], x)
 
     def labels(self, i: int) -> Chunk:
         path, batch = self._batches[i]
-        return self._with_columns(i, path, batch, self._arrays(self._file(path), batch)[1], None)
+        others = self._arrays(path, self._places(batch)[self._n_inputs(batch) :])
+        return self._with_columns(i, path, batch, others, None)
 
     def nbytes(self, i: int) -> int:
         _, batch = self._batches[i]
@@ -113,9 +148,9 @@ class Shards:
     def release(self, i: int) -> None:
         path, batch = self._batches[i]
         with self._lock:
-            file = self._maps.get(path)
+            file = self._files.get(path)
         if file is not None:
-            file.drop(*self._span(batch))
+            file.drop(*_span(self._places(batch)))
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         numbers = range(len(self._batches)) if order is None else order
@@ -128,29 +163,31 @@ class Shards:
     def _touched(self, i: int) -> Chunk:
         """A chunk that is in memory when it is needed, not when it is first used."""
         path, batch = self._batches[i]
-        self._file(path).warm(*self._span(batch))
+        self._file(path).warm(*_span(self._places(batch)))
         return self.chunk(i)
 
-    def _span(self, batch: Batch) -> tuple[int, int]:
-        parts = self._columns.all_parts(batch)
-        held = [(s, s + np.dtype(t).itemsize * n) for s, (t, n) in zip(batch.starts, parts, strict=True) if n]
-        return (min(a for a, _ in held), max(b for _, b in held)) if held else (0, 0)
+    def _places(self, batch: Batch) -> list[Place]:
+        """First byte, type and count of each array of a batch: those of the inputs, then the others."""
+        return list(zip(batch.starts, self._columns.all_parts(batch), strict=True))
 
-    def _file(self, path: str) -> MappedFile:
+    def _n_inputs(self, batch: Batch) -> int:
+        return len(self._columns.parts(batch.rows, batch.entries, batch.text)[0])
+
+    def _file(self, path: str) -> MappedFile | StoredFile:
         with self._lock:
-            file = self._maps.pop(path, None)
+            file = self._files.pop(path, None)
             if file is None:
-                file = MappedFile(path, self._stamps[path])
-                while len(self._maps) >= _OPEN_FILES:
-                    self._maps.pop(next(iter(self._maps)))
-            self._maps[path] = file  # the last one used is the last one to go
+                stamp = self._stamps[path]
+                file = MappedFile(path, stamp) if self._store is None else StoredFile(self._store, path, stamp)
+                while len(self._files) >= _OPEN_FILES:
+                    self._files.pop(next(iter(self._files)))
+            self._files[path] = file  # the last one used is the last one to go
         file.check()
         return file
 
-    def _arrays(self, file: MappedFile, batch: Batch) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        inputs, others = self._columns.parts(batch.rows, batch.entries, batch.text)
-        views = [file.view(t, s, n) for s, (t, n) in zip(batch.starts, inputs + others, strict=True)]
-        return views[: len(inputs)], views[len(inputs) :]
+    def _arrays(self, path: str, places: list[Place]) -> list[np.ndarray]:
+        region = self._file(path).region(*_span(places))
+        return [region.view(dtype, start, count) for start, (dtype, count) in places]
 
     def _inputs(self, i: int, path: str, batch: Batch, arrays: list[np.ndarray]) -> Any:
         if not self._inputs_checked[i]:
@@ -166,7 +203,7 @@ class Shards:
             problem = _sense(indptr, indices, again, values, self.n_features, self._columns.sparse)
             if problem:
                 raise _damaged(path, batch, problem)
-            self._inputs_checked[i] = True
+            self._inputs_checked[i] = self._store is None
         given = values.astype(self._dtype, copy=False)
         if given is not values and self._dtype.itemsize < values.itemsize and not np.isfinite(given).all():
             raise DataError(f"{path}: values in batch {batch.number} are too large for {self._dtype}.", path=path)
@@ -180,7 +217,7 @@ class Shards:
             counts = (batch.rows, batch.entries, batch.text)
             if sum_of_others(columns, batch.number, counts, arrays) != batch.others_sum:
                 raise _damaged(path, batch, "the checksum of its labels is wrong")
-            self._others_checked[i] = True
+            self._others_checked[i] = self._store is None  # what is mapped stays; what is read again is checked again
         left = list(arrays)
         y = None
         if columns.label == "utf8":
@@ -200,6 +237,7 @@ class Shards:
                 good.append(held)
             except DataError as error:
                 self.skipped.append(str(error))
+                self._left_out.append(i)
             self.release(i)
         self._set_batches(good)
         self.n_skipped = len(self.skipped)
@@ -237,11 +275,16 @@ def _difference(one: Columns, other: Columns) -> str:
     return ", ".join(f"{word} {a} and {b}" for word, a, b in pairs if a != b)
 
 
-def _stamp(shard: Shard, skip: list[str] | None) -> tuple[int, int, int] | None:
+def _span(places: list[Place]) -> tuple[int, int]:
+    held = [(start, start + np.dtype(dtype).itemsize * count) for start, (dtype, count) in places if count]
+    return (min(a for a, _ in held), max(b for _, b in held)) if held else (0, 0)
+
+
+def _stamp(shard: Shard, store: Store | None, skip: list[str] | None) -> Stamp | None:
     try:
         try:
-            stamp = stamp_of(os.stat(shard.path))
-            if not os.access(shard.path, os.R_OK):
+            stamp = stamp_of(os.stat(shard.path)) if store is None else store.stamp(shard.path)
+            if store is None and not os.access(shard.path, os.R_OK):
                 raise PermissionError(shard.path)
         except FileNotFoundError:
             folder = Path(shard.path).parent
@@ -250,7 +293,8 @@ def _stamp(shard: Shard, skip: list[str] | None) -> tuple[int, int, int] | None:
                 path=shard.path,
             ) from None
         except OSError as error:
-            raise unreadable(shard.path, error) from error
+            why = unreadable(shard.path, error) if store is None else store.unreadable(shard.path, error)
+            raise why from error
         if stamp[0] != shard.size:
             raise DataError(
                 f"{shard.path} has {stamp[0]} bytes, {shard.size} were written: it is cut short or was changed. "

@@ -9,16 +9,20 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
+from .balance import balanced, unparted
 from .errors import DataError
 from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
 from .pieces import Stamp, pieces
+from .stores import Store
 from .svmlight_writer import write_svmlight
+from .travelling import same_here
 
 __all__ = ["SvmlightSource", "write_svmlight"]
 
@@ -48,6 +52,8 @@ class SvmlightSource:
         Threads that read.
     dtype : float32 or float64
         Of values, float32 by default; labels are float64.
+    filesystem : Store, optional
+        Where the paths are, if not on a local disk.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,6 +74,7 @@ class SvmlightSource:
         on_error: str = "raise",
         n_jobs: int = 1,
         dtype: Any = None,
+        filesystem: Store | None = None,
     ) -> None:
         self.paths = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
         if not self.paths:
@@ -90,7 +97,8 @@ class SvmlightSource:
         self._length: int | None = None
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
-        self._stamps = [Stamp.of(p) for p in self.paths]
+        self._store = filesystem
+        self._stamps = [Stamp.of(p) if filesystem is None else Stamp(*filesystem.stamp(p)) for p in self.paths]
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
@@ -114,6 +122,56 @@ class SvmlightSource:
         files = [(os.path.basename(p), s.size, s.modified) for p, s in zip(self.paths, self._stamps, strict=True)]
         said = repr((files, self._declared, self.zero_based, self.on_error, self.dtype.str))
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Files travel to other processes by name, and must be the same there."""
+        paths = self.paths if self._store is not None else [os.path.abspath(path) for path in self.paths]
+        return {**self.__dict__, "paths": paths}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        pairs = zip(self.paths, self._stamps, strict=True)
+        self._stamps = [Stamp(*same_here(path, stamp, self._store)) for path, stamp in pairs]
+
+    def shares(self, n: int) -> list[SvmlightSource]:
+        """n sources of some of the files each, of about as many bytes; as wide as all files together.
+
+        Where ``n_features`` was not given everything is read once. Rows of a group stay together.
+        """
+        if n == 1:
+            return [self]
+        with contextlib.closing(self._parts()) as parts:
+            first = next(parts, None)
+        options: dict[str, Any] = {
+            "chunk_rows": self.chunk_rows,
+            "n_features": self.n_features,
+            "zero_based": self.origin["zero_based"],
+            "on_error": self.on_error,
+            "n_jobs": self.n_jobs,
+            "dtype": self.dtype,
+            "filesystem": self._store,
+        }
+        units = [[path] for path in self.paths]
+        if first is not None and first.groups is not None:
+            alone = (SvmlightSource(path, **options) for path in self.paths)
+            units = [self.paths[a:b] for a, b in unparted(one._group_names() for one in alone)]
+        if len(units) < n:
+            raise DataError(
+                f"{len(self.paths)} files of text make {len(units)} pieces{_why(self.paths, units)}, {n} are needed: "
+                f"one for each worker. Give the text in {n} files or more, or convert it with maxmargin.data.convert: "
+                "shards can be cut anywhere.",
+                path=self.paths[0],
+            )
+        size = dict(zip(self.paths, (stamp.size for stamp in self._stamps), strict=True))
+        cuts = balanced([sum(size[path] for path in unit) for unit in units], n)
+        runs = [[path for unit in units[a:b] for path in unit] for a, b in pairwise(cuts)]
+        return [SvmlightSource(run, **options) for run in runs]
+
+    def _group_names(self) -> set[int]:
+        names: set[int] = set()
+        for part in self._parts():
+            names.update([] if part.groups is None else np.unique(part.groups).tolist())
+        return names
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -273,13 +331,17 @@ class SvmlightSource:
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
-            for text, end in pieces(path, stamp):
+            for text, end in pieces(path, stamp, self._store):
                 if first:
                     _check_start(path, text)
                     first = False
                 yield file, text, end
             if first:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
+
+
+def _why(paths: list[str], units: list[list[str]]) -> str:
+    return "" if len(paths) == len(units) else ", as some groups are in several of them"
 
 
 class _Piece(NamedTuple):
