@@ -75,7 +75,7 @@ class LocalProcesses:
         self._makers: list[bytes] = []
         self._workers: list[_Worker] = []
         self._end = weakref.finalize(self, _end_all, self._workers, os.getpid())
-        # multiprocessing waits for its children at exit. Finalizers may come after that; what is registered now does not.
+        # At exit multiprocessing waits for its children. Finalizers may come later than that, this comes before.
         atexit.register(self._end)
 
     @property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import pickle
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import cloudpickle
@@ -13,6 +15,9 @@ import numpy as np
 
 from maxmargin.distributed.replies import Failure, reply
 from maxmargin.distributed.transport import STARTS, Ticket, WorkerDied, check_makers, fold, started, sums
+
+
+_LOOK = 1.0  # seconds for an idle actor to say that it lives
 
 
 class RayActors:
@@ -215,8 +220,14 @@ class _Actor:
         """The process, if it lives; Ray begins another. What was sent before is meant for the one that is gone."""
         self._making += 1
         gone = self.pid
+        errors = self._ray.exceptions
+        try:
+            found = self._ray.get(self._handle.where.remote(), timeout=_LOOK)
+        except (errors.GetTimeoutError, errors.RayActorError) as error:
+            found = gone if isinstance(error, errors.GetTimeoutError) else None
+        if found == gone:
+            self._ray.kill(self._handle, no_restart=False)
         until = time.monotonic() + self._patience
-        self._ray.kill(self._handle, no_restart=False)
         while self.pid == gone and time.monotonic() < until:
             self._find_process()
 
@@ -238,7 +249,8 @@ class _Actor:
                 free = self._ray.available_resources().get("CPU", 0)
                 raise TimeoutError(
                     f"Ray found no place for worker {self.index} within {self._patience:g} s. It asks for "
-                    f"{self._cpus:g} CPUs, and {free:g} are free in the cluster: ask for fewer workers, or add machines."
+                    f"{self._cpus:g} CPUs, and {free:g} are free in the cluster: ask for fewer workers, or add "
+                    "machines."
                 )
 
 
@@ -292,11 +304,39 @@ def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) ->
         ray.init(address=address, log_to_driver=False)
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    ray.init(
-        address="local",
-        num_cpus=max(cores, 1 if n_workers is None else int(np.ceil(n_workers * cpus))),
-        include_dashboard=False,
-        _node_ip_address="127.0.0.1",
-        log_to_driver=False,
-        configure_logging=False,
-    )
+    with _loopback(ray):
+        ray.init(
+            address="local",
+            num_cpus=max(cores, 1 if n_workers is None else math.ceil(n_workers * cpus)),
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    if (found := ray.util.get_node_ip_address()) not in ("127.0.0.1", "::1", "localhost"):
+        ray.shutdown()
+        raise RuntimeError(
+            f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this machine. "
+            "If that is what you want, call ray.init() yourself before."
+        )
+
+
+@contextlib.contextmanager
+def _loopback(ray: Any) -> Iterator[None]:
+    """Let Ray take the loopback address for the address of this machine.
+
+    Ray turns a loopback address that is given to ``init`` into one that others can reach. Only on systems where it
+    builds no clusters does it keep to the machine; this switch makes any system such a one. Ray reads it when it is
+    imported, which may have been before, and its processes read it in their environment.
+    """
+    from ray._private import ray_constants
+
+    name, before = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray_constants.ENABLE_RAY_CLUSTER
+    environment = os.environ.get(name)
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[name]
+        if environment is not None:
+            os.environ[name] = environment
