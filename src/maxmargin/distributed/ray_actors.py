@@ -16,7 +16,6 @@ import numpy as np
 from maxmargin.distributed.replies import Failure, reply
 from maxmargin.distributed.transport import STARTS, Ticket, WorkerDied, check_makers, fold, started, sums
 
-
 _LOOK = 1.0  # seconds for an idle actor to say that it lives
 
 
@@ -27,7 +26,11 @@ class RayActors:
     the driver. Ray is begun by this object, or joined; where it runs in this process already, it is used as it is and
     ``close`` leaves it running.
 
-    Ray begun here binds to the loopback address; no dashboard and no usage statistics.
+    A Ray that is begun here has no dashboard, sends no usage statistics unless ``RAY_USAGE_STATS_ENABLED`` is set, and
+    keeps to this machine: with Ray 2.60 on Linux, a look at ``/proc/net/tcp`` (the tests repeat it) finds all its
+    processes, and this one, listening at the loopback address only. Other users of this machine can reach that address;
+    Ray asks them for a token where its token authentication is on. Should a version of Ray take another address,
+    an error says so.
 
     Parameters
     ----------
@@ -81,6 +84,8 @@ class RayActors:
         try:
             for i, maker in enumerate(pickled):
                 self._workers.append(_Actor(self._ray, i, maker, self._cpus, self._patience))
+            for worker in self._workers:
+                worker.find_process()
             making = [worker.made_soon() for worker in self._workers]
             for worker, first in zip(self._workers, making, strict=True):
                 worker.until_made(first)
@@ -94,7 +99,7 @@ class RayActors:
     def broadcast(self, array: np.ndarray) -> Any:
         if array.dtype.hasobject:
             raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")
-        return self._ray.put(array)
+        return self._ray.put(np.asarray(array, order="C"))  # else it would be a copy over there, and not read-only
 
     def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
         mine = [_of_mine(t) for t in tickets]
@@ -114,8 +119,10 @@ class RayActors:
             return ()
         try:
             total = self._ray.get(fold([t.heavy for t in full], self._sums.remote))
-        except self._ray.exceptions.RayTaskError as error:
-            raise (error.cause if isinstance(error.cause, ValueError) else error) from None
+        except self._ray.exceptions.RayError as error:
+            for ticket in full:
+                ticket.check_heavy()
+            raise getattr(error, "cause", None) or error from None
         return tuple(a.copy() for a in total)
 
     def restart(self, worker: int) -> None:
@@ -158,9 +165,10 @@ class _Held:
     def __init__(self) -> None:
         self._target: Any = None
         self._making: int | None = None
+        self._mark = os.urandom(8)  # process ids come again, on other machines
 
-    def where(self) -> int:
-        return os.getpid()
+    def where(self) -> tuple[int, bytes]:
+        return os.getpid(), self._mark
 
     def make(self, making: int, pickled: bytes) -> tuple[Any, int]:
         made: list[Any] = []
@@ -189,16 +197,20 @@ class _Actor:
         self._maker = maker
         self._patience = patience
         self._making = 0
-        self.pid = 0
+        self._process = (0, b"")
         self._cpus = cpus
         self._handle = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0)(_Held).remote()
+
+    @property
+    def pid(self) -> int:
+        return self._process[0]
 
     def send(self, method: str, args: tuple[Any, ...]) -> _RayTicket:
         light, heavy = self._handle.call.options(num_returns=2).remote(self._making, method, *args)
         return _RayTicket(self._ray, self.index, light, heavy)
 
     def made_soon(self) -> Any:
-        """The call that makes the object, sent as soon as there is a process."""
+        """The call that makes the object, under way."""
         self._making += 1
         return self._handle.make.remote(self._making, self._maker)
 
@@ -206,20 +218,18 @@ class _Actor:
         """Wait until the object is made. Begin again if the process dies over that, but not for ever."""
         for begun in range(1, STARTS + 1):
             try:
-                _RayTicket(self._ray, self.index, making, None).result()
-                self._find_process()
-                return
+                return _RayTicket(self._ray, self.index, making, None).result()
             except WorkerDied as death:
                 if begun == STARTS:
                     how = f"{death.how}; it died {STARTS} times in a row while its object was made"
                     raise WorkerDied(self.index, how) from None
-            self._find_process()
+            self.find_process()
             making = self.made_soon()
 
     def end(self) -> None:
         """The process, if it lives; Ray begins another. What was sent before is meant for the one that is gone."""
         self._making += 1
-        gone = self.pid
+        gone = self._process
         errors = self._ray.exceptions
         try:
             found = self._ray.get(self._handle.where.remote(), timeout=_LOOK)
@@ -228,18 +238,20 @@ class _Actor:
         if found == gone:
             self._ray.kill(self._handle, no_restart=False)
         until = time.monotonic() + self._patience
-        while self.pid == gone and time.monotonic() < until:
-            self._find_process()
+        while self._process == gone:
+            if time.monotonic() > until:
+                raise TimeoutError(f"Ray did not end the process of worker {self.index} within {self._patience:g} s.")
+            self.find_process()
 
     def close(self) -> None:
         self._ray.kill(self._handle, no_restart=True)
 
-    def _find_process(self) -> None:
+    def find_process(self) -> None:
         """Wait until Ray has a process for this actor, and learn its id."""
         until = time.monotonic() + self._patience
         while True:
             try:
-                self.pid = self._ray.get(self._handle.where.remote(), timeout=max(0.1, until - time.monotonic()))
+                self._process = self._ray.get(self._handle.where.remote(), timeout=max(0.1, until - time.monotonic()))
                 return
             except self._ray.exceptions.GetTimeoutError:
                 pass
@@ -269,12 +281,19 @@ class _RayTicket:
     def n_heavy(self) -> int:
         return self._get()[1]
 
+    def check_heavy(self) -> None:
+        """WorkerDied if the heavy part is lost, as it is when its machine is."""
+        try:
+            self._ray.get(self.heavy)
+        except self._ray.exceptions.RayError as error:
+            raise WorkerDied(self.worker, f"its answer is lost ({type(error).__name__})") from None
+
     def _get(self) -> tuple[Any, int]:
         errors = self._ray.exceptions
         try:
             answer = self._ray.get(self.light)
         except (errors.RayActorError, errors.ObjectLostError) as error:
-            raise WorkerDied(self.worker, " ".join(str(error).split())) from None
+            raise WorkerDied(self.worker, f"Ray says: {' '.join(str(error).split())}") from None
         if isinstance(answer[0], _Forgotten):
             raise WorkerDied(self.worker, "its process was begun anew, and its object is gone")
         if isinstance(answer[0], Failure):
@@ -315,8 +334,8 @@ def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) ->
     if (found := ray.util.get_node_ip_address()) not in ("127.0.0.1", "::1", "localhost"):
         ray.shutdown()
         raise RuntimeError(
-            f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this machine. "
-            "If that is what you want, call ray.init() yourself before."
+            f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this "
+            "machine. If that is what you want, call ray.init() yourself before."
         )
 
 
