@@ -36,7 +36,8 @@ class RayActors:
     ----------
     address : str, optional
         ``None`` or ``"local"``: begin Ray on this machine. ``"auto"`` or ``"host:6379"``: join the cluster to which
-        this machine belongs. ``"ray://host:10001"``: reach a cluster elsewhere through a Ray client server.
+        this machine belongs. ``"ray://host:10001"``: reach a cluster elsewhere through a Ray client server. A cluster
+        that asks for a token finds it where Ray looks for it, as in ``RAY_AUTH_TOKEN``.
     n_workers : int, optional
         How many there can be; as many as the CPUs of the cluster allow, if not given.
     cpus_per_worker : float, default=1
