@@ -1,0 +1,72 @@
+"""Where the workers are, in one word: ``cluster="local:4"``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from maxmargin.distributed.processes import LocalProcesses
+from maxmargin.distributed.ray_actors import RayActors
+
+if TYPE_CHECKING:
+    from maxmargin.distributed.transport import Transport
+
+_POSSIBLE = (
+    '"local" or "local:4" (processes of this machine), "ray" or "ray:4" (Ray, begun on this machine), '
+    '"ray://auto" or "ray://auto?workers=4" (the Ray cluster that this machine belongs to), '
+    '"ray://host:10001" or "ray://host:10001?workers=4" (a Ray cluster elsewhere), or an object with the methods of '
+    "maxmargin.distributed.Transport"
+)
+
+
+def transport_of(cluster: str | Transport, limit: int | None = None) -> Transport:
+    """The transport that a user's word asks for.
+
+    Parameters
+    ----------
+    cluster : str or Transport
+        ``"local"``: processes of this machine, one per core; ``"local:4"``: four of them. ``"ray"``, ``"ray:4"``:
+        actors of a Ray that is begun on this machine. ``"ray://auto"``: the Ray cluster to which this machine belongs;
+        ``"ray://host:10001"``: one that is elsewhere; ``?workers=4`` may follow either, else there is one worker per
+        CPU of the cluster. A transport is returned as it is, and remains the caller's to close.
+    limit : int, optional
+        More workers than this are not of use. Lowers the number that the word asks for.
+
+    Examples
+    --------
+    >>> transport_of("local:4").n_workers
+    4
+    >>> transport_of("local:4", limit=3).n_workers
+    3
+    """
+    if not isinstance(cluster, str):
+        if not callable(getattr(cluster, "add_up", None)):
+            raise _wrong(cluster)
+        return cluster
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1; got {limit}.")
+    if here := re.fullmatch(r"(local|ray)(?::(\d+))?", cluster):
+        n_workers = _count(cluster, here[2])
+        if here[1] == "ray":
+            return RayActors("local", n_workers, limit=limit)
+        n_workers = LocalProcesses().n_workers if n_workers is None else n_workers
+        return LocalProcesses(n_workers if limit is None else min(n_workers, limit))
+    place = urlsplit(cluster)
+    question = parse_qs(place.query, keep_blank_values=True)
+    if place.scheme != "ray" or not place.netloc or place.path or place.fragment or not question.keys() <= {"workers"}:
+        raise _wrong(cluster)
+    n_workers = _count(cluster, question["workers"][0]) if question else None
+    return RayActors("auto" if place.netloc == "auto" else f"ray://{place.netloc}", n_workers, limit=limit)
+
+
+def _count(cluster: str, digits: str | None) -> int | None:
+    if digits is None:
+        return None
+    if not digits.isdecimal() or int(digits) < 1:
+        raise ValueError(f"cluster={cluster!r} asks for {digits!r} workers; it takes a whole number of at least 1.")
+    return int(digits)
+
+
+def _wrong(cluster: object) -> ValueError:
+    return ValueError(f"cluster={cluster!r} is not understood. Possible are {_POSSIBLE}.")

@@ -1,0 +1,362 @@
+"""A transport over Ray: every worker is an actor, on this machine or on the machines of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+import cloudpickle
+import numpy as np
+
+from maxmargin.distributed.replies import Failure, reply
+from maxmargin.distributed.transport import STARTS, Ticket, WorkerDied, check_makers, fold, started, sums
+
+_LOOK = 1.0  # seconds for an idle actor to say that it lives
+
+
+class RayActors:
+    """Workers that are actors of Ray.
+
+    Heavy parts of answers stay in Ray's object stores; ``add_up`` adds them there, in a tree, so that one sum comes to
+    the driver. Ray is begun by this object, or joined; where it runs in this process already, it is used as it is and
+    ``close`` leaves it running.
+
+    A Ray that is begun here has no dashboard, sends no usage statistics unless ``RAY_USAGE_STATS_ENABLED`` is set, and
+    keeps to this machine: with Ray 2.60 on Linux, a look at ``/proc/net/tcp`` (the tests repeat it) finds all its
+    processes, and this one, listening at the loopback address only. Other users of this machine can reach that address;
+    Ray asks them for a token where its token authentication is on. Should a version of Ray take another address,
+    an error says so.
+
+    Parameters
+    ----------
+    address : str, optional
+        ``None`` or ``"local"``: begin Ray on this machine. ``"auto"`` or ``"host:6379"``: join the cluster to which
+        this machine belongs. ``"ray://host:10001"``: reach a cluster elsewhere through a Ray client server. A cluster
+        that asks for a token finds it where Ray looks for it, as in ``RAY_AUTH_TOKEN``.
+    n_workers : int, optional
+        How many there can be; as many as the CPUs of the cluster allow, if not given.
+    cpus_per_worker : float, default=1
+        What each worker asks of Ray.
+    limit : int, optional
+        An upper bound on the number of workers, however that number is found.
+    patience : float, default=300
+        Seconds to wait for Ray to find a place for a worker, at the start or after a death.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        n_workers: int | None = None,
+        *,
+        cpus_per_worker: float = 1,
+        limit: int | None = None,
+        patience: float = 300.0,
+    ) -> None:
+        if (n_workers is not None and n_workers < 1) or cpus_per_worker <= 0:
+            raise ValueError(
+                "There must be at least one worker, with more than zero CPUs; "
+                f"got n_workers={n_workers}, cpus_per_worker={cpus_per_worker}."
+            )
+        self._ray = ray = _ray()
+        self._cpus = cpus_per_worker
+        self._patience = patience
+        self._ours = not ray.is_initialized()
+        if self._ours:
+            _begin(ray, address, n_workers, cpus_per_worker)
+        if n_workers is None:
+            n_workers = max(1, int(ray.cluster_resources().get("CPU", 1) // cpus_per_worker))
+        self._most = n_workers if limit is None else min(n_workers, limit)
+        self._sums = ray.remote(num_cpus=0)(sums)
+        self._workers: list[_Actor] = []
+        self._closed = False
+
+    @property
+    def n_workers(self) -> int:
+        return len(self._workers) or self._most
+
+    def start(self, makers: Sequence[Callable[[], Any]]) -> None:
+        check_makers(makers, self._most, bool(self._workers) or self._closed)
+        pickled = [self._ray.put(cloudpickle.dumps(maker)) for maker in makers]
+        try:
+            for i, maker in enumerate(pickled):
+                self._workers.append(_Actor(self._ray, i, maker, self._cpus, self._patience))
+            for worker in self._workers:
+                worker.find_process()
+            making = [worker.made_soon() for worker in self._workers]
+            for worker, first in zip(self._workers, making, strict=True):
+                worker.until_made(first)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, worker: int, method: str, *args: Any) -> _RayTicket:
+        return self._worker(worker).send(method, args)
+
+    def broadcast(self, array: np.ndarray) -> Any:
+        if array.dtype.hasobject:
+            raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")
+        return self._ray.put(np.asarray(array, order="C"))  # else it would be a copy over there, and not read-only
+
+    def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
+        mine = [_of_mine(t) for t in tickets]
+        if not mine:
+            return []
+        lights = [t.light for t in mine]
+        self._ray.wait(lights, num_returns=1, timeout=timeout)
+        done = set(self._ray.wait(lights, num_returns=len(lights), timeout=0)[0])
+        return [t for t in mine if t.light in done]
+
+    def add_up(self, tickets: Sequence[Ticket]) -> tuple[np.ndarray, ...]:
+        mine = [_of_mine(t) for t in tickets]
+        for ticket in mine:
+            ticket.result()
+        full = [t for t in mine if t.n_heavy()]
+        if not full:
+            return ()
+        try:
+            total = self._ray.get(fold([t.heavy for t in full], self._sums.remote))
+        except self._ray.exceptions.RayError as error:
+            for ticket in full:
+                ticket.check_heavy()
+            raise getattr(error, "cause", None) or error from None
+        return tuple(a.copy() for a in total)
+
+    def restart(self, worker: int) -> None:
+        actor = self._worker(worker)
+        actor.end()
+        actor.until_made(actor.made_soon())
+
+    def pid(self, worker: int) -> int:
+        return self._worker(worker).pid
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for worker in self._workers:
+            worker.close()
+        self._workers.clear()
+        if self._ours:
+            self._ray.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _worker(self, worker: int) -> _Actor:
+        if not 0 <= worker < started(len(self._workers) if self._workers else None):
+            raise IndexError(f"There is no worker {worker}: they are counted from 0 to {len(self._workers) - 1}.")
+        return self._workers[worker]
+
+
+class _Held:
+    """What lives in the actor's process. A fresh process holds nothing until the driver has it made.
+
+    Ray itself begins dead actors anew, under the same handle. The object is made by a call, not by the constructor, so
+    that Ray does not try for ever if that kills the process; and every call says for which making it is meant.
+    """
+
+    def __init__(self) -> None:
+        self._target: Any = None
+        self._making: int | None = None
+        self._mark = os.urandom(8)  # process ids come again, on other machines
+
+    def where(self) -> tuple[int, bytes]:
+        return os.getpid(), self._mark
+
+    def make(self, making: int, pickled: bytes) -> tuple[Any, int]:
+        made: list[Any] = []
+        light, _ = reply(lambda: made.append(pickle.loads(pickled)()))
+        if made:
+            self._target, self._making = made[0], making
+        return light, 0
+
+    def call(self, making: int, method: str, *args: Any) -> tuple[tuple[Any, int], tuple[np.ndarray, ...]]:
+        if making != self._making:
+            return (_Forgotten(), 0), ()
+        light, heavy = reply(lambda: getattr(self._target, method)(*args))
+        return (light, len(heavy)), heavy
+
+
+class _Forgotten:
+    """The answer to a call that was meant for the object of a process that is gone."""
+
+
+class _Actor:
+    """The driver's view of one worker."""
+
+    def __init__(self, ray: Any, index: int, maker: Any, cpus: float, patience: float) -> None:
+        self._ray = ray
+        self.index = index
+        self._maker = maker
+        self._patience = patience
+        self._making = 0
+        self._process = (0, b"")
+        self._cpus = cpus
+        self._handle = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0)(_Held).remote()
+
+    @property
+    def pid(self) -> int:
+        return self._process[0]
+
+    def send(self, method: str, args: tuple[Any, ...]) -> _RayTicket:
+        light, heavy = self._handle.call.options(num_returns=2).remote(self._making, method, *args)
+        return _RayTicket(self._ray, self.index, light, heavy)
+
+    def made_soon(self) -> Any:
+        """The call that makes the object, under way."""
+        self._making += 1
+        return self._handle.make.remote(self._making, self._maker)
+
+    def until_made(self, making: Any) -> None:
+        """Wait until the object is made. Begin again if the process dies over that, but not for ever."""
+        for begun in range(1, STARTS + 1):
+            try:
+                return _RayTicket(self._ray, self.index, making, None).result()
+            except WorkerDied as death:
+                if begun == STARTS:
+                    how = f"{death.how}; it died {STARTS} times in a row while its object was made"
+                    raise WorkerDied(self.index, how) from None
+            self.find_process()
+            making = self.made_soon()
+
+    def end(self) -> None:
+        """The process, if it lives; Ray begins another. What was sent before is meant for the one that is gone."""
+        self._making += 1
+        gone = self._process
+        errors = self._ray.exceptions
+        try:
+            found = self._ray.get(self._handle.where.remote(), timeout=_LOOK)
+        except (errors.GetTimeoutError, errors.RayActorError) as error:
+            found = gone if isinstance(error, errors.GetTimeoutError) else None
+        if found == gone:
+            self._ray.kill(self._handle, no_restart=False)
+        until = time.monotonic() + self._patience
+        while self._process == gone:
+            if time.monotonic() > until:
+                raise TimeoutError(f"Ray did not end the process of worker {self.index} within {self._patience:g} s.")
+            self.find_process()
+
+    def close(self) -> None:
+        self._ray.kill(self._handle, no_restart=True)
+
+    def find_process(self) -> None:
+        """Wait until Ray has a process for this actor, and learn its id."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._process = self._ray.get(self._handle.where.remote(), timeout=max(0.1, until - time.monotonic()))
+                return
+            except self._ray.exceptions.GetTimeoutError:
+                pass
+            except self._ray.exceptions.RayActorError:
+                time.sleep(0.05)
+            if time.monotonic() > until:
+                free = self._ray.available_resources().get("CPU", 0)
+                raise TimeoutError(
+                    f"Ray found no place for worker {self.index} within {self._patience:g} s. It asks for "
+                    f"{self._cpus:g} CPUs, and {free:g} are free in the cluster: ask for fewer workers, or add "
+                    "machines."
+                )
+
+
+class _RayTicket:
+    """One call: two objects of Ray, the light part (with the number of heavy arrays) and the heavy one."""
+
+    def __init__(self, ray: Any, worker: int, light: Any, heavy: Any) -> None:
+        self._ray = ray
+        self.worker = worker
+        self.light = light
+        self.heavy = heavy
+
+    def result(self) -> Any:
+        return self._get()[0]
+
+    def n_heavy(self) -> int:
+        return self._get()[1]
+
+    def check_heavy(self) -> None:
+        """WorkerDied if the heavy part is lost, as it is when its machine is."""
+        try:
+            self._ray.get(self.heavy)
+        except self._ray.exceptions.RayError as error:
+            raise WorkerDied(self.worker, f"its answer is lost ({type(error).__name__})") from None
+
+    def _get(self) -> tuple[Any, int]:
+        errors = self._ray.exceptions
+        try:
+            answer = self._ray.get(self.light)
+        except (errors.RayActorError, errors.ObjectLostError) as error:
+            raise WorkerDied(self.worker, f"Ray says: {' '.join(str(error).split())}") from None
+        if isinstance(answer[0], _Forgotten):
+            raise WorkerDied(self.worker, "its process was begun anew, and its object is gone")
+        if isinstance(answer[0], Failure):
+            raise answer[0].error()
+        return answer
+
+
+def _of_mine(ticket: Ticket) -> _RayTicket:
+    if not isinstance(ticket, _RayTicket):
+        raise TypeError(f"RayActors can wait for tickets of its own send(); got {type(ticket).__name__}.")
+    return ticket
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
+    try:
+        import ray
+    except ImportError as error:
+        raise ImportError(
+            'Workers on a Ray cluster need ray, which is not installed: pip install "maxmargin[ray]"'
+        ) from error
+    return ray
+
+
+def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) -> None:
+    if address not in (None, "local"):
+        ray.init(address=address, log_to_driver=False)
+        return
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with _loopback(ray):
+        ray.init(
+            address="local",
+            num_cpus=max(cores, 1 if n_workers is None else math.ceil(n_workers * cpus)),
+            include_dashboard=False,
+            log_to_driver=False,
+            configure_logging=False,
+        )
+    if (found := ray.util.get_node_ip_address()) not in ("127.0.0.1", "::1", "localhost"):
+        ray.shutdown()
+        raise RuntimeError(
+            f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this "
+            "machine. If that is what you want, call ray.init() yourself before."
+        )
+
+
+@contextlib.contextmanager
+def _loopback(ray: Any) -> Iterator[None]:
+    """Let Ray take the loopback address for the address of this machine.
+
+    Ray turns a loopback address that is given to ``init`` into one that others can reach. Only on systems where it
+    builds no clusters does it keep to the machine; this switch makes any system such a one. Ray reads it when it is
+    imported, which may have been before, and its processes read it in their environment.
+    """
+    from ray._private import ray_constants
+
+    name, before = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray_constants.ENABLE_RAY_CLUSTER
+    environment = os.environ.get(name)
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[name]
+        if environment is not None:
+            os.environ[name] = environment
