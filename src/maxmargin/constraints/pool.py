@@ -117,6 +117,14 @@ class Pool:
         return min(int(np.searchsorted(ends, room, side="right")), store.arrays.indptr.size - 1 - store.n_rows)
 
 
+def extracted(block: Any, examples: np.ndarray) -> Closed:
+    """These examples of a block as a closed problem of its own, with rows of its own."""
+    rows, chosen = _written_out(block.rows, examples)
+    table = as_table(rows)[chosen] if not rows.dense else rows.data.reshape(rows.n_rows, rows.width)[chosen]
+    columns = {name: c[examples] if c.size > 1 else c for name, c in block.columns().items()}
+    return type(block)(replace(as_rows(table), bias=block.rows.bias), **columns, **block.settings())
+
+
 def _per_value(rows: Rows) -> int:
     return rows.data.itemsize + (0 if rows.dense else 4)
 

@@ -1,49 +1,66 @@
-"""What a worker does with its shard: improve its own dual variables while everybody else's stand still.
-
-Each kind of problem has its solver, and these are the solvers of one machine. What makes their work fit together is the
-regularizer they work under (``regularizers.divided``): Ω/σ, seen from the v of the whole problem.
-"""
+"""What a round asks of a worker, and what comes back."""
 
 from __future__ import annotations
 
-import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..problem import Loss, Planes, Problem
-from ..regularizers.divided import Divided
-from ..regularizers.tilted import Tilted
-from ..regularizers.vectors import dot
-from ..solvers.block_ascent import BlockAscent
-from ..solvers.dual_coordinate import DualCoordinate
-from ..solvers.oracle_ascent import OracleAscent
+from ..problem import Loss
 
 
 class Task(NamedTuple):
-    """What a round asks of a worker."""
+    """What a round asks of a worker. The v that the round begins with comes beside it."""
 
     sigma: float
-    """How much the changes of the others must be reckoned with: the number of shards is always safe."""
+    """σ of Ω/σ, under which the worker improves its dual variables: the number of shards is always safe."""
+    everything: bool
+    """Whether to visit all examples, or only those that were last seen to move."""
     wanted: float
-    """The gap that this shard may keep: below it there is nothing to do."""
-    seconds: float
-    """Work at least so long, unless there is nothing to do: what it takes to be worth the communication."""
+    """The duality gap that the whole problem may keep."""
+    momentum: float = 0.0
+    """Go on so far along the last change first. The v that is sent has gone along already."""
+    evaluate: bool = False
+    """Whether to compute the loss at the weights of v, too."""
+    hand_over: int = 0
+    """So many bytes of the examples that still move may leave for the driver's own memory."""
 
 
-class Improvement(NamedTuple):
-    """What has come of a round; the change of v comes with it."""
+class Report(NamedTuple):
+    """What has come of a round; the change of v comes beside it."""
 
     linear: float
     """The change of the part of the dual objective that is linear in α."""
-    curved: float
-    """What Δv costs by the safe estimate: (Ω*(v + σΔv) − Ω*(v))/σ − w·Δv."""
     gap: float
     """The duality gap that was met on the way."""
     visited: int
     active: int
+    """Examples that were visited, and those among the shard's own that still move."""
     n_constraints: int
     nbytes: int
-    seconds: float
+    bytes_active: int = 0
+    """What those that still move would take in the driver's memory; 0 where they cannot leave."""
     loss: Loss | None = None
-    """The loss at the weights that the round began with, where it was computed on the way."""
+    parcel: Any = None
+    """Examples that leave for the driver: (constraints, their places in the shard, dual variables, norms)."""
+    round: int = 0
+    seconds: float = 0.0
+
+
+class Work(Protocol):
+    """The dual variables of a shard, and the solver that improves them while all others stand still."""
+
+    n_examples: int
+
+    @property
+    def alpha(self) -> Any: ...
+
+    def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
+        """Raise the dual objective of the shard under Ω/σ, seen from v. Returns the change of v as well."""
+        ...
+
+    def totals(self) -> tuple[float, np.ndarray]:
+        """The linear part of the dual objective and Σ α (truth − rival), from nothing."""
+        ...
+
+    def evaluate(self, w: np.ndarray) -> Loss: ...

@@ -52,10 +52,10 @@ class Divided:
         shape = self.base.shape(n_weights)
         if shape.covariance is not None:
             return replace(shape, covariance=self.sigma * shape.covariance)
-        if shape.even:
-            once = 1.0 if shape.scale is None else shape.scale[0]
-            return replace(shape, scale=np.broadcast_to(self.sigma * once, n_weights))
-        return replace(shape, scale=self.sigma * shape.scale)  # type: ignore[operator]
+        if shape.scale is None or shape.even:
+            once = 1.0 if shape.scale is None else float(shape.scale[0])
+            return replace(shape, scale=np.broadcast_to(np.float64(self.sigma * once), n_weights))
+        return replace(shape, scale=self.sigma * shape.scale)
 
     def dual_scale(self, v: np.ndarray) -> float:
         return self.base.dual_scale(self.sigma * v)

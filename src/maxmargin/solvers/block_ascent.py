@@ -134,7 +134,7 @@ class BlockAscent:
             self._explore(problem, state, b, block)
             reading.todo = reading.todo[1:]
             if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
-                self._optimize(problem, state, self._brief(state), self.fraction * reading.found_lately)
+                self.optimize(problem, state, self._brief(state), self.fraction * reading.found_lately)
                 reading.explored, reading.found_lately = 0, 0.0
             duals_on_disk.forget(state.alpha)
             if state.beat is not None:
@@ -178,7 +178,7 @@ class BlockAscent:
             state.full = n < fresh.size
             reading.overflow |= state.full
 
-    def _optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
+    def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
         """Passes over the pool until its own gap is as small as wanted; then room is made if it was full."""
         pool = state.pool
         if not len(pool):
@@ -222,9 +222,9 @@ class BlockAscent:
         state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
         reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss - lower <= goal
         if not reached:
-            self._optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
+            self.optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
         state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
-        state.visited, state.active = reading.visited, reading.awake
+        state.visited, state.active, state.found = reading.visited, reading.awake, reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
@@ -272,6 +272,8 @@ class BlockState:
     reading: Reading | None = None
     full: bool = False
     pool_gap: float = 0.0
+    found: float = np.inf
+    """The gap that the last reading met."""
     promise: float = np.inf
     goal: float = 0.0
     estimate: float = np.inf

@@ -150,6 +150,15 @@ def choose_blocked(
             return solver
         if name == "interior_point":
             raise ValueError(f"memory={memory} bytes is too little: solver='interior_point' needs {needed} bytes here.")
+    return blocks_within(problem, memory, seed=seed, threads=threads, scratch=scratch)
+
+
+def blocks_within(
+    problem: Problem, memory: int | None, *, seed: Any = None, threads: int = 1, scratch: str | None = None
+) -> BlockAscent:
+    """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
+    blocked = problem.blocked
+    memory = memory if memory is not None else _half_of_the_machine()
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples

@@ -89,12 +89,14 @@ class PoolWork:
     problem: Problem
     coordinate: DualCoordinate
     state: DualState
+    visited: int = 0
 
     def run(self, passes: int, wanted: float) -> None:
         """Passes until the pool's own gap is as small as wanted."""
         self.state.goal = wanted / max(abs(self.state.lower), 1e-300)
         for _ in range(passes):
             self.state = self.coordinate.step(self.problem, self.state)
+            self.visited += self.state.visited
             if self.state.inner == 0 and self.state.seen <= wanted:
                 break
 

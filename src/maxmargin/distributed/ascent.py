@@ -1,0 +1,276 @@
+"""Dual coordinate ascent over shards.
+
+Each round, every worker improves the dual variables of its own examples under Ω/σ, seen from the v of the whole problem,
+and sends back how v changes by that; the changes are added up (CoCoA+: Jaggi et al. 2014, Ma et al. 2015, with Ω*
+itself in place of its quadratic bound). With σ = K, the number of shards, the dual objective can never fall.
+
+Two things of the single machine's solver go on here, over all shards at once:
+
+* **Active set.** A round visits all examples, or only those that were seen to move; the driver decides, by the gap that
+  all shards have met together.
+* **Momentum.** All α move on along their last change, v as a whole vector, what projections hold back being corrected.
+
+And one is the cluster's own:
+
+* **The centre.** Once the examples that still move fit into the driver's memory they leave for it. There, nobody's work
+  is outdated by anybody else's: it takes as few passes as on one machine. Workers then look through what they have left,
+  and hand over what has begun to move. (Explore on the workers, optimize at the centre.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..problem import Loss, Problem
+from ..regularizers.shape import Shape, weights_of
+from ..solvers.dual_coordinate import DualCoordinate
+from ..solvers.pooling import work_on
+from .sharded import OnShards, Sharded
+from .work import Report, Task
+
+_PASSES = 100  # over the centre's examples between two rounds
+_FEW = 0.2  # of all examples: so many that still move are worth handing over
+_EARLY = 10  # rounds: what still moves later, and grows no less, is handed over even if it is more
+_FILLED = 0.8  # of the centre's memory: rows may turn out longer than those before
+
+
+@dataclass(frozen=True)
+class ShardAscent:
+    """Settings of the solver for shards.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+    centre : int
+        Bytes of the driver's memory for examples that still move; 0: all work is done by the workers.
+    n_threads : int
+        Threads for the passes at the centre, where they are long enough.
+    inner_fraction : float
+        Work on what moves until its gap is this fraction of what the last look at everything met.
+    max_inner : int
+        At most so many rounds over what moves before the next look at everything.
+    momentum_after : int
+        Rounds before momentum begins.
+    """
+
+    random_state: Any = None
+    centre: int = 2**30
+    n_threads: int = 1
+    inner_fraction: float = 0.3
+    max_inner: int = 50
+    momentum_after: int = 2
+
+    def start(self, problem: Problem, warm: Any = None) -> ShardState:
+        sharded: Any = problem.constraints
+        if warm is not None and not isinstance(warm, OnShards):
+            sharded.begin(warm)
+        state = ShardState(
+            sharded=sharded,
+            shape=problem.regularizer.shape(problem.n_weights),
+            v=np.zeros(problem.n_weights),
+            rng=np.random.default_rng(self.random_state),
+            active=sharded.n_examples,
+            fraction=self.inner_fraction,
+            n_constraints=sharded.n_constraints,
+        )
+        self._recount(problem, state)
+        return state
+
+    def save(self, state: ShardState, settled: bool) -> dict[str, Any]:
+        """Workers save what is theirs, and what the centre has of it."""
+        state.sharded.crew.ask("save", state.sharded.lent)
+        return {"rounds": state.rounds, "first": state.sharded.first}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> ShardState:
+        state = self.start(problem)
+        state.rounds = int(saved["rounds"])
+        return state
+
+    def step(self, problem: Problem, state: ShardState) -> ShardState:
+        """Work at the centre, if it has anything to do, and one round."""
+        if state.deaths != state.sharded.crew.deaths:
+            self._recount(problem, state)
+        everything = self._everything(state)
+        state.evaluated = None
+        if everything:
+            self._optimize(problem, state)
+        evaluate = everything and state.estimate <= 2.0 * state.goal
+        reports, sent = self._round(state, everything, evaluate)
+        old = state.lower
+        state.lower = state.linear - problem.regularizer.conjugate(state.v)
+        if state.lower < old:
+            state.theta = 1.0
+        self._conclude(state, everything, reports)
+        if evaluate and len(reports) == state.sharded.crew.size:
+            self._evaluated(problem, state, sent, [r.loss for r in reports.values() if r is not None])
+        return state
+
+    def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[Loss | None]) -> None:
+        """All shards have computed the loss at the weights of v: how far the estimate was off is known as well."""
+        if any(loss is None for loss in losses):
+            return
+        loss = Loss(sum(x.total for x in losses), sum(x.excess for x in losses))  # type: ignore[union-attr]
+        w = problem.regularizer.weights(v)
+        state.evaluated = w, loss
+        upper = problem.regularizer.value(w) + loss.total
+        gap = (upper - state.lower) / max(abs(upper), 1e-300)
+        state.bias = max(1.0, gap / max(state.estimate / state.bias, 1e-300))
+        state.estimate = max(gap, 0.0)
+
+    def _everything(self, state: ShardState) -> bool:
+        return (
+            state.rounds < 2
+            or state.outer == np.inf
+            or state.active == 0
+            or state.inner >= self.max_inner
+            or state.seen <= max(state.fraction * state.outer, 0.7 * state.goal * abs(state.lower) / state.bias)
+            or (state.inner > 0 and state.estimate <= state.goal)
+        )
+
+    def _round(
+        self, state: ShardState, everything: bool, evaluate: bool
+    ) -> tuple[dict[int, Report | None], np.ndarray]:
+        """All workers once; v follows. Returns their reports, and the v that they began with."""
+        sharded = state.sharded
+        state.rounds += 1
+        sent, momentum, hand_over = state.v, 0.0, self._hand_over(state)
+        if state.step is not None and state.rounds > self.momentum_after and not hand_over:
+            theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
+            momentum, state.theta = (state.theta - 1.0) / theta, theta
+            sent = state.v + momentum * state.step
+        task = Task(
+            sigma=float(sharded.crew.size),
+            everything=everything,
+            wanted=state.goal * abs(state.lower),
+            momentum=momentum,
+            evaluate=evaluate,
+            hand_over=hand_over,
+        )
+        handle = sharded.crew.transport.broadcast(sent)
+        number = state.rounds
+        reports, heavy = sharded.crew.round("improve", lambda k: (number, handle, task))
+        for k, report in reports.items():
+            if report is not None:
+                state.linear += report.linear
+                if report.parcel is not None:
+                    sharded.take(k, report.parcel, self.centre)
+        state.step = np.array(heavy[0]) if heavy else np.zeros(state.v.size)
+        state.v = state.v + state.step
+        return reports, sent
+
+    def _hand_over(self, state: ShardState) -> int:
+        """Bytes that each worker may hand over to the centre now.
+
+        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits.
+        """
+        pool = state.sharded.pool
+        room = int(_FILLED * self.centre) - (0 if pool is None else pool.nbytes)
+        if pool is None:
+            few = state.active <= _FEW * state.sharded.n_examples
+            settled = state.rounds > _EARLY and state.active > 0.9 * state.active_before
+            if not ((few or settled) and 0 < state.bytes_active <= room):
+                return 0
+        return max(room, 0) // state.sharded.crew.size
+
+    def _conclude(self, state: ShardState, everything: bool, reports: dict[int, Report | None]) -> None:
+        """What the driver makes of the reports of a round."""
+        heard = [report for report in reports.values() if report is not None]
+        before_round, awake = state.seen, state.active
+        state.active_before = awake
+        state.seen = sum(report.gap for report in heard) + state.centre_gap
+        state.visited = sum(report.visited for report in heard) + state.centre_visited
+        state.centre_visited = 0
+        state.active = sum(report.active for report in heard)
+        state.bytes_active = sum(report.bytes_active for report in heard)
+        state.bytes_held = sum(report.nbytes for report in heard)
+        state.n_constraints = sum(report.n_constraints for report in heard)
+        state.inner = 0 if everything else state.inner + 1
+        seen = state.seen
+        if everything:
+            state.outer = seen
+            settled = state.active <= 1.05 * awake
+            state.fraction = 0.3 * state.fraction if settled else self.inner_fraction
+            if 0.0 < seen < before_round < np.inf:
+                seen *= seen / before_round
+        # Gaps are met at weights that a worker has fitted to its own examples: those of all are worse.
+        state.estimate = state.bias * seen / max(abs(state.lower + seen), 1e-300)
+
+    def _optimize(self, problem: Problem, state: ShardState) -> None:
+        """Passes over the examples at the centre until their gap is a fraction of what was last met."""
+        sharded = state.sharded
+        pool = sharded.pool
+        if pool is None or not len(pool):
+            return
+        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
+        weights = state.shape.bind(state.v)
+        work = work_on(
+            pool.constraints(), pool.norms, problem.regularizer, state.shape, weights, sharded.pool_alpha,
+            state.linear, coordinate, state.rng,
+        )  # fmt: skip
+        wanted = max(0.2 * state.outer, 0.3 * state.goal * abs(state.lower)) if np.isfinite(state.outer) else 0.0
+        work.run(_PASSES, wanted)
+        sharded.pool_alpha = work.state.alpha
+        state.linear = work.state.linear
+        state.centre_visited = work.visited
+        state.centre_gap = max(work.state.seen, 0.0)
+        state.step = None  # v has been moved by the centre
+
+    def _recount(self, problem: Problem, state: ShardState) -> None:
+        """v and the linear part of the dual objective, from the dual variables that there are."""
+        while True:
+            state.deaths = state.sharded.crew.deaths
+            state.linear, state.v = state.sharded.totals()
+            if state.deaths == state.sharded.crew.deaths:
+                break
+        state.lower = state.linear - problem.regularizer.conjugate(state.v)
+        state.step, state.theta = None, 1.0
+        state.outer = state.seen = np.inf
+
+
+@dataclass
+class ShardState:
+    """Where the ascent stands. Changed in place."""
+
+    sharded: Sharded
+    shape: Shape
+    v: np.ndarray
+    rng: np.random.Generator
+    active: int
+    fraction: float
+    n_constraints: int
+    linear: float = 0.0
+    lower: float = -np.inf
+    rounds: int = 0
+    deaths: int = 0
+    """How many workers had died when sums were last formed."""
+    step: np.ndarray | None = None
+    """The last change of v, if momentum may go along it."""
+    theta: float = 1.0
+    outer: float = np.inf
+    seen: float = np.inf
+    inner: int = 0
+    centre_gap: float = 0.0
+    centre_visited: int = 0
+    bytes_active: int = 0
+    bytes_held: int = 0
+    active_before: int = 0
+    bias: float = 1.0
+    """By how much the last estimate was too small."""
+    goal: float = 0.0
+    estimate: float = np.inf
+    visited: int = 0
+    stuck: bool = False
+    evaluated: tuple[np.ndarray, Loss] | None = None
+    beat: Any = None
+    alpha: OnShards = field(default_factory=OnShards)
+
+    @property
+    def nbytes(self) -> int:
+        pool = self.sharded.pool
+        return self.bytes_held + (0 if pool is None else pool.nbytes)
+
+    def weights(self) -> np.ndarray:
+        return weights_of(self.shape.bind(self.v.copy()))

@@ -1,0 +1,240 @@
+"""A problem whose examples are with the workers, as the driver sees it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..constraints.description import Description
+from ..constraints.pool import Pool
+from ..kernels.normal_equations import Point
+from ..problem import Loss, Planes
+from ..solvers.interior_rows import added_advances, added_looks
+from .crew import Crew
+from .shard import Beginning
+
+
+class OnShards:
+    """Dual variables that are where their examples are."""
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where workers save their dual variables, and how often."""
+
+    folder: str | None = None
+    identity: Callable[[int], dict[str, str]] = lambda k: {}
+    every: float = 10.0
+
+
+class Sharded:
+    """Constraints of a problem that workers have in parts. All that certificates need are sums over shards.
+
+    Parameters
+    ----------
+    crew : Crew
+    question : function of a worker's number
+        Which of its problems each worker is to take up; see ``shard.Recipe``.
+    n_weights : int
+    closed : bool
+    columns : tuple
+        Shape of the dual variables of one example of a closed problem.
+    seed : int
+    memory : int or None
+        Bytes for each worker.
+    saving : Saving
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        question: Callable[[int], Any],
+        n_weights: int,
+        *,
+        closed: bool = True,
+        columns: tuple[int, ...] = (),
+        seed: int = 0,
+        memory: int | None = None,
+        saving: Saving = Saving(),  # noqa: B008
+    ) -> None:
+        self.crew = crew
+        self.n_weights = n_weights
+        self.closed = closed
+        self.columns = columns
+        self._question, self._seed, self._memory, self._saving = question, seed, memory, saving
+        self.pool: Pool | None = None
+        """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
+        self.pool_alpha = np.empty((0, *columns))
+        self.begin(None)
+
+    def begin(self, alpha: Any) -> None:
+        """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
+        self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
+        parts = None if alpha is None else self._parts(alpha)
+
+        def beginning(k: int) -> tuple[Beginning]:
+            saving = self._saving
+            return (
+                Beginning(
+                    question=self._question(k),
+                    # A worker that starts anew has saved what is better than what the run began from.
+                    alpha=parts[k] if parts is not None and not begun else None,
+                    away=self._away(k) if begun else np.empty(0, np.int64),
+                    seed=self._seed + k,
+                    memory=self._memory,
+                    folder=None if saving.folder is None else f"{saving.folder}/{k:05d}",
+                    identity=saving.identity(k),
+                    every=saving.every,
+                ),
+            )
+
+        begun = False
+        sizes = self.crew.set_up("begin", beginning)
+        begun = True
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.n_examples = int(self.first[-1])
+
+    @property
+    def dual_shape(self) -> tuple[int, ...]:
+        return (self.n_examples, *self.columns)
+
+    @property
+    def n_constraints(self) -> int:
+        return self.n_examples * max([1, *(k - 1 for k in self.columns)])
+
+    @property
+    def oracle(self) -> None:
+        """None here: searches are made by the workers."""
+
+    def _parts(self, alpha: Any) -> list[Any]:
+        """Dual variables of all examples, shard by shard."""
+        if isinstance(alpha, Planes):
+            cut = np.searchsorted(self.first, alpha.example, side="right") - 1
+            parts: list[Any] = []
+            for k in range(self.crew.size):
+                mine = np.flatnonzero(cut == k)
+                labels = [alpha.labels[i] for i in mine.tolist()]
+                parts.append(Planes(alpha.example[mine] - self.first[k], labels, alpha.alpha[mine]))
+            return parts
+        return [alpha[a:b] for a, b in zip(self.first[:-1], self.first[1:], strict=True)]
+
+    def _away(self, k: int) -> np.ndarray:
+        """Which examples of a shard the driver has."""
+        if self.pool is None:
+            return np.empty(0, np.int64)
+        place = self.pool.place
+        return place[(place >= self.first[k]) & (place < self.first[k + 1])] - self.first[k]
+
+    def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
+        """The same with their dual variables, for a worker to save."""
+        if self.pool is None:
+            return ((np.empty(0, np.int64), None),)
+        place = self.pool.place
+        mine = (place >= self.first[k]) & (place < self.first[k + 1])
+        return ((place[mine] - self.first[k], self.pool_alpha[mine]),)
+
+    def take(self, k: int, parcel: Any, memory: int) -> None:
+        """Examples of a worker's have come; those that there is no room for go back."""
+        if self.pool is None:
+            self.pool = Pool(memory)
+        block, places, alpha, norms = parcel
+        n = self.pool.add(block, np.arange(places.size), 0, norms)
+        self.pool.place[len(self.pool) - n :] = self.first[k] + places[:n]
+        self.pool_alpha = np.concatenate([self.pool_alpha, alpha[:n]])
+        if n < places.size:
+            self.crew.give_back(k, places[n:], alpha[n:])
+
+    def no_shares(self) -> Any:
+        return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))
+
+    def gather(self) -> Any:
+        """The dual variables of all examples, in the order of the data."""
+        shares = self.crew.ask("shares")
+        if not self.closed:
+            found = [(k, planes) for k, planes in enumerate(shares) if planes is not None]
+            return Planes(
+                np.concatenate([np.empty(0, np.int64), *(self.first[k] + p.example for k, p in found)]),
+                [label for _, p in found for label in p.labels],
+                np.concatenate([np.empty(0), *(p.alpha for _, p in found)]),
+            )
+        alpha = self.no_shares()
+        for k, part in enumerate(shares):
+            if part is not None:
+                alpha[self.first[k] : self.first[k + 1]] = part
+        if self.pool is not None:
+            alpha[self.pool.place] = self.pool_alpha
+        return alpha
+
+    def totals(self, alpha: Any = None) -> tuple[float, np.ndarray]:
+        """Σ over shards, each from nothing, and what the driver has besides."""
+        linear, heavy = self.crew.total("totals")
+        v = np.array(heavy[0]) if heavy else np.zeros(self.n_weights)
+        total = math.fsum(linear)
+        if self.pool is not None and len(self.pool):
+            more, add = self.pool.constraints().totals(self.pool_alpha)
+            total, v = total + more, v + add
+        return total, v
+
+    def combine(self, alpha: Any) -> np.ndarray:
+        return self.totals(alpha)[1]
+
+    def linear(self, alpha: Any) -> float:
+        return self.totals(alpha)[0]
+
+    def feasible(self, alpha: Any) -> Any:
+        return alpha
+
+    def evaluate(self, w: np.ndarray) -> Loss:
+        handle = self.crew.transport.broadcast(w)
+        losses = self.crew.ask("evaluate", lambda k: (handle,))
+        return Loss(math.fsum(loss.total for loss in losses), sum(loss.excess for loss in losses))
+
+    def describe(self) -> Description:
+        return Description.joined([d for d in self.crew.ask("describe") if d is not None])
+
+    def interior_rows(self, n_threads: int) -> InteriorOnShards:
+        return InteriorOnShards(self, n_threads)
+
+
+class InteriorOnShards:
+    """What the interior point asks of rows (``protocols.InteriorSums``), as sums over shards."""
+
+    def __init__(self, sharded: Sharded, n_threads: int) -> None:
+        self._sharded, self._crew = sharded, sharded.crew
+        self._threads = n_threads
+        self.description = sharded.describe()
+        self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
+
+    def centre(self, w: np.ndarray) -> None:
+        self._crew.ask("interior", lambda k: ("centre", w))
+
+    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+        sums, heavy = self._crew.total("interior", lambda k: ("look", w, directions, target))
+        parts = [s for s in sums if s is not None]
+        vector = heavy[0] if heavy else np.zeros(w.size)
+        rest = [(np.zeros(w.size), s) for s in parts]
+        _, joined = added_looks(w.size, rest)
+        return vector, joined
+
+    def advance(
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise))
+        return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.saved().alpha
+
+    def saved(self) -> Point:
+        points = [p for p in self._crew.ask("interior_point") if p is not None]
+        return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
+
+    def load(self, point: Point) -> None:
+        first = self._sharded.first
+        spans = [slice(a, b) for a, b in zip(first[:-1], first[1:], strict=True)]
+        self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))
