@@ -1,8 +1,8 @@
 """Dual coordinate ascent over shards.
 
-Each round, every worker improves the dual variables of its own examples under Ω/σ, seen from the v of the whole problem,
-and sends back how v changes by that; the changes are added up (CoCoA+: Jaggi et al. 2014, Ma et al. 2015, with Ω*
-itself in place of its quadratic bound). With σ = K, the number of shards, the dual objective can never fall.
+Each round, every worker improves the dual variables of its own examples under Ω/σ, seen from the v of the whole
+problem, and sends back how v changes by that; the changes are added up (CoCoA+: Jaggi et al. 2014, Ma et al. 2015,
+with Ω* itself in place of its quadratic bound). With σ = K, the number of shards, the dual objective can never fall.
 
 Two things of the single machine's solver go on here, over all shards at once:
 
@@ -13,8 +13,8 @@ Two things of the single machine's solver go on here, over all shards at once:
 And one is the cluster's own:
 
 * **The centre.** Once the examples that still move fit into the driver's memory they leave for it. There, nobody's work
-  is outdated by anybody else's: it takes as few passes as on one machine. Workers then look through what they have left,
-  and hand over what has begun to move. (Explore on the workers, optimize at the centre.)
+  is outdated by anybody else's: it takes as few passes as on one machine. Workers then look through what they have
+  left, and hand over what has begun to move. (Explore on the workers, optimize at the centre.)
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ShardAscent:
 
     def start(self, problem: Problem, warm: Any = None) -> ShardState:
         sharded: Any = problem.constraints
-        if warm is not None and not isinstance(warm, OnShards):
+        if not sharded.first.size or (warm is not None and not isinstance(warm, OnShards)):
             sharded.begin(warm)
         state = ShardState(
             sharded=sharded,
@@ -112,7 +112,7 @@ class ShardAscent:
         """All shards have computed the loss at the weights of v: how far the estimate was off is known as well."""
         if any(loss is None for loss in losses):
             return
-        loss = Loss(sum(x.total for x in losses), sum(x.excess for x in losses))  # type: ignore[union-attr]
+        loss = Loss(sum(x.total for x in losses if x), sum(x.excess for x in losses if x))
         w = problem.regularizer.weights(v)
         state.evaluated = w, loss
         upper = problem.regularizer.value(w) + loss.total
@@ -210,7 +210,7 @@ class ShardAscent:
             pool.constraints(), pool.norms, problem.regularizer, state.shape, weights, sharded.pool_alpha,
             state.linear, coordinate, state.rng,
         )  # fmt: skip
-        wanted = max(0.2 * state.outer, 0.3 * state.goal * abs(state.lower)) if np.isfinite(state.outer) else 0.0
+        wanted = max(0.1 * state.outer, 0.5 * state.goal * abs(state.lower)) if np.isfinite(state.outer) else 0.0
         work.run(_PASSES, wanted)
         sharded.pool_alpha = work.state.alpha
         state.linear = work.state.linear
@@ -222,7 +222,7 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.crew.deaths
-            state.linear, state.v = state.sharded.totals()
+            state.linear, state.v = state.sharded.totals(state.alpha)
             if state.deaths == state.sharded.crew.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)

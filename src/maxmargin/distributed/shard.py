@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -20,14 +21,6 @@ from .work import Task, Work
 
 class Recipe(Protocol):
     """How a worker comes to the problems of its shard. It travels to the worker, the data need not."""
-
-    def survey(self) -> Any:
-        """What the driver must know of the data before there can be a problem: classes, sizes of a model."""
-        ...
-
-    def prepare(self, facts: Any) -> None:
-        """What has become of the surveys of all shards."""
-        ...
 
     def problem(self, question: Any) -> Problem | None:
         """The shard's own part of a problem, with the regularizer of the whole; None if it has no examples."""
@@ -70,12 +63,6 @@ class Shard:
         self._folder: CheckpointFolder | None = None
         self._lent: tuple[np.ndarray, Any] = (np.empty(0, np.int64), None)
         self._round = 0
-
-    def survey(self) -> Any:
-        return self._recipe.survey()
-
-    def prepare(self, facts: Any) -> None:
-        self._recipe.prepare(facts)
 
     def ask(self, method: str, *args: Any) -> Any:
         """A question to the recipe that only it understands."""
@@ -120,11 +107,12 @@ class Shard:
         self._lent = (np.setdiff1d(self._lent[0], places), None)
         self._work.take_back(places, alpha)  # type: ignore[union-attr]
 
-    def totals(self) -> Answer:
-        """The linear part of the dual objective, and Σ α (truth − rival), from nothing."""
-        if self._work is None:
+    def totals(self, alpha: Any = None) -> Answer:
+        """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
+        the shard's own."""
+        if self._work is None or self._problem is None:
             return Answer(0.0)
-        linear, v = self._work.totals()
+        linear, v = self._work.totals() if alpha is None else self._problem.constraints.totals(alpha)
         return Answer(linear, (v,))
 
     def evaluate(self, w: np.ndarray) -> Loss:
@@ -165,6 +153,13 @@ class Shard:
     def load_interior(self, point: Any) -> None:
         if self._rows is not None:
             self._rows.load(point)
+
+    def forget(self) -> None:
+        """Remove what was saved: the run has ended, and nobody will go on from it."""
+        folder = self._folder
+        self._close()
+        if folder is not None:
+            shutil.rmtree(folder.folder, ignore_errors=True)
 
     def _close(self) -> None:
         if self._folder is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..constraints.description import Description
 from ..constraints.pool import Pool
+from ..data.errors import DataError
 from ..kernels.normal_equations import Point
 from ..problem import Loss, Planes
 from ..solvers.interior_rows import added_advances, added_looks
@@ -37,9 +39,9 @@ class Sharded:
     Parameters
     ----------
     crew : Crew
-    question : function of a worker's number
-        Which of its problems each worker is to take up; see ``shard.Recipe``.
-    n_weights : int
+    question : object
+        Which of its problems a worker is to take up; see ``shard.Recipe``.
+    n_examples, n_weights : int
     closed : bool
     columns : tuple
         Shape of the dual variables of one example of a closed problem.
@@ -52,7 +54,8 @@ class Sharded:
     def __init__(
         self,
         crew: Crew,
-        question: Callable[[int], Any],
+        question: Any,
+        n_examples: int,
         n_weights: int,
         *,
         closed: bool = True,
@@ -62,25 +65,28 @@ class Sharded:
         saving: Saving = Saving(),  # noqa: B008
     ) -> None:
         self.crew = crew
-        self.n_weights = n_weights
+        self.n_examples, self.n_weights = n_examples, n_weights
         self.closed = closed
         self.columns = columns
         self._question, self._seed, self._memory, self._saving = question, seed, memory, saving
         self.pool: Pool | None = None
         """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
         self.pool_alpha = np.empty((0, *columns))
-        self.begin(None)
+        self.first = np.empty(0, np.int64)
 
     def begin(self, alpha: Any) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
+        begun = False
+        if alpha is not None and not self.first.size:
+            self.begin(None)  # then it is known how many examples each has
         parts = None if alpha is None else self._parts(alpha)
 
         def beginning(k: int) -> tuple[Beginning]:
             saving = self._saving
             return (
                 Beginning(
-                    question=self._question(k),
+                    question=self._question,
                     # A worker that starts anew has saved what is better than what the run began from.
                     alpha=parts[k] if parts is not None and not begun else None,
                     away=self._away(k) if begun else np.empty(0, np.int64),
@@ -92,11 +98,14 @@ class Sharded:
                 ),
             )
 
-        begun = False
         sizes = self.crew.set_up("begin", beginning)
         begun = True
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.n_examples = int(self.first[-1])
+        if self.first[-1] != self.n_examples:
+            raise DataError(
+                f"The workers have {self.first[-1]} examples, the driver has counted {self.n_examples}. Do all "
+                "machines see the same files?"
+            )
 
     @property
     def dual_shape(self) -> tuple[int, ...]:
@@ -120,7 +129,7 @@ class Sharded:
                 labels = [alpha.labels[i] for i in mine.tolist()]
                 parts.append(Planes(alpha.example[mine] - self.first[k], labels, alpha.alpha[mine]))
             return parts
-        return [alpha[a:b] for a, b in zip(self.first[:-1], self.first[1:], strict=True)]
+        return [alpha[a:b] for a, b in pairwise(self.first.tolist())]
 
     def _away(self, k: int) -> np.ndarray:
         """Which examples of a shard the driver has."""
@@ -151,8 +160,10 @@ class Sharded:
     def no_shares(self) -> Any:
         return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))
 
-    def gather(self) -> Any:
+    def gather(self, alpha: Any) -> Any:
         """The dual variables of all examples, in the order of the data."""
+        if not isinstance(alpha, OnShards):
+            return alpha
         shares = self.crew.ask("shares")
         if not self.closed:
             found = [(k, planes) for k, planes in enumerate(shares) if planes is not None]
@@ -169,12 +180,14 @@ class Sharded:
             alpha[self.pool.place] = self.pool_alpha
         return alpha
 
-    def totals(self, alpha: Any = None) -> tuple[float, np.ndarray]:
+    def totals(self, alpha: Any) -> tuple[float, np.ndarray]:
         """Σ over shards, each from nothing, and what the driver has besides."""
-        linear, heavy = self.crew.total("totals")
+        here = isinstance(alpha, OnShards)
+        parts = [None] * self.crew.size if here else self._parts(alpha)
+        linear, heavy = self.crew.total("totals", lambda k: (parts[k],))
         v = np.array(heavy[0]) if heavy else np.zeros(self.n_weights)
         total = math.fsum(linear)
-        if self.pool is not None and len(self.pool):
+        if here and self.pool is not None and len(self.pool):
             more, add = self.pool.constraints().totals(self.pool_alpha)
             total, v = total + more, v + add
         return total, v
@@ -228,7 +241,7 @@ class InteriorOnShards:
 
     @property
     def alpha(self) -> np.ndarray:
-        return self.saved().alpha
+        return self.saved()[0]
 
     def saved(self) -> Point:
         points = [p for p in self._crew.ask("interior_point") if p is not None]
@@ -236,5 +249,5 @@ class InteriorOnShards:
 
     def load(self, point: Point) -> None:
         first = self._sharded.first
-        spans = [slice(a, b) for a, b in zip(first[:-1], first[1:], strict=True)]
+        spans = [slice(a, b) for a, b in pairwise(first.tolist())]
         self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))

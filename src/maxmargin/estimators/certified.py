@@ -37,11 +37,12 @@ _MEANS = {
 
 @dataclass(frozen=True)
 class Run:
-    """How a fit is to be run: where to save it and how often, and whom to tell."""
+    """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any."""
 
     checkpoint: Any = None
     every: float = 30.0
     callbacks: Sequence[Any] = ()
+    cluster: Any = None
 
 
 def all_or_nothing(fit: F) -> F:
@@ -100,9 +101,12 @@ class CertifiedEstimator(BaseEstimator):
             yield None
             return
         every = inputs.check_positive("checkpoint_every", run.every, zero=True)
-        identity = {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
-        with CheckpointFolder(Path(run.checkpoint) / part, identity, every) as folder:
+        with CheckpointFolder(Path(run.checkpoint) / part, self._identity(fingerprint), every) as folder:
             yield folder
+
+    def _identity(self, fingerprint: Callable[[], str]) -> dict[str, str]:
+        """What a run is about, as a checkpoint knows it."""
+        return {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
 
     def _begin_like(self, other: Any) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""

@@ -13,6 +13,7 @@ from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..constraints.duals_on_disk import stacked
 from ..constraints.sourced import is_source
+from ..distributed.sharded import Sharded
 from ..kernels.maps import Clipped, Plain
 from ..models import binary, multiclass
 from ..persistence import storable
@@ -20,6 +21,7 @@ from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing, total
+from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator, solve_side_by_side
 from .sourced import check_alone
@@ -136,6 +138,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -148,6 +151,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             A source need not fit into memory: ``memory`` then bounds all that training holds at a time.
         y : labels; None with a source, which brings them
         sample_weight : array or None
+        cluster : str, Transport or None
+            Where to train, if not in this process: ``"local:4"`` (processes of this machine), ``"ray"``,
+            ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
+            of which it opens its own files; ``memory`` is then that of one worker.
         checkpoint : path or None
             A folder to save the run in. The same call goes on from what is saved there.
         checkpoint_every : float
@@ -157,15 +164,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(y=y, sample_weight=sample_weight)
             with self._readable(X, run) as source:
                 self._take_shape(source, X)
-                counts = self._survey(source)
-                problems = self._blocked_problems(source, self._class_factors(counts))
-                warm = self._warm(self._dual_shape(problems))
-                self._fit_problems(problems, warm, run, lambda: source.fingerprint)
+                self._fit_source(source, run, lambda: source.fingerprint)
             self._label = None
             return self
         inputs.check_labels(y)
@@ -174,11 +178,28 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.classes_ = np.unique(y)
         label = np.searchsorted(self.classes_, y).astype(np.int32)  # a fifth of the time of np.unique's inverse
         self._check_several_classes()
-        problems = self._problems(X, label, sample_weight)
-        warm = self._warm(self._dual_shape(problems))
-        self._fit_problems(problems, warm, run, lambda: of_arrays(X, y, sample_weight))
+        if cluster is not None:
+            weights = inputs.check_weights(sample_weight, X)
+            self._fit_source(as_source(X, y, None, weights), run, lambda: of_arrays(X, y, sample_weight))
+        else:
+            problems = self._problems(X, label, sample_weight)
+            warm = self._warm(self._dual_shape(problems))
+            self._fit_problems(problems, warm, run, lambda: of_arrays(X, y, sample_weight))
         self._label = label
         return self
+
+    def _fit_source(self, source: Seekable, run: Run, fingerprint: Callable[[], str]) -> None:
+        """Train on data that is read in chunks, here or by the workers of a cluster."""
+        factors = self._class_factors(self._survey(source))
+        problems = self._blocked_problems(source, factors)
+        warm = self._warm(self._dual_shape(problems))
+        with self._on_cluster(source, run, fingerprint, problems, factors) as problems:
+            self._fit_problems(problems, warm, run, fingerprint)
+
+    def _shard_problem(self, source: Seekable, question: Any) -> Problem:
+        """A worker's part of one of the problems."""
+        number, factors = question
+        return self._blocked_problems(source, factors)[number]
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
@@ -376,7 +397,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
             return solve_class
 
-        blocked = isinstance(problems[0].constraints, Blocked)
+        blocked = isinstance(problems[0].constraints, Blocked | Sharded)
         threads = 1 if blocked else inputs.check_threads(self.n_jobs)
         return solve_side_by_side([task(k) for k in range(len(problems))], threads)
 
@@ -385,7 +406,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         if self._is_joint() and _kind(problem) not in (Plain, Clipped):
-            if isinstance(problem.constraints, Blocked):
+            if isinstance(problem.constraints, Blocked | Sharded):
                 raise ValueError(
                     f"{self.regularizer!r} and Crammer–Singer do not go together in training from a source. Use "
                     "multi_class='ovr'."

@@ -18,12 +18,15 @@ from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import as_rows
 from ..data.errors import DataError
+from ..distributed.choose import choose_sharded
+from ..distributed.sharded import Sharded
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
 from ..regularizers import L2, Blocks
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
+from .clustered import Cluster, seed_of, with_shares
 
 _STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
@@ -82,6 +85,8 @@ class LinearEstimator(CertifiedEstimator):
             "memory": inputs.check_memory(self.memory),
             "warm": warm is not None,
         }
+        if isinstance(problem.constraints, Sharded):
+            return self._solve_on_shards(problem, warm, callbacks, means["threads"], checkpoint)
         if isinstance(problem.constraints, Blocked):
             scratch = None if checkpoint is None else str(checkpoint.folder)
             solver = choose_blocked(problem, self.solver, scratch=scratch, **means)
@@ -100,6 +105,45 @@ class LinearEstimator(CertifiedEstimator):
             callbacks=callbacks,
             checkpoint=checkpoint,
         )
+
+    def _solve_on_shards(
+        self,
+        problem: Problem,
+        warm: np.ndarray | None,
+        callbacks: Sequence[Callable[[Record], object]],
+        threads: int,
+        checkpoint: CheckpointFolder | None,
+    ) -> Solution:
+        """The same with examples on the workers of a cluster."""
+        problem.constraints.begin(warm)  # type: ignore[attr-defined]
+        solver = choose_sharded(
+            problem, self.solver, tol=self.tol, seed=self.random_state, threads=threads, warm=warm is not None
+        )
+        solution = solve(
+            problem, solver, tol=self.tol, max_passes=int(self.max_passes), callbacks=callbacks, checkpoint=checkpoint
+        )
+        return with_shares(solution, problem)
+
+    @contextlib.contextmanager
+    def _on_cluster(
+        self, source: Seekable, run: Run, fingerprint: Callable[[], str], problems: list[Problem], facts: Any = None
+    ) -> Iterator[list[Problem]]:
+        """The problems with their examples on the workers of a cluster, if the run is to have one.
+
+        Worker k is asked ``_shard_problem(its piece, (q, facts))`` for problem q.
+        """
+        if run.cluster is None:
+            yield problems
+            return
+        with Cluster(run, lambda: self._identity(fingerprint)) as cluster:
+            memory = inputs.check_memory(self.memory)
+            cluster.start_linear(self, source, memory)
+            means = {"seed": seed_of(self.random_state), "memory": memory}
+            parts = [""] if len(problems) == 1 else [f"class-{q}/" for q in range(len(problems))]
+            yield [
+                cluster.problem(problem, (q, facts), part, **means)
+                for q, (problem, part) in enumerate(zip(problems, parts, strict=True))
+            ]
 
     def _blocked(self, source: Seekable, block: Callable[[Chunk], Closed], n_classes: int = 1, **shape: Any) -> Problem:
         """The problem whose blocks are the chunks of a source."""

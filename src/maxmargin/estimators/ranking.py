@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
-from ..problem import Certificate, Problem, Rows
+from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing
+from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
@@ -92,6 +93,7 @@ class RankingSVM(LinearEstimator):
         y: Any = None,
         groups: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -102,14 +104,19 @@ class RankingSVM(LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(y=y, groups=groups)
             with self._readable(X, run) as source:
                 self._take_shape(source, X)
-                problem = self._blocked_problem(source)
-                solution = self._fit_one(problem, run, lambda: source.fingerprint)
-                self._example_coef = self._by_example(source, problem, solution.alpha)
+                solution = self._fit_source(source, run, lambda: source.fingerprint)
+        elif cluster is not None:
+            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
+            group = _groups(groups, y)
+            place = np.argsort(group, kind="stable")  # rows of a group must be next to each other
+            source = as_source(X[place], inputs.check_numbers(y, "grades")[place], group[place])
+            solution = self._fit_source(source, run, lambda: of_arrays(X, y, group=groups))
+            self._example_coef[place] = np.array(self._example_coef)  # type: ignore[index]
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
@@ -118,6 +125,17 @@ class RankingSVM(LinearEstimator):
         self.coef_ = solution.weights
         self._keep([solution], solution.alpha)
         return self
+
+    def _fit_source(self, source: Seekable, run: Run, fingerprint: Callable[[], str]) -> Solution:
+        blocked = self._blocked_problem(source)
+        with self._on_cluster(source, run, fingerprint, [blocked]) as (problem,):
+            solution = self._fit_one(problem, run, fingerprint)
+        self._example_coef = self._by_example(source, blocked, solution.alpha)
+        return solution
+
+    def _shard_problem(self, source: Seekable, question: Any) -> Problem:
+        """A worker's part of the problem, which may be without pairs."""
+        return self._blocked(source, self._block, size=_count_pairs)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
@@ -146,13 +164,13 @@ class RankingSVM(LinearEstimator):
             if chunk.weight is not None:
                 raise DataError("Weights are not known to RankingSVM. Open the data without them.")
 
-        def block(chunk: Chunk) -> Scalar:
-            return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
-
-        problem = self._blocked(source, block, size=_count_pairs)
+        problem = self._blocked(source, self._block, size=_count_pairs)
         if problem.constraints.n_examples == 0:
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
         return problem
+
+    def _block(self, chunk: Chunk) -> Scalar:
+        return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
 
     def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from ..constraints import Scalar
 from ..constraints.sourced import is_source
 from ..models import regression
 from ..persistence import storable
-from ..problem import Certificate, Problem, Rows
+from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
 from .certified import Run, all_or_nothing
+from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
@@ -87,6 +88,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -97,13 +99,16 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         """
         self._check_settings()
         self._forget_stream()
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(y=y, sample_weight=sample_weight)
             with self._readable(X, run) as source:
                 self._take_shape(source, X)
-                problem = self._blocked_problem(source)
-                solution = self._fit_one(problem, run, lambda: source.fingerprint)
+                solution = self._fit_source(source, run, lambda: source.fingerprint)
+        elif cluster is not None:
+            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
+            source = as_source(X, inputs.check_numbers(y, "targets"), None, inputs.check_weights(sample_weight, X))
+            solution = self._fit_source(source, run, lambda: of_arrays(X, y, sample_weight))
         else:
             X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
             problem = self._problem(X, y, sample_weight)
@@ -120,6 +125,15 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         (weights,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
         self._set_weights(weights)
         return self
+
+    def _fit_source(self, source: Seekable, run: Run, fingerprint: Callable[[], str]) -> Solution:
+        problem = self._blocked_problem(source)
+        with self._on_cluster(source, run, fingerprint, [problem]) as (problem,):
+            return self._fit_one(problem, run, fingerprint)
+
+    def _shard_problem(self, source: Seekable, question: Any) -> Problem:
+        """A worker's part of the problem."""
+        return self._blocked_problem(source)
 
     def _set_weights(self, weights: np.ndarray) -> None:
         coef, intercept = self._split_weights(weights, 1)

@@ -113,7 +113,7 @@ def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray]
     return lambda ids, w: workers.submit(_search_bound, ids, w)
 
 
-def dismiss(oracle: Oracle) -> None:
+def dismiss(oracle: Oracle | None) -> None:
     """Send home the processes that search for this oracle, if there are any, and with them its data."""
     if id(oracle) in _workers:
         _workers.pop(id(oracle))[1].shutdown(wait=True, kill_workers=True)

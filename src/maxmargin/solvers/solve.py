@@ -139,8 +139,7 @@ def solve(
         raise
     finally:
         state.beat = None  # it knows the state: the two would keep each other, and a cache, alive
-        if not problem.constraints.closed:
-            dismiss(problem.open.oracle)
+        dismiss(getattr(problem.constraints, "oracle", None))
     converged = certificate is not None
     save(last=True, settled=not stepping)
     if interrupted:

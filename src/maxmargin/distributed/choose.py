@@ -1,0 +1,40 @@
+"""Which solver for a problem on shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..problem import Problem
+from ..protocols import Solver
+from ..solvers.choose import SOLVERS, interior_point_pays
+from ..solvers.interior_point import InteriorPoint
+from .ascent import ShardAscent
+
+_OPEN = ("auto", "shard_ascent")
+
+
+def choose_sharded(
+    problem: Problem, name: str | Solver, *, tol: float, seed: Any = None, threads: int = 1, warm: bool = False
+) -> Solver:
+    """The solver of that name; a solver object is returned as it is."""
+    if hasattr(name, "start") and hasattr(name, "step"):
+        return name
+    names = sorted(SOLVERS) if problem.constraints.closed else list(_OPEN)
+    if name not in names:
+        raise ValueError(f"solver must be one of {names} or a Solver on a cluster, got {name!r}.")
+    if getattr(problem.regularizer, "pure", False):
+        raise ValueError(
+            f"{problem.regularizer!r} is not strongly convex, which training over shards relies on. Give the group "
+            "norm some l2: GroupNorm(groups, weights, l2=0.01)."
+        )
+    if name == "interior_point" or (name == "auto" and problem.constraints.closed and not warm):
+        solver = InteriorPoint(n_threads=threads)
+        if solver.handles(problem) and (name == "interior_point" or interior_point_pays(problem, tol)):
+            return solver
+        if name == "interior_point":
+            raise ValueError(
+                "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
+                f"weights with an l2 or Gaussian regularizer; this one has {problem.n_weights} weights and "
+                f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
+            )
+    return ShardAscent(random_state=seed, n_threads=threads)

@@ -1,0 +1,178 @@
+"""Training on a cluster: data is cut into pieces, and each worker makes the problem of its own piece."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ..constraints import Blocked
+from ..data.memory import Arrays
+from ..data.splitting import split
+from ..distributed import transport_of
+from ..distributed.crew import Crew
+from ..distributed.shard import Recipe, Shard
+from ..distributed.sharded import Saving, Sharded
+from ..problem import Problem, Solution
+from ..protocols import Chunk, Seekable
+from .certified import Run
+
+_CHUNKS = 1000  # of data in memory, between which it can be cut
+
+
+class LinearRecipe:
+    """The problems of a linear estimator on a piece of its data.
+
+    Parameters
+    ----------
+    estimator : LinearEstimator
+        What it knows of all data (its classes, its number of features) has been set.
+    piece : Seekable
+    memory : int or None
+        Bytes of rows up to which the piece is held in memory, rather than read again and again.
+    """
+
+    def __init__(self, estimator: Any, piece: Seekable, memory: int | None) -> None:
+        self._estimator, self._piece, self._memory = estimator, piece, memory
+        self._held: Seekable | None = None
+
+    def problem(self, question: Any) -> Problem | None:
+        if len(self._piece) == 0:
+            return None
+        if self._held is None and self._fits():
+            self._held = _gathered(self._piece)
+        problem = self._estimator._shard_problem(self._held or self._piece, question)
+        if problem is None or self._held is None:
+            return problem
+        blocked: Blocked = problem.constraints
+        for _, block in blocked.blocks():
+            return replace(problem, constraints=block)
+        return None
+
+    def _fits(self) -> bool:
+        size = sum(self._piece.nbytes(i) for i in range(len(self._piece.offsets) - 1))
+        return self._memory is None or size <= self._memory
+
+
+def _gathered(piece: Seekable) -> Arrays:
+    """A piece in memory, as one chunk."""
+    parts: list[Chunk] = [_kept(piece.chunk(i)) for i in range(len(piece.offsets) - 1)]
+    for i in range(len(piece.offsets) - 1):
+        piece.release(i)
+    sparse = sp.issparse(parts[0].x)
+    x = sp.vstack([p.x for p in parts], format="csr") if sparse else np.concatenate([p.x for p in parts])
+    columns = [
+        None if getattr(parts[0], name) is None else np.concatenate([getattr(p, name) for p in parts])
+        for name in ("y", "group", "weight")
+    ]
+    return Arrays(x, *columns, n_features=piece.n_features, chunk_rows=max(len(piece), 1))
+
+
+def _kept(chunk: Chunk) -> Chunk:
+    """A chunk whose arrays are its own."""
+    return Chunk(chunk.ids, chunk.x.copy(), *(None if c is None else np.array(c) for c in _columns(chunk)))
+
+
+def _columns(chunk: Chunk) -> tuple[Any, Any, Any]:
+    return chunk.y, chunk.group, chunk.weight
+
+
+def as_source(x: Any, y: Any, group: Any = None, weight: Any = None) -> Arrays:
+    """Arrays as a source of chunks that are small enough to be shared out among many."""
+    return Arrays(x, y, group, weight, chunk_rows=max(1, x.shape[0] // _CHUNKS))
+
+
+class Cluster:
+    """The workers of one fit.
+
+    Parameters
+    ----------
+    run : Run
+    identity : function
+        What the run is about, as checkpoints know it.
+    """
+
+    def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
+        self.transport = transport_of(run.cluster)
+        self._own = isinstance(run.cluster, str)
+        self._run = run
+        self._identity = {} if run.checkpoint is None else identity()
+        self._scratch = "" if run.checkpoint is not None else f"{tempfile.gettempdir()}/maxmargin-shards-{_token()}"
+        self.crew: Crew | None = None
+
+    @property
+    def size(self) -> int:
+        return self.transport.n_workers
+
+    def start(self, recipes: Sequence[Recipe]) -> None:
+        """One worker for every recipe."""
+        self.crew = Crew(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
+
+    def start_linear(self, estimator: Any, source: Seekable, memory: int | None) -> None:
+        """Cut the source, and let each worker have a piece and an estimator like this one."""
+        pieces: Any = split(source, self.size)
+        self.start([LinearRecipe(bare(estimator), piece, memory) for piece in pieces])
+
+    def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:
+        """The same problem as ``like``, its examples being with the workers."""
+        known: Any = like.constraints
+        constraints = Sharded(
+            self.crew,  # type: ignore[arg-type]
+            question,
+            known.n_examples,
+            known.n_weights,
+            closed=known.closed,
+            columns=known.dual_shape[1:] if known.closed else (),
+            saving=self._saving(part),
+            **settings,
+        )
+        return Problem(constraints, like.regularizer)
+
+    def _saving(self, part: str) -> Saving:
+        folder = self._scratch or str(Path(self._run.checkpoint) / "shards")
+        place = f"{folder}/{part}of-{self.size}"
+        return Saving(place, lambda k: {**self._identity, "shard": f"{k} of {self.size}"}, min(self._run.every, 10.0))
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            if self.crew is not None and self._scratch:
+                self.crew.ask("forget")
+        if self._own:
+            self.transport.close()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def bare(estimator: Any) -> Any:
+    """An estimator like this one that knows no more than a worker must."""
+    copy = clone(estimator)
+    for name in ("classes_", "n_features_in_"):
+        if hasattr(estimator, name):
+            setattr(copy, name, getattr(estimator, name))
+    return copy
+
+
+def with_shares(solution: Solution, problem: Problem) -> Solution:
+    """The solution with the dual variables of all shards."""
+    return replace(solution, alpha=problem.constraints.gather(solution.alpha))  # type: ignore[attr-defined]
+
+
+def seed_of(random_state: Any) -> int:
+    """A number that all workers' seeds follow from."""
+    return int(np.random.default_rng(random_state).integers(2**31))
+
+
+def _token() -> str:
+    return f"{np.random.default_rng().integers(2**48):012x}"
