@@ -193,7 +193,7 @@ class SourcedOracle:
         """Some examples of the chunk in view, to be searched elsewhere."""
         local = ids - self.offsets[self._chunk_of(ids)]
         X, Y = self._data
-        return Part(self.model, _chosen(X, local), _chosen(Y, local), ids)
+        return Part(self.model, chosen(X, local), chosen(Y, local), ids)
 
     def _chunk_of(self, ids: np.ndarray) -> int:
         return int(np.searchsorted(self.offsets, ids[0], side="right")) - 1
@@ -297,7 +297,7 @@ class Part:
             raise OracleError(f"Example {at} of the source: {error}", at) from error
 
 
-def _chosen(data: Any, ids: np.ndarray) -> Any:
+def chosen(data: Any, ids: np.ndarray) -> Any:
     return data[ids] if hasattr(data, "shape") else [data[i] for i in ids.tolist()]
 
 

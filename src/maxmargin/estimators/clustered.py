@@ -8,13 +8,15 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..constraints import Blocked
+from ..constraints.oracle import count
+from ..constraints.sourced import chosen, survey
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
@@ -23,6 +25,7 @@ from ..distributed.shard import Recipe, Shard
 from ..distributed.sharded import Saving, Sharded
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Seekable
+from . import inputs
 from .certified import Run
 
 _CHUNKS = 1000  # of data in memory, between which it can be cut
@@ -60,6 +63,63 @@ class LinearRecipe:
     def _fits(self) -> bool:
         size = sum(self._piece.nbytes(i) for i in range(len(self._piece.offsets) - 1))
         return self._memory is None or size <= self._memory
+
+
+class StructuredRecipe:
+    """The problem of a structured estimator on a piece of its data.
+
+    Parameters
+    ----------
+    estimator : StructuredEstimator
+    model : Model
+        With its sizes.
+    piece : Pieces of ``in_memory`` or ``from_source``
+    """
+
+    def __init__(self, estimator: Any, model: Any, piece: Any) -> None:
+        self._estimator, self._model, self._piece = bare(estimator), model, piece
+
+    def problem(self, question: Any) -> Problem | None:
+        return self._piece.problem(self._estimator, self._model)
+
+
+class Held(NamedTuple):
+    """Examples that travel to their worker."""
+
+    X: Any
+    Y: Any
+    weight: np.ndarray | None
+
+    def problem(self, estimator: Any, model: Any) -> Problem | None:
+        return estimator._problem(model, self.X, self.Y, self.weight) if len(self.Y) else None
+
+
+class Read(NamedTuple):
+    """Examples that their worker reads from a source."""
+
+    source: Any
+    prepare: Any
+
+    def problem(self, estimator: Any, model: Any) -> Problem | None:
+        if len(self.source) == 0:
+            return None
+        return estimator._sourced(model, self.source, survey(self.source), self.prepare)
+
+
+def held(X: Any, Y: Any, weight: Any) -> Callable[[int], list[Held]]:
+    """Cuts examples in memory into so many pieces."""
+
+    def cut(n: int) -> list[Held]:
+        weights = inputs.check_weights(weight, np.empty((count(X), 1)))
+        parts = np.array_split(np.arange(count(X)), n)
+        return [Held(chosen(X, p), chosen(Y, p), None if weights is None else weights[p]) for p in parts]
+
+    return cut
+
+
+def read(source: Any, prepare: Any) -> Callable[[int], list[Read]]:
+    """Cuts a source into so many pieces, each of which a worker opens."""
+    return lambda n: [Read(piece, prepare) for piece in split(source, n)]
 
 
 def _gathered(piece: Seekable) -> Arrays:

@@ -14,6 +14,7 @@ from ..persistence import storable
 from ..problem import Certificate
 from . import inputs
 from .certified import Run
+from .clustered import bare, held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator
@@ -99,28 +100,30 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         y: Any = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
     ) -> MultilabelSVM:
         """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label.
 
-        X may be a source of both that need not fit into memory. The last three parameters are those of
+        X may be a source of both that need not fit into memory. The last four parameters are those of
         :meth:`LinearSVC.fit`.
         """
         self._check_settings()
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(y=y, sample_weight=sample_weight)
             sizes = Sizes(self._unsized())
             layout = survey(X, lambda x, y: sizes.look(*self._checked(x, y, reset=not sizes.parts)))
             model = sizes.result()
-            self._fit(model, self._sourced(model, X, layout, self._prepared), run, lambda: of_source(X))
+            problem = self._sourced(model, X, layout, self._prepared)
+            self._fit(model, problem, run, lambda: of_source(X), read(X, bare(self)._prepared))
             return self
         X, Y = self._checked(X, y, reset=True)
         model = self._unsized().sized(X, Y)
         problem = self._problem(model, X, Y, inputs.check_weights(sample_weight, X))
-        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight))
+        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight), held(X, Y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:

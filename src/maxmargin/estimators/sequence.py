@@ -18,6 +18,7 @@ from ..problem import Certificate
 from ..protocols import Source
 from . import inputs
 from .certified import Run
+from .clustered import held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator, check_pairs
@@ -115,6 +116,7 @@ class SequenceSVM(StructuredEstimator):
         Y: Sequence[Sequence[Any]] | None = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -132,10 +134,10 @@ class SequenceSVM(StructuredEstimator):
         Y : list of lists of labels
             Text, numbers or anything that can be sorted.
         sample_weight : array (n_sequences,) or None
-        checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
+        cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
         """
         self._check_settings()
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
             return self._fit_source(cast(Source, X), run)
@@ -152,6 +154,7 @@ class SequenceSVM(StructuredEstimator):
             problem,
             run,
             lambda: of_pairs(sequences, Y, sample_weight),
+            held(encoded, labels, sample_weight),
             classes_=classes,
             **_names_of(attributes),
         )
@@ -170,7 +173,8 @@ class SequenceSVM(StructuredEstimator):
             return _encoded(seen.attributes, seen.n_features, classes, X, Y)
 
         problem = self._sourced(model, source, layout, prepared)
-        self._fit(model, problem, run, lambda: of_source(source), classes_=classes, **_names_of(seen.attributes))
+        pieces, names = read(source, prepared), _names_of(seen.attributes)
+        self._fit(model, problem, run, lambda: of_source(source), pieces, classes_=classes, **names)
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -9,13 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Searched
 from ..constraints.oracle import Window, count, oracle_for, sized
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..distributed.choose import choose_sharded
+from ..distributed.sharded import Sharded
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Source
+from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from . import inputs
 from .certified import CertifiedEstimator, Run
+from .clustered import Cluster, StructuredRecipe, held, read, seed_of, with_shares
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 
@@ -37,16 +41,29 @@ class StructuredEstimator(CertifiedEstimator):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _fit(self, model: Model, problem: Problem, run: Run, fingerprint: Callable[[], str], **fitted: Any) -> None:
+    def _fit(
+        self,
+        model: Model,
+        problem: Problem,
+        run: Run,
+        fingerprint: Callable[[], str],
+        pieces: Callable[[int], list[Any]],
+        **fitted: Any,
+    ) -> None:
         """Train ``model``, already sized. What was there before stays until there is something new.
 
-        ``fitted`` are attributes that belong to the model.
+        ``pieces`` cuts the data for the workers of a cluster. ``fitted`` are attributes that belong to the model.
         """
         warm = self._warm(problem)
         before = getattr(self, "coef_", None) if warm is not None else None
         before = before if before is not None and before.size == problem.n_weights else None
-        solver = choose_open(problem, self.solver, centre=before, **self._means())
-        with self._progress() as shown, self._saving(run, fingerprint) as folder:
+        with (
+            self._progress() as shown,
+            self._saving(run, fingerprint) as folder,
+            self._on_cluster(model, problem, run, fingerprint, pieces, warm) as problem,
+        ):
+            solver = self._chosen_solver(problem, before)
+            warm = None if isinstance(problem.constraints, Sharded) else warm
             try:
                 solution = solve(
                     problem,
@@ -57,6 +74,8 @@ class StructuredEstimator(CertifiedEstimator):
                     callbacks=(*shown, *run.callbacks),
                     checkpoint=folder,
                 )
+                if isinstance(problem.constraints, Sharded):
+                    solution = with_shares(solution, problem)
             except (OracleError, MemoryError) as error:
                 # What was learned before the search failed is worth keeping.
                 partial = getattr(error, "solution", None)
@@ -66,6 +85,32 @@ class StructuredEstimator(CertifiedEstimator):
                 raise
         self._take_over(model, solution.weights, fitted)
         self._keep([solution], solution.alpha, stacklevel=4)
+
+    def _chosen_solver(self, problem: Problem, before: np.ndarray | None) -> Solver:
+        if isinstance(problem.constraints, Sharded):
+            return choose_sharded(problem, self.solver, tol=self.tol, seed=self.random_state)
+        return choose_open(problem, self.solver, centre=before, **self._means())
+
+    @contextlib.contextmanager
+    def _on_cluster(
+        self,
+        model: Model,
+        problem: Problem,
+        run: Run,
+        fingerprint: Callable[[], str],
+        pieces: Callable[[int], list[Any]],
+        warm: Planes | None,
+    ) -> Iterator[Problem]:
+        """The problem with its examples on the workers of a cluster, if the run is to have one."""
+        if run.cluster is None:
+            yield problem
+            return
+        with Cluster(run, lambda: self._identity(fingerprint)) as cluster:
+            cluster.start([StructuredRecipe(self, model, piece) for piece in pieces(cluster.size)])
+            memory = inputs.check_memory(self.memory)
+            sharded = cluster.problem(problem, None, seed=seed_of(self.random_state), memory=memory)
+            sharded.constraints.begin(warm)  # type: ignore[attr-defined]
+            yield sharded
 
     def _take_over(self, model: Model, weights: np.ndarray, fitted: dict[str, Any]) -> None:
         self.model_, self.coef_ = model, weights
@@ -274,6 +319,7 @@ class StructuralSVM(StructuredEstimator):
         Y: Sequence[Any] | None = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -281,25 +327,27 @@ class StructuralSVM(StructuredEstimator):
         """Train on inputs and true answers, one of each per example.
 
         X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
-        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last three parameters
+        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
         are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
         lists of them.
         """
         self._check_settings()
         if hasattr(self.model, "complete") or hasattr(self.model, "latent_objective"):
             raise ValueError(f"{self.model!r} has latent variables: it belongs to LatentStructuralSVM.")
-        run = Run(checkpoint, checkpoint_every, callbacks)
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
             sizes = Sizes(self.model)
             source = cast(Source, X)
             layout = survey(source, lambda x, y: sizes.look(*check_pairs(x, y)))
             model = sizes.result()
-            self._fit(model, self._sourced(model, source, layout, check_pairs), run, lambda: of_source(source))
+            problem = self._sourced(model, source, layout, check_pairs)
+            self._fit(model, problem, run, lambda: of_source(source), read(source, check_pairs))
             return self
         X, Y = check_pairs(X, Y)
         model = sized(self.model, X, Y)
-        self._fit(model, self._problem(model, X, Y, sample_weight), run, lambda: of_pairs(X, Y, sample_weight))
+        problem = self._problem(model, X, Y, sample_weight)
+        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight), held(X, Y, sample_weight))
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:

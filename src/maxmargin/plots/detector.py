@@ -46,7 +46,7 @@ def detector_filters(detector: Any, components: Sequence[int] | None = None, *, 
     ['root, for', 'root, against']
     """
     star, w = _learned(detector)
-    shown = _chosen(components, len(star.components))
+    shown = chosen(components, len(star.components))
     views = [star.view(w, 2 * c) for c in shown]
     signs = [sign for sign in (1, -1) if any(part.sign == sign for view in views for part in view.parts)]
     dearest = max((float(_costs(part).max()) for view in views for part in view.parts), default=0.0) or 1.0
@@ -86,7 +86,7 @@ def _learned(detector: Any) -> tuple[Any, np.ndarray]:
     return detector.star_, detector.coef_
 
 
-def _chosen(components: Sequence[int] | None, n: int) -> list[int]:
+def chosen(components: Sequence[int] | None, n: int) -> list[int]:
     if components is None:
         return list(range(n))
     found = [int(c) for c in np.atleast_1d(components)]
