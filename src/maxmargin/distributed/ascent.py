@@ -19,6 +19,7 @@ And one is the cluster's own:
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ from .sharded import OnShards, Sharded
 from .work import Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
+_SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
 _FEW = 0.2  # of all examples: so many that still move are worth handing over
 _EARLY = 10  # rounds: what still moves later, and grows no less, is handed over even if it is more
 _FILLED = 0.8  # of the centre's memory: rows may turn out longer than those before
@@ -54,6 +56,9 @@ class ShardAscent:
         At most so many rounds over what moves before the next look at everything.
     momentum_after : int
         Rounds before momentum begins.
+    sweeps : int or None
+        How often workers go over what moves in a round. By default the measured times decide: as often as makes the
+        work as long as the calls. Runs with a number and a seed can be repeated to the bit.
     """
 
     random_state: Any = None
@@ -62,6 +67,7 @@ class ShardAscent:
     inner_fraction: float = 0.3
     max_inner: int = 50
     momentum_after: int = 2
+    sweeps: int | None = None
 
     def start(self, problem: Problem, warm: Any = None) -> ShardState:
         sharded: Any = problem.constraints
@@ -137,7 +143,7 @@ class ShardAscent:
         sharded = state.sharded
         state.rounds += 1
         sent, momentum, hand_over = state.v, 0.0, self._hand_over(state)
-        if state.step is not None and state.rounds > self.momentum_after and not hand_over:
+        if state.step is not None and state.goes_along and state.rounds > self.momentum_after and not hand_over:
             theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
             momentum, state.theta = (state.theta - 1.0) / theta, theta
             sent = state.v + momentum * state.step
@@ -147,8 +153,10 @@ class ShardAscent:
             wanted=state.goal * abs(state.lower),
             momentum=momentum,
             evaluate=evaluate,
+            sweeps=state.sweeps if self.sweeps is None else self.sweeps,
             hand_over=hand_over,
         )
+        began = time.perf_counter()
         handle = sharded.crew.transport.broadcast(sent)
         number = state.rounds
         reports, heavy = sharded.crew.round("improve", lambda k: (number, handle, task))
@@ -159,6 +167,7 @@ class ShardAscent:
                     sharded.take(k, report.parcel, self.centre)
         state.step = np.array(heavy[0]) if heavy else np.zeros(state.v.size)
         state.v = state.v + state.step
+        state.reckon(time.perf_counter() - began, task.sweeps, reports)
         return reports, sent
 
     def _hand_over(self, state: ShardState) -> int:
@@ -187,6 +196,7 @@ class ShardAscent:
         state.bytes_active = sum(report.bytes_active for report in heard)
         state.bytes_held = sum(report.nbytes for report in heard)
         state.n_constraints = sum(report.n_constraints for report in heard)
+        state.goes_along = all(report.goes_along for report in heard)
         state.inner = 0 if everything else state.inner + 1
         seen = state.seen
         if everything:
@@ -246,6 +256,9 @@ class ShardState:
     rounds: int = 0
     deaths: int = 0
     """How many workers had died when sums were last formed."""
+    sweeps: int = 1
+    """How often workers go over what moves in a round."""
+    goes_along: bool = False
     step: np.ndarray | None = None
     """The last change of v, if momentum may go along it."""
     theta: float = 1.0
@@ -266,6 +279,13 @@ class ShardState:
     evaluated: tuple[np.ndarray, Loss] | None = None
     beat: Any = None
     alpha: OnShards = field(default_factory=OnShards)
+
+    def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:
+        """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
+        work = max((report.seconds for report in reports.values() if report is not None), default=0.0)
+        if work > 0.0:
+            wanted = int(max(seconds - work, 0.0) / (work / sweeps))
+            self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
 
     @property
     def nbytes(self) -> int:

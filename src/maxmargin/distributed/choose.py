@@ -7,8 +7,8 @@ from typing import Any
 from ..problem import Problem
 from ..protocols import Solver
 from ..solvers.choose import SOLVERS, interior_point_pays
-from ..solvers.interior_point import InteriorPoint
 from .ascent import ShardAscent
+from .interior import ShardInterior
 
 _OPEN = ("auto", "shard_ascent")
 
@@ -28,7 +28,7 @@ def choose_sharded(
             "norm some l2: GroupNorm(groups, weights, l2=0.01)."
         )
     if name == "interior_point" or (name == "auto" and problem.constraints.closed and not warm):
-        solver = InteriorPoint(n_threads=threads)
+        solver = ShardInterior(n_threads=threads)
         if solver.handles(problem) and (name == "interior_point" or interior_point_pays(problem, tol)):
             return solver
         if name == "interior_point":

@@ -70,18 +70,29 @@ class ClosedWork:
         if task.everything:
             self._order = np.flatnonzero(self._here).astype(np.int32)
             self._active = self._order.size
-        self._visited = self._active
+        self._visited = visited = self._active
+        gap, change = self._sweep(weights)
+        for _ in range(task.sweeps - 1):
+            if not self._active:
+                break
+            visited += self._active
+            gap, more = self._sweep(weights)
+            change += more
+        step += weights.v
+        self._last_step = step
+        parcel = None
+        if task.hand_over:
+            parcel = self._hand_over(task.hand_over)
+        return self._report(linear + change, gap, visited, loss, parcel), step
+
+    def _sweep(self, weights: Any) -> tuple[float, float]:
+        """One step for every example that moves: the gap that was met, and the change of the linear part."""
         size = _A_SLICE if self.constraints.rows.indices.size else 1
         seed = int(self._rng.integers(1, 2**63))
         self._active, gap, change = self.constraints.sweep(
             self._alpha, weights, self._norms, self._order, self._active, size, seed
         )
-        step += weights.v
-        self._last_step = step
-        visited, parcel = self._visited, None
-        if task.hand_over:
-            parcel = self._hand_over(task.hand_over)
-        return self._report(linear + change, gap, visited, loss, parcel), step
+        return gap, change
 
     def _go_along(self, weights: Any, momentum: float) -> tuple[np.ndarray, float]:
         """α ← Proj(α + momentum·its last change): the change of v that this makes, and that of the linear part.
@@ -134,4 +145,5 @@ class ClosedWork:
             nbytes=self._alpha.nbytes,
             loss=loss,
             parcel=parcel,
+            goes_along=True,
         )

@@ -131,7 +131,7 @@ class Shard:
         if not isinstance(alpha, Planes) and self._lent[0].size and self._lent[1] is not None:
             alpha = alpha.copy()
             alpha[self._lent[0]] = self._lent[1]
-        self._folder.save({"alpha": alpha, "round": self._round})
+        self._folder.save({"alpha": alpha, "round": self._round, "n": self._work.n_examples})
 
     def begin_interior(self, description: Any, n_threads: int) -> None:
         """Points of the interior-point method for the rows that are here."""
@@ -154,12 +154,10 @@ class Shard:
         if self._rows is not None:
             self._rows.load(point)
 
-    def forget(self) -> None:
-        """Remove what was saved: the run has ended, and nobody will go on from it."""
-        folder = self._folder
+    def forget(self, folder: str) -> None:
+        """Remove what was saved here: the run has ended, and nobody will go on from it."""
         self._close()
-        if folder is not None:
-            shutil.rmtree(folder.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _close(self) -> None:
         if self._folder is not None:

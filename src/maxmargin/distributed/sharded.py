@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from ..constraints.description import Description
 from ..constraints.pool import Pool
 from ..data.errors import DataError
-from ..kernels.normal_equations import Point
 from ..problem import Loss, Planes
-from ..solvers.interior_rows import added_advances, added_looks
 from .crew import Crew
+from .interior import InteriorOnShards
+from .saved import folder_of, identity_of, saved_by_others
 from .shard import Beginning
 
 
@@ -26,11 +26,15 @@ class OnShards:
 
 @dataclass(frozen=True)
 class Saving:
-    """Where workers save their dual variables, and how often."""
+    """Where workers save their dual variables, how often, and what belongs to them.
 
-    folder: str | None = None
-    identity: Callable[[int], dict[str, str]] = lambda k: {}
+    ``kept`` says whether a later run may go on from them; else they only help workers that die.
+    """
+
+    folder: Path
+    identity: dict[str, str]
     every: float = 10.0
+    kept: bool = True
 
 
 class Sharded:
@@ -48,7 +52,7 @@ class Sharded:
     seed : int
     memory : int or None
         Bytes for each worker.
-    saving : Saving
+    saving : Saving or None
     """
 
     def __init__(
@@ -62,7 +66,7 @@ class Sharded:
         columns: tuple[int, ...] = (),
         seed: int = 0,
         memory: int | None = None,
-        saving: Saving = Saving(),  # noqa: B008
+        saving: Saving | None = None,
     ) -> None:
         self.crew = crew
         self.n_examples, self.n_weights = n_examples, n_weights
@@ -77,24 +81,28 @@ class Sharded:
     def begin(self, alpha: Any) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
-        begun = False
+        size, saving = self.crew.size, self._saving
+        if alpha is None and saving is not None and saving.kept:
+            alpha = saved_by_others(saving.folder, saving.identity, size, self.n_examples)
         if alpha is not None and not self.first.size:
-            self.begin(None)  # then it is known how many examples each has
-        parts = None if alpha is None else self._parts(alpha)
+            self._begin([None] * size)  # then it is known how many examples each has
+        self._begin([None] * size if alpha is None else self._parts(alpha))
+
+    def _begin(self, parts: list[Any]) -> None:
+        size, saving, begun = self.crew.size, self._saving, False
 
         def beginning(k: int) -> tuple[Beginning]:
-            saving = self._saving
             return (
                 Beginning(
                     question=self._question,
                     # A worker that starts anew has saved what is better than what the run began from.
-                    alpha=parts[k] if parts is not None and not begun else None,
+                    alpha=None if begun else parts[k],
                     away=self._away(k) if begun else np.empty(0, np.int64),
                     seed=self._seed + k,
                     memory=self._memory,
-                    folder=None if saving.folder is None else f"{saving.folder}/{k:05d}",
-                    identity=saving.identity(k),
-                    every=saving.every,
+                    folder=None if saving is None else str(folder_of(saving.folder, k, size)),
+                    identity={} if saving is None else identity_of(saving.identity, k, size),
+                    every=0.0 if saving is None else saving.every,
                 ),
             )
 
@@ -211,43 +219,3 @@ class Sharded:
 
     def interior_rows(self, n_threads: int) -> InteriorOnShards:
         return InteriorOnShards(self, n_threads)
-
-
-class InteriorOnShards:
-    """What the interior point asks of rows (``protocols.InteriorSums``), as sums over shards."""
-
-    def __init__(self, sharded: Sharded, n_threads: int) -> None:
-        self._sharded, self._crew = sharded, sharded.crew
-        self._threads = n_threads
-        self.description = sharded.describe()
-        self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
-
-    def centre(self, w: np.ndarray) -> None:
-        self._crew.ask("interior", lambda k: ("centre", w))
-
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
-        sums, heavy = self._crew.total("interior", lambda k: ("look", w, directions, target))
-        parts = [s for s in sums if s is not None]
-        vector = heavy[0] if heavy else np.zeros(w.size)
-        rest = [(np.zeros(w.size), s) for s in parts]
-        _, joined = added_looks(w.size, rest)
-        return vector, joined
-
-    def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise))
-        return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
-
-    @property
-    def alpha(self) -> np.ndarray:
-        return self.saved()[0]
-
-    def saved(self) -> Point:
-        points = [p for p in self._crew.ask("interior_point") if p is not None]
-        return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
-
-    def load(self, point: Point) -> None:
-        first = self._sharded.first
-        spans = [slice(a, b) for a, b in pairwise(first.tolist())]
-        self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))

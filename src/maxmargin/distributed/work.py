@@ -22,6 +22,8 @@ class Task(NamedTuple):
     """Go on so far along the last change first. The v that is sent has gone along already."""
     evaluate: bool = False
     """Whether to compute the loss at the weights of v, too."""
+    sweeps: int = 1
+    """Go over what moves so often: the more, the longer it takes to call everybody."""
     hand_over: int = 0
     """So many bytes of the examples that still move may leave for the driver's own memory."""
 
@@ -43,6 +45,8 @@ class Report(NamedTuple):
     loss: Loss | None = None
     parcel: Any = None
     """Examples that leave for the driver: (constraints, their places in the shard, dual variables, norms)."""
+    goes_along: bool = False
+    """Whether the dual variables can take part in momentum."""
     round: int = 0
     seconds: float = 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import secrets
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -165,7 +166,7 @@ class Cluster:
         self._own = isinstance(run.cluster, str)
         self._run = run
         self._identity = {} if run.checkpoint is None else identity()
-        self._scratch = "" if run.checkpoint is not None else f"{tempfile.gettempdir()}/maxmargin-shards-{_token()}"
+        self._scratch = Path(tempfile.gettempdir()) / f"maxmargin-{secrets.token_hex(6)}"  # the same on all machines
         self.crew: Crew | None = None
 
     @property
@@ -197,14 +198,14 @@ class Cluster:
         return Problem(constraints, like.regularizer)
 
     def _saving(self, part: str) -> Saving:
-        folder = self._scratch or str(Path(self._run.checkpoint) / "shards")
-        place = f"{folder}/{part}of-{self.size}"
-        return Saving(place, lambda k: {**self._identity, "shard": f"{k} of {self.size}"}, min(self._run.every, 10.0))
+        if self._run.checkpoint is None:
+            return Saving(self._scratch / part, {}, kept=False)
+        return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
-            if self.crew is not None and self._scratch:
-                self.crew.ask("forget")
+            if self.crew is not None and self._run.checkpoint is None:
+                self.crew.ask("forget", lambda k: (str(self._scratch),))
         if self._own:
             self.transport.close()
 
@@ -232,7 +233,3 @@ def with_shares(solution: Solution, problem: Problem) -> Solution:
 def seed_of(random_state: Any) -> int:
     """A number that all workers' seeds follow from."""
     return int(np.random.default_rng(random_state).integers(2**31))
-
-
-def _token() -> str:
-    return f"{np.random.default_rng().integers(2**48):012x}"

@@ -1,0 +1,93 @@
+"""The interior point over shards: sums over rows are sums over workers, added by a tree."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..kernels.normal_equations import Point
+from ..problem import Problem
+from ..solvers.interior_point import InteriorPoint, InteriorState
+from ..solvers.interior_rows import added_advances, added_looks
+
+if TYPE_CHECKING:
+    from .sharded import Sharded
+
+
+class InteriorOnShards:
+    """What the interior point asks of rows (``protocols.InteriorSums``), as sums over shards."""
+
+    def __init__(self, sharded: Sharded, n_threads: int) -> None:
+        self._sharded, self._crew = sharded, sharded.crew
+        self.description = sharded.describe()
+        self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
+
+    def centre(self, w: np.ndarray) -> None:
+        self._crew.ask("interior", lambda k: ("centre", w))
+
+    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+        sums, heavy = self._crew.total("interior", lambda k: ("look", w, directions, target))
+        nothing = np.zeros(w.size)
+        _, joined = added_looks(w.size, [(nothing, part) for part in sums if part is not None])
+        return heavy[0] if heavy else nothing, joined
+
+    def advance(
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise))
+        return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.saved()[0]
+
+    def saved(self) -> Point:
+        points = [point for point in self._crew.ask("interior_point") if point is not None]
+        return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
+
+    def load(self, point: Point) -> None:
+        spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
+        self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))
+
+
+class ShardInterior:
+    """The interior point, begun anew whenever a worker has died: its rows have lost their place on the path.
+
+    Parameters
+    ----------
+    n_threads : int
+        Threads of each worker.
+    """
+
+    def __init__(self, n_threads: int = 1) -> None:
+        self._inner = InteriorPoint(n_threads=n_threads)
+        self._deaths = 0
+
+    def handles(self, problem: Problem) -> bool:
+        return self._inner.handles(problem)
+
+    def start(self, problem: Problem, warm: Any = None) -> InteriorState:
+        return self._unless_deaths(problem, lambda: self._inner.start(problem))
+
+    def step(self, problem: Problem, state: InteriorState) -> InteriorState:
+        crew: Any = problem.constraints.crew  # type: ignore[attr-defined]
+        if crew.deaths != self._deaths:
+            return self.start(problem)
+        after = self._inner.step(problem, state)
+        return after if crew.deaths == self._deaths else self.start(problem)
+
+    def save(self, state: InteriorState, settled: bool) -> dict[str, Any] | None:
+        return self._inner.save(state, settled)
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
+        return self._unless_deaths(problem, lambda: self._inner.restore(problem, saved))
+
+    def _unless_deaths(self, problem: Problem, begin: Any) -> InteriorState:
+        crew: Any = problem.constraints.crew  # type: ignore[attr-defined]
+        while True:
+            self._deaths = crew.deaths
+            state = begin()
+            if crew.deaths == self._deaths:
+                return state
