@@ -34,7 +34,7 @@ from .work import Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
-_FEW = 0.2  # of all examples: so many that still move are worth handing over
+_FEW = 0.1  # of all examples: so many that still move are worth handing over
 _EARLY = 10  # rounds: what still moves later, and grows no less, is handed over even if it is more
 _FILLED = 0.8  # of the centre's memory: rows may turn out longer than those before
 
@@ -176,6 +176,8 @@ class ShardAscent:
         To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits.
         """
         pool = state.sharded.pool
+        if state.sharded.crew.size == 1:
+            return 0  # nobody's work is outdated by anybody else's
         room = int(_FILLED * self.centre) - (0 if pool is None else pool.nbytes)
         if pool is None:
             few = state.active <= _FEW * state.sharded.n_examples
@@ -220,7 +222,8 @@ class ShardAscent:
             pool.constraints(), pool.norms, problem.regularizer, state.shape, weights, sharded.pool_alpha,
             state.linear, coordinate, state.rng,
         )  # fmt: skip
-        wanted = max(0.1 * state.outer, 0.5 * state.goal * abs(state.lower)) if np.isfinite(state.outer) else 0.0
+        met = state.outer if np.isfinite(state.outer) else 0.0
+        wanted = max(0.2 * met, 0.8 * state.goal * abs(state.lower))
         work.run(_PASSES, wanted)
         sharded.pool_alpha = work.state.alpha
         state.linear = work.state.linear
