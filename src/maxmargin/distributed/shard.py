@@ -60,6 +60,7 @@ class Shard:
         self._problem: Problem | None = None
         self._work: Work | None = None
         self._rows: InteriorRows | None = None
+        self._advanced: tuple[int, tuple[np.ndarray, ...]] = (0, ())
         self._folder: CheckpointFolder | None = None
         self._lent: tuple[np.ndarray, Any] = (np.empty(0, np.int64), None)
         self._round = 0
@@ -107,6 +108,12 @@ class Shard:
         self._lent = (np.setdiff1d(self._lent[0], places), None)
         self._work.take_back(places, alpha)  # type: ignore[union-attr]
 
+    def agree(self, away: np.ndarray) -> None:
+        """The driver has these examples, and no others."""
+        self._lent = (np.intersect1d(self._lent[0], away), None)
+        if hasattr(self._work, "agree"):
+            self._work.agree(away)  # type: ignore[union-attr]
+
     def totals(self, alpha: Any = None) -> Answer:
         """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
         the shard's own."""
@@ -135,6 +142,7 @@ class Shard:
 
     def begin_interior(self, description: Any, n_threads: int) -> None:
         """Points of the interior-point method for the rows that are here."""
+        self._advanced = 0, ()
         self._rows = None if self._problem is None else InteriorRows(self._problem.constraints, n_threads, description)
 
     def interior(self, method: str, *args: Any) -> Answer:
@@ -145,21 +153,29 @@ class Shard:
         if method == "look":
             vector, sums = found
             return Answer(sums, (vector,))
-        return Answer(None, found) if method == "advance" else Answer(found)
+        return Answer(found)
+
+    def advance(self, number: int, *step: Any) -> Answer:
+        """A step of the point. It is taken once, even where the driver must ask twice because others have died."""
+        if self._rows is None:
+            return Answer(None)
+        if number != self._advanced[0]:
+            self._advanced = number, self._rows.advance(*step)
+        return Answer(None, self._advanced[1])
+
+    def follow(self, way: list[tuple[Any, ...]]) -> None:
+        """Come to the point to which these steps led whoever had the shard before."""
+        if self._rows is not None:
+            for method, *args in way:
+                getattr(self._rows, method)(*args)
 
     def interior_point(self) -> Any:
         return None if self._rows is None else self._rows.saved()
 
-    def load_interior(self, point: Any) -> None:
-        if self._rows is not None:
-            self._rows.load(point)
-
-    def forget(self) -> None:
+    def forget(self, folder: str) -> None:
         """Remove what was saved: the run has ended, and nobody will go on from it."""
-        folder = self._folder
         self._close()
-        if folder is not None:
-            shutil.rmtree(folder.folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _close(self) -> None:
         if self._folder is not None:

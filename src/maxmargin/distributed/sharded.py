@@ -138,6 +138,11 @@ class Sharded:
         place = self.pool.place
         return place[(place >= self.first[k]) & (place < self.first[k + 1])] - self.first[k]
 
+    def agree(self) -> None:
+        """Tell workers which examples the driver has: what they handed over may have got lost on its way."""
+        if self.closed:
+            self.crew.ask("agree", lambda k: (self._away(k),))
+
     def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
         """The same with their dual variables, for a worker to save."""
         if self.pool is None:
@@ -220,10 +225,16 @@ class InteriorOnShards:
         self._sharded, self._crew = sharded, sharded.crew
         self._threads = n_threads
         self.description = sharded.describe()
+        self._begun: Callable[[int], list[tuple[Any, ...]]] = lambda k: []
+        self._steps: list[tuple[Any, ...]] = []
+        self._number = 0
         self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
+        # Points stay with their workers. One that starts anew comes to the same point by the same steps.
+        self._crew.set_up("follow", lambda k: ([*self._begun(k), *self._steps],))
 
     def centre(self, w: np.ndarray) -> None:
         self._crew.ask("interior", lambda k: ("centre", w))
+        self._begun, self._steps = lambda k: [("centre", w)], []
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
         sums, heavy = self._crew.total("interior", lambda k: ("look", w, directions, target))
@@ -236,7 +247,11 @@ class InteriorOnShards:
     def advance(
         self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise))
+        self._number += 1
+        step = w, directions.copy(), target, length, precise
+        _, heavy = self._crew.total("advance", lambda k: (self._number, *step))
+        if len(directions):
+            self._steps.append(("advance", *step))
         return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
 
     @property
@@ -250,4 +265,9 @@ class InteriorOnShards:
     def load(self, point: Point) -> None:
         first = self._sharded.first
         spans = [slice(a, b) for a, b in pairwise(first.tolist())]
-        self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))
+
+        def mine(k: int) -> Point:
+            return Point(*(p[spans[k]] if p.size else p for p in point))
+
+        self._crew.ask("interior", lambda k: ("load", mine(k)))
+        self._begun, self._steps = lambda k: [("load", mine(k))], []
