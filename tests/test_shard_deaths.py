@@ -77,7 +77,9 @@ def test_a_death_at_any_call(name):
     estimator, data = CASES[name]
     optimum = _optimum(estimator, data)
     calls = _survives(name, lambda *_: False, optimum).calls
-    step = max(1, len(calls) // (15 if name in ("chain", "ovr") else 60))  # where there are many calls, not every one of them
+    step = max(
+        1, len(calls) // (15 if name in ("chain", "ovr") else 60)
+    )  # where there are many calls, not every one of them
     ends = {method: n for n, (_, method) in enumerate(calls, 1) if method != "forget"}  # the last of each kind, too
     for number in sorted({*range(1, len(calls) + 1, step), *ends.values()}):
         transport = _survives(name, lambda worker, method, count, n=number: count == n, optimum)
@@ -112,9 +114,7 @@ class _Late(Inline):
         ticket = super().send(worker, method, *args)
         if worker == 2 and method == "improve" and self.delays < 30 and len(self.calls) % 2:
             self.held, self.delays = ticket, self.delays + 1
-        elif worker == 0 and method == "improve":
-            self.held = None
-        elif method != "improve":
+        elif (worker == 0 and method == "improve") or method != "improve":
             self.held = None
         return ticket
 
@@ -132,3 +132,28 @@ def test_answers_that_come_late(name, monkeypatch):
     monkeypatch.setattr(crew, "_SLOW", 0.0)
     transport = _survives(name, lambda *_: False, _optimum(*CASES[name]), _Late)
     assert transport.delays >= 2
+
+
+class _Unheard(Inline):
+    """The first answers that bring examples for the driver are held back until nobody waits for them any more."""
+
+    def __init__(self, n_workers, dies):
+        super().__init__(n_workers, dies)
+        self.held = []
+
+    def send(self, worker, method, *args):
+        ticket = super().send(worker, method, *args)
+        if method == "improve" and worker == 2 and not self.held and ticket.result().parcel is not None:
+            self.held.append(ticket)
+        return ticket
+
+    def wait(self, tickets, timeout):
+        return [ticket for ticket in tickets if ticket not in self.held]
+
+
+@pytest.mark.parametrize("name", ["ascent", "crammer-singer"])
+def test_examples_in_an_answer_that_nobody_hears_come_home(name, monkeypatch):
+    monkeypatch.setattr(crew, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(crew, "_SLOW", 0.0)
+    transport = _survives(name, lambda *_: False, _optimum(*CASES[name]), _Unheard)
+    assert transport.held
