@@ -284,6 +284,17 @@ def test_structured_estimators(shards, weighted):
     assert len(svm.predict(X)) == len(X)
 
 
+def test_a_checkpoint_is_free_when_its_run_has_ended(tmp_path):
+    """Also while the workers, which are the caller's, still live."""
+    estimator, data, _ = _made("hinge")
+    transport = Inline(2)
+    estimator.fit(*data, cluster=transport, checkpoint=tmp_path)
+    assert all(shard is not None for shard in transport.objects)
+    again = _made("hinge")[0].fit(*data, cluster=Inline(2), checkpoint=tmp_path)
+    assert len(again.history_) == len(estimator.history_)  # nothing was left to do
+    assert again.certificate_.relative_gap <= TOL
+
+
 def test_nothing_is_left_on_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     X, y = _several()[0]

@@ -80,7 +80,7 @@ def test_a_death_at_any_call(name):
     step = max(
         1, len(calls) // (15 if name in ("chain", "ovr") else 60)
     )  # where there are many calls, not every one of them
-    ends = {method: n for n, (_, method) in enumerate(calls, 1) if method != "forget"}  # the last of each kind, too
+    ends = {method: n for n, (_, method) in enumerate(calls, 1) if method != "end"}  # the last of each kind, too
     for number in sorted({*range(1, len(calls) + 1, step), *ends.values()}):
         transport = _survives(name, lambda worker, method, count, n=number: count == n, optimum)
         assert transport.kills == 1
@@ -98,7 +98,7 @@ def test_deaths_again_and_again(name):
 def test_a_worker_that_always_dies_is_given_up(monkeypatch):
     monkeypatch.setattr(crew, "_DEATHS_IN_A_ROW", 4)
     X, y = BINARY
-    with pytest.raises(mm.distributed.WorkerDied, match="worker 1 died: [45] times in a row"):
+    with pytest.raises(mm.distributed.WorkerDied, match=r"worker 1 died: [45] times in a row"):
         SVC(**SETTINGS).fit(X, y, cluster=Inline(3, lambda worker, method, count: worker == 1))
 
 

@@ -172,10 +172,11 @@ class Shard:
     def interior_point(self) -> Any:
         return None if self._rows is None else self._rows.saved()
 
-    def forget(self, folder: str) -> None:
-        """Remove what was saved: the run has ended, and nobody will go on from it."""
+    def end(self, scratch: str) -> None:
+        """The run has ended: others may have the folder. What is in ``scratch``, if it has a name, is of no more use."""
         self._close()
-        shutil.rmtree(folder, ignore_errors=True)
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _close(self) -> None:
         if self._folder is not None:

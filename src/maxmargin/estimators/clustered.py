@@ -205,8 +205,8 @@ class Cluster:
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
-            if self.crew is not None and self._scratch:
-                self.crew.farewell("forget", self._scratch)
+            if self.crew is not None:
+                self.crew.farewell("end", self._scratch)
         if self._own:
             self.transport.close()
 
