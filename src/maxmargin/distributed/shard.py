@@ -173,7 +173,7 @@ class Shard:
         return None if self._rows is None else self._rows.saved()
 
     def end(self, scratch: str) -> None:
-        """The run has ended: others may have the folder. What is in ``scratch``, if it has a name, is of no more use."""
+        """The run has ended: others may have the folder. ``scratch``, if it has a name, is of no more use."""
         self._close()
         if scratch:
             shutil.rmtree(scratch, ignore_errors=True)
