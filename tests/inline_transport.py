@@ -39,13 +39,18 @@ class Inline:
     def send(self, worker: int, method: str, *args: Any) -> _Done:
         self.calls.append((worker, method))
         if self.objects[worker] is None or self._dies(worker, method, len(self.calls)):
-            self.kills += self.objects[worker] is not None
-            self.objects[worker] = None
+            self._kill(worker)
             return _Done(worker, WorkerDied(worker, "as it was told to"))
         try:
             return _Done(worker, cloudpickle.loads(cloudpickle.dumps(getattr(self.objects[worker], method)(*args))))
         except Exception as error:
             return _Done(worker, error)
+
+    def _kill(self, worker: int) -> None:
+        if self.objects[worker] is not None:
+            self.kills += 1
+            self.objects[worker]._close()  # its locks, as an operating system would
+            self.objects[worker] = None
 
     def broadcast(self, array: np.ndarray) -> np.ndarray:
         copy = array.copy()

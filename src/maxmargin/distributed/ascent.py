@@ -235,6 +235,8 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.crew.deaths
+            if state.deaths:
+                state.sharded.agree()
             state.linear, state.v = state.sharded.totals(state.alpha)
             if state.deaths == state.sharded.crew.deaths:
                 break

@@ -129,6 +129,17 @@ class ClosedWork:
         self._alpha[places] = alpha
         self._order = np.flatnonzero(self._here).astype(np.int32)
 
+    def agree(self, away: np.ndarray) -> None:
+        """All but these are the shard's own. Dual variables of those that come home are lost."""
+        here = np.ones(self.n_examples, bool)
+        here[away] = False
+        if (here != self._here).any():
+            self._here = here
+            self._alpha[away] = 0.0
+            self._order = np.flatnonzero(here).astype(np.int32)
+            self._active = self._visited = self._order.size
+            self._previous = self._last_step = None
+
     def _bytes_per_row(self) -> float:
         rows = self.constraints.rows
         values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.second.size else 1)

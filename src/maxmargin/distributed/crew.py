@@ -122,6 +122,13 @@ class Crew:
         except WorkerDied:
             self._revive(k)
 
+    def farewell(self, method: str, *args: Any, patience: float = 10.0) -> None:
+        """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
+        waiting = [self.transport.send(k, method, *args) for k in range(self.size)]
+        end = time.monotonic() + patience
+        while waiting and (done := self.transport.wait(waiting, max(end - time.monotonic(), 0.0))):
+            waiting = [ticket for ticket in waiting if ticket not in done]
+
     def _added(self, answers: dict[int, tuple[Ticket, Any]], lost: list[int]) -> tuple[np.ndarray, ...]:
         """The sums of what is heavy; an answer that cannot be fetched any more is left out."""
         while answers:

@@ -107,6 +107,12 @@ class Shard:
         self._lent = (np.setdiff1d(self._lent[0], places), None)
         self._work.take_back(places, alpha)  # type: ignore[union-attr]
 
+    def agree(self, away: np.ndarray) -> None:
+        """The driver has these examples, and no others."""
+        self._lent = (np.intersect1d(self._lent[0], away), None)
+        if hasattr(self._work, "agree"):
+            self._work.agree(away)  # type: ignore[union-attr]
+
     def totals(self, alpha: Any = None) -> Answer:
         """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
         the shard's own."""
@@ -154,10 +160,11 @@ class Shard:
         if self._rows is not None:
             self._rows.load(point)
 
-    def forget(self, folder: str) -> None:
-        """Remove what was saved here: the run has ended, and nobody will go on from it."""
+    def end(self, scratch: str) -> None:
+        """The run has ended: others may have the folder. ``scratch``, if it has a name, is of no more use."""
         self._close()
-        shutil.rmtree(folder, ignore_errors=True)
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
 
     def _close(self) -> None:
         if self._folder is not None:

@@ -146,6 +146,11 @@ class Sharded:
         place = self.pool.place
         return place[(place >= self.first[k]) & (place < self.first[k + 1])] - self.first[k]
 
+    def agree(self) -> None:
+        """Tell workers which examples the driver has: what they handed over may have got lost on its way."""
+        if self.closed:
+            self.crew.ask("agree", lambda k: (self._away(k),))
+
     def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
         """The same with their dual variables, for a worker to save."""
         if self.pool is None:

@@ -23,9 +23,11 @@ from ..data.splitting import split
 from ..distributed import transport_of
 from ..distributed.crew import Crew
 from ..distributed.shard import Recipe, Shard
-from ..distributed.sharded import Saving, Sharded
+from ..distributed.sharded import OnShards, Saving, Sharded
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Seekable
+from ..protocols import Checkpoint, Chunk, Seekable, Solver
+from ..solvers import solve
+from ..solvers.certificate import lower_bound
 from . import inputs
 from .certified import Run
 
@@ -204,8 +206,8 @@ class Cluster:
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
-            if self.crew is not None and self._run.checkpoint is None:
-                self.crew.ask("forget", lambda k: (str(self._scratch),))
+            if self.crew is not None:
+                self.crew.farewell("end", "" if self._run.checkpoint is not None else str(self._scratch))
         if self._own:
             self.transport.close()
 
@@ -225,9 +227,47 @@ def bare(estimator: Any) -> Any:
     return copy
 
 
-def with_shares(solution: Solution, problem: Problem) -> Solution:
-    """The solution with the dual variables of all shards."""
-    return replace(solution, alpha=problem.constraints.gather(solution.alpha))  # type: ignore[attr-defined]
+def solve_on_shards(problem: Problem, solver: Solver, *, checkpoint: Checkpoint | None = None, **how: Any) -> Solution:
+    """``solve``; the solution has the dual variables of all shards, in the order of the data.
+
+    A worker that dies on the last way takes with it dual variables that the certificate relies on. Then the run goes on
+    with what is left, or, if it was not to go on, the lower bound is that of what is left.
+    """
+    sharded: Any = problem.constraints
+    while True:
+        deaths = sharded.crew.deaths
+        solution = solve(problem, solver, checkpoint=checkpoint, **how)
+        solution = replace(solution, alpha=sharded.gather(solution.alpha))
+        if sharded.crew.deaths == deaths:
+            return solution
+        lower = lower_bound(problem, solution.alpha)
+        solution = replace(solution, certificate=replace(solution.certificate, lower=lower))
+        if not solution.converged or solution.certificate.relative_gap <= how["tol"]:
+            return solution
+        checkpoint = _GoOn(solution, checkpoint)
+
+
+class _GoOn:
+    """A checkpoint (``protocols.Checkpoint``) from which a run goes on after a solution that was not kept whole."""
+
+    def __init__(self, solution: Solution, saved: Checkpoint | None) -> None:
+        self._solution, self._saved = solution, saved
+
+    def load(self) -> dict[str, Any]:
+        history = self._solution.history
+        return {
+            "state": {"alpha": OnShards(), "rounds": len(history)},
+            "history": [tuple(vars(record).values()) for record in history],
+            "weights": self._solution.weights,
+            "seconds": history[-1].seconds if history else 0.0,
+        }
+
+    def due(self) -> bool:
+        return self._saved is not None and self._saved.due()
+
+    def save(self, content: dict[str, Any]) -> None:
+        if self._saved is not None:
+            self._saved.save(content)
 
 
 def seed_of(random_state: Any) -> int:

@@ -26,7 +26,7 @@ from ..regularizers import L2, Blocks
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
-from .clustered import Cluster, seed_of, with_shares
+from .clustered import Cluster, seed_of, solve_on_shards
 
 _STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
@@ -119,10 +119,9 @@ class LinearEstimator(CertifiedEstimator):
         solver = choose_sharded(
             problem, self.solver, tol=self.tol, seed=self.random_state, threads=threads, warm=warm is not None
         )
-        solution = solve(
+        return solve_on_shards(
             problem, solver, tol=self.tol, max_passes=int(self.max_passes), callbacks=callbacks, checkpoint=checkpoint
         )
-        return with_shares(solution, problem)
 
     @contextlib.contextmanager
     def _on_cluster(

@@ -13,13 +13,13 @@ from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_sour
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem
+from ..problem import Certificate, Planes, Problem, Solution
 from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from . import inputs
 from .certified import CertifiedEstimator, Run
-from .clustered import Cluster, StructuredRecipe, held, read, seed_of, with_shares
+from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 
@@ -63,19 +63,18 @@ class StructuredEstimator(CertifiedEstimator):
             self._on_cluster(model, problem, run, fingerprint, pieces, warm) as problem,
         ):
             solver = self._chosen_solver(problem, before)
-            warm = None if isinstance(problem.constraints, Sharded) else warm
+            on_shards = isinstance(problem.constraints, Sharded)
+            run_it: Callable[..., Solution] = solve_on_shards if on_shards else solve
             try:
-                solution = solve(
+                solution = run_it(
                     problem,
                     solver,
                     tol=self.tol,
                     max_passes=int(self.max_passes),
-                    warm=warm,
+                    warm=None if on_shards else warm,
                     callbacks=(*shown, *run.callbacks),
                     checkpoint=folder,
                 )
-                if isinstance(problem.constraints, Sharded):
-                    solution = with_shares(solution, problem)
             except (OracleError, MemoryError) as error:
                 # What was learned before the search failed is worth keeping.
                 partial = getattr(error, "solution", None)
