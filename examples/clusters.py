@@ -39,13 +39,13 @@ def fit(X, y, kill=False):
     svm = mm.LinearSVC(C=1.0, tol=1e-4, solver="dual_coordinate", random_state=0)
     with transport_of("local:2") as workers:
 
-        def murder(record):
+        def kill_one(record):
             if record.number == KILL_AFTER:
                 victim = workers.pid(1)
                 os.kill(victim, signal.SIGKILL)
                 print(f"  after round {record.number}: process {victim} was killed")
 
-        svm.fit(X, y, cluster=workers, callbacks=[murder] if kill else [])
+        svm.fit(X, y, cluster=workers, callbacks=[kill_one] if kill else [])
         print(f"  {svm.n_passes_} rounds, {svm.certificate_}")
     return svm
 
