@@ -25,7 +25,9 @@ def test_pages_have_examples():
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory):
     """Per page: where files go, the names that blocks have set, and the blocks to come: each is run once, in order."""
-    places = {page: (tmp_path_factory.mktemp("page"), {"__name__": "page"}, iter(enumerate(PAGES[page]))) for page in PAGES}
+    places = {
+        page: (tmp_path_factory.mktemp("page"), {"__name__": "page"}, iter(enumerate(PAGES[page]))) for page in PAGES
+    }
     photographs(places["README.md"][0])
     return places
 

@@ -21,10 +21,10 @@ from . import (
     part_options,
     scene_options,
 )
+from .clusters import workers
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
-from .clusters import workers
 from .talk import Talk, say_left_out
 
 HELP = "train a linear model on data of any size"
