@@ -22,6 +22,7 @@ PAGES = {
     "README.md": "index.html",
     "docs/mathematics.md": "mathematics.html",
     "docs/detection.md": "detection.html",
+    "docs/clusters.md": "clusters.html",
     "examples": "examples.html",
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
@@ -36,7 +37,7 @@ PAGES = {
 }
 EXAMPLES = [
     "demo.py", "sequence.py", "segmentation.py", "multilabel.py", "own_model.py", "regularizers.py", "path.py",
-    "ranking.py", "bags.py", "clustering.py", "out_of_core.py", "detection.py",
+    "ranking.py", "bags.py", "clustering.py", "out_of_core.py", "clusters.py", "detection.py",
 ]  # fmt: skip
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -56,7 +57,7 @@ td, th { border-bottom: 1px solid #ddd; padding: .3rem .8rem .3rem 0; text-align
 def write_page(source: str, title: str, text: str) -> None:
     """Markdown to a page of its own, with links to files turned into links to pages."""
     links = {"index.html": "maxmargin", "maxmargin.html": "API", "mathematics.html": "Mathematics"}
-    links |= {"detection.html": "Detectors"}
+    links |= {"detection.html": "Detectors", "clusters.html": "On a cluster"}
     links |= {"examples.html": "Examples", "contributing.html": "Contributing", "changelog.html": "Changes"}
     bar = "".join(f'<a href="{target}">{name}</a>' for target, name in links.items())
     folder = (ROOT / source).parent

@@ -1,4 +1,4 @@
-"""The README's examples, run as they stand."""
+"""The examples of the README and of the guide to clusters, run as they stand."""
 
 import re
 from pathlib import Path
@@ -6,20 +6,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-README = Path(__file__).parent.parent / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf8"), flags=re.DOTALL | re.MULTILINE)
+ROOT = Path(__file__).parent.parent
 
 
-def test_readme_has_examples():
-    assert BLOCKS
+def blocks_of(page):
+    text = (ROOT / page).read_text(encoding="utf8")
+    return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+PAGES = {page: blocks_of(page) for page in ("README.md", "docs/clusters.md")}
+EXAMPLES = [(page, number) for page, blocks in PAGES.items() for number in range(len(blocks))]
+
+
+def test_pages_have_examples():
+    assert all(PAGES.values())
 
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory):
-    """Where files go, the names that blocks have set, and the blocks to come: each is run once, after those before."""
-    folder = tmp_path_factory.mktemp("readme")
-    photographs(folder)
-    return folder, {"__name__": "readme"}, iter(enumerate(BLOCKS))
+    """Per page: where files go, the names that blocks have set, and the blocks to come: each is run once, in order."""
+    places = {
+        page: (tmp_path_factory.mktemp("page"), {"__name__": "page"}, iter(enumerate(PAGES[page]))) for page in PAGES
+    }
+    photographs(places["README.md"][0])
+    return places
 
 
 def photographs(folder):
@@ -37,12 +47,12 @@ def photographs(folder):
         Image.open(folder / place / "0.png").save(folder / f"{name}.jpg")
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_readme_example_runs(number, reading, monkeypatch):
-    folder, names, rest = reading
+@pytest.mark.parametrize(("page", "number"), EXAMPLES)
+def test_example_runs(page, number, reading, monkeypatch):
+    folder, names, rest = reading[page]
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     for i, block in rest:
-        exec(compile(block, f"README.md, python block {i + 1}", "exec"), names)
+        exec(compile(block, f"{page}, python block {i + 1}", "exec"), names)
         if i == number:
             break

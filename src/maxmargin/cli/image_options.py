@@ -22,7 +22,7 @@ _OF = {
     "--loss": ("loss", _ROWS), "--epsilon": ("epsilon", _ROWS), "--multi-class": ("multi_class", _ROWS),
     "--class-weight": ("class_weight", _ROWS), "--no-intercept": ("no_intercept", _ROWS),
     "--label": ("label", _ROWS + _DETECT), "--group": ("group", _ROWS), "--weight": ("weight", _ROWS),
-    "--zero-based": ("zero_based", _ROWS),
+    "--zero-based": ("zero_based", _ROWS), "--cluster": ("cluster", _ROWS),
     "--boxes": ("boxes", _DETECT), "--test-boxes": ("test_boxes", _DETECT), "--holdout": ("holdout", _DETECT),
     "--negative-parts": ("negative_parts", _DETECT), "--mirrored": ("mirrored", _DETECT),
     "--positive-weight": ("positive_weight", _DETECT), "--root-area": ("root_area", _DETECT),

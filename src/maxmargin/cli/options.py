@@ -56,6 +56,14 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help="threads; -1 for all cores (default: 1)")
 
 
+def add_cluster(parser: Any) -> None:
+    parser.add_argument(
+        "--cluster", type=cluster, metavar="WHERE",
+        help="train with workers, each of which holds a part of the rows: local:4 (processes of this machine), ray, "
+        "ray://auto or ray://host:10001 (not for images)",
+    )  # fmt: skip
+
+
 def add_talk(parser: argparse.ArgumentParser) -> None:
     """How much to say, and in what form."""
     group = parser.add_argument_group("output")
@@ -160,6 +168,22 @@ def share(text: str) -> float:
     if value >= 1.0:
         raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
     return value
+
+
+def cluster(text: str) -> str:
+    """Where workers are. Nothing is begun yet: whoever has mistyped it knows at once."""
+    from ..distributed.address import WORDS, place_of
+
+    try:
+        known = place_of(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"the number of workers must be a whole number of at least 1, got {text!r}"
+        ) from None
+    if known is None:
+        possible = WORDS.replace('"', "")  # the shell needs no quotes
+        raise argparse.ArgumentTypeError(f"must be {possible}, got {text!r}")
+    return text
 
 
 def _jobs(text: str) -> int:

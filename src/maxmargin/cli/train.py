@@ -6,7 +6,8 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from . import (
@@ -20,6 +21,7 @@ from . import (
     part_options,
     scene_options,
 )
+from .clusters import workers
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
@@ -43,6 +45,9 @@ described by visual words or a network, and explained by region models that each
 not convex; its certificate is that of the last convex bound. With --task parts, all classes share parts that may be
 anywhere in the image, and weigh them each in its own way; filters of parts and weights are learned together.
 
+With --cluster, workers train together: processes of this machine, or of a Ray cluster. Each holds its own part of the
+rows, within --memory, and the certificate is the same. Workers that die are started anew.
+
 With --boxes, images and the boxes of objects in them make a detector (--task detect): a mixture of deformable part
 models, for which every window that is no object is a negative example. --boxes is a table with a row for each box
 (.csv: image, x_min, y_min, x_max, y_max, label), a COCO file (.json) or a folder of VOC files (.xml); images that a
@@ -53,6 +58,7 @@ examples:
   maxmargin train train.svm -o model.mm
   maxmargin train 'logs/day-*.svm.gz' -o model.mm --C 0.1 --memory 2GB --jobs 4 --checkpoint run1
   maxmargin train clicks.parquet --label clicked --weight n -o model.mm --test held-out.parquet
+  maxmargin train shards -o model.mm --cluster local:4 --memory 2GB --checkpoint run1
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
   maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
   maxmargin train photos/ -o parts.mm --task parts --n-parts 50 --cache features --jobs -1 --test others/
@@ -120,9 +126,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--memory", metavar="SIZE",
-        help="memory for training, such as 512MB or 4GB (default: 512MB; parts: no limit; detectors: 1.5GB)",
+        help="memory for training, such as 512MB or 4GB (default: 512MB; parts: no limit; detectors: 1.5GB); with "
+        "--cluster that of each worker",
     )  # fmt: skip
     options.add_jobs(group)  # type: ignore[arg-type]
+    options.add_cluster(group)
     group.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed on one thread gives the same model (default: 0)"
     )
@@ -164,11 +172,13 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     if args.test:
         options.open_data(args.test, args, n_features=None)  # complain now rather than after training
     task, guessed = _task(args, source, talk)
-    estimator = _estimator(task, args, talk)
+    estimator = _estimator(task, args)
 
     start = time.perf_counter()
-    with interrupts() as seen:
-        estimator.fit(source, **_fit_options(args, talk))
+    with interrupts() as seen, workers(args.cluster) as transport:
+        with _progress(estimator, args, talk, transport) as callbacks:
+            estimator.fit(source, **_fit_options(args, transport, callbacks))
+        n_workers = None if transport is None else transport.n_workers
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         estimator.save(path)
@@ -183,7 +193,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         "features": estimator.n_features_in_, "classes": estimator.classes_.size if task == "classify" else None,
         "certificate": as_json(certificate), "tol": args.tol, "converged": converged, "interrupted": bool(seen),
         "passes": estimator.n_passes_, "seconds": seconds, "peak_memory": peak_memory(),
-        "skipped": left_out(source)[0], "test": score, "report": page,
+        "workers": n_workers, "skipped": left_out(source)[0], "test": score, "report": page,
     }  # fmt: skip
     if page is not None:
         _report(args, estimator, source if test is None else test, facts)
@@ -228,12 +238,12 @@ def _task(args: argparse.Namespace, source: Any, talk: Talk) -> tuple[str, bool]
     return guess.task, True
 
 
-def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
+def _estimator(task: str, args: argparse.Namespace) -> Any:
     """The estimator with its settings. What has no meaning for the task is refused, not ignored."""
     from .. import estimators
 
     given: dict[str, Any] = {"C": args.C, "tol": args.tol, "max_passes": args.max_passes, "memory": args.memory}
-    given |= {"n_jobs": args.jobs, "random_state": args.seed, "verbose": int(talk.progress)}
+    given |= {"n_jobs": args.jobs, "random_state": args.seed}
     if args.loss is not None:
         if args.loss not in _LOSSES[task]:
             raise ValueError(f"--loss {args.loss} is not for --task {task}, which knows {' and '.join(_LOSSES[task])}.")
@@ -252,20 +262,33 @@ def _estimator(task: str, args: argparse.Namespace, talk: Talk) -> Any:
     return getattr(estimators, _KINDS[task])(**given)
 
 
-def _fit_options(args: argparse.Namespace, talk: Talk) -> dict[str, Any]:
-    given: dict[str, Any] = {} if args.checkpoint is None else {
-        "checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every,
-    }  # fmt: skip
-    if args.progress and not talk.on_terminal:
-        given["callbacks"] = (_logging(args.tol),)  # a line that is rewritten makes no log; one line per pass does
+def _fit_options(args: argparse.Namespace, transport: Any, callbacks: tuple[Any, ...]) -> dict[str, Any]:
+    means = {"cluster": transport, "callbacks": callbacks or None}
+    given = {name: value for name, value in means.items() if value is not None}
+    if args.checkpoint is not None:
+        given |= {"checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every}
     return given
 
 
-def _logging(tol: float) -> Callable[[Any], None]:
+@contextmanager
+def _progress(estimator: Any, args: argparse.Namespace, talk: Talk, transport: Any) -> Iterator[tuple[Any, ...]]:
+    """Callbacks that say how far a fit has come: a line that is rewritten, or where that makes no log, one per pass."""
+    from ..solvers.progress import ProgressLine
+
+    who = "" if transport is None else f"{transport.n_workers} worker{'s' * (transport.n_workers > 1)}"
+    if talk.progress:
+        title = type(estimator).__name__ + (f" on {who}" if who else "")
+        with ProgressLine.as_callbacks(title, args.tol) as line:
+            yield line
+    else:
+        yield (_logging(args.tol, who),) if args.progress and not talk.on_terminal else ()
+
+
+def _logging(tol: float, who: str) -> Callable[[Any], None]:
     from ..solvers.progress import described
 
     def log(record: Any) -> None:
-        print(described(record, tol), file=sys.stderr, flush=True)
+        print(described(record, tol) + (f", {who}" if who else ""), file=sys.stderr, flush=True)
 
     return log
 
@@ -306,9 +329,12 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> Non
         ("relative gap", f"{gap:.1e}, goal {tol:g} {state}"),
         ("passes", numbers.count(facts["passes"])),
         ("time", numbers.duration(facts["seconds"])),
-        ("peak memory", numbers.size(facts["peak_memory"])),
+        ("peak memory", numbers.size(facts["peak_memory"])
+         + (f", and up to {args.memory} of rows in each worker" if facts["workers"] else "")),
         ("model", args.output),
     ]  # fmt: skip
+    if facts["workers"]:
+        rows.insert(-3, ("workers", f"{numbers.count(facts['workers'])} ({args.cluster})"))
     if facts["skipped"]:
         rows.insert(2, ("rows left out", numbers.count(facts["skipped"])))
     if facts["test"] is not None:

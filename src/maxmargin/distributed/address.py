@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from maxmargin.distributed.processes import LocalProcesses
@@ -12,12 +12,34 @@ from maxmargin.distributed.ray_actors import RayActors
 if TYPE_CHECKING:
     from maxmargin.distributed.transport import Transport
 
-_POSSIBLE = (
+WORDS = (
     '"local" or "local:4" (processes of this machine), "ray" or "ray:4" (Ray, begun on this machine), '
     '"ray://auto" or "ray://auto?workers=4" (the Ray cluster that this machine belongs to), '
-    '"ray://host:10001" or "ray://host:10001?workers=4" (a Ray cluster elsewhere), or an object with the methods of '
-    "maxmargin.distributed.Transport"
+    '"ray://host:10001" or "ray://host:10001?workers=4" (a Ray cluster elsewhere)'
 )
+
+
+class Place(NamedTuple):
+    """A word, understood: processes (``address`` None) or a Ray, and how many workers, if that was said."""
+
+    address: str | None
+    n_workers: int | None
+
+
+def place_of(cluster: str) -> Place | None:
+    """What a word says, before anything is begun; None if it says nothing.
+
+    >>> place_of("ray://auto?workers=4")
+    Place(address='auto', n_workers=4)
+    """
+    if here := re.fullmatch(r"(local|ray)(?::(\d+))?", cluster):
+        return Place("local" if here[1] == "ray" else None, _count(cluster, here[2]))
+    place = urlsplit(cluster)
+    question = parse_qs(place.query, keep_blank_values=True)
+    if place.scheme != "ray" or not place.netloc or place.path or place.fragment or not question.keys() <= {"workers"}:
+        return None
+    n_workers = _count(cluster, question["workers"][0]) if question else None
+    return Place("auto" if place.netloc == "auto" else f"ray://{place.netloc}", n_workers)
 
 
 def transport_of(cluster: str | Transport, limit: int | None = None) -> Transport:
@@ -46,18 +68,13 @@ def transport_of(cluster: str | Transport, limit: int | None = None) -> Transpor
         return cluster
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1; got {limit}.")
-    if here := re.fullmatch(r"(local|ray)(?::(\d+))?", cluster):
-        n_workers = _count(cluster, here[2])
-        if here[1] == "ray":
-            return RayActors("local", n_workers, limit=limit)
-        n_workers = LocalProcesses().n_workers if n_workers is None else n_workers
-        return LocalProcesses(n_workers if limit is None else min(n_workers, limit))
-    place = urlsplit(cluster)
-    question = parse_qs(place.query, keep_blank_values=True)
-    if place.scheme != "ray" or not place.netloc or place.path or place.fragment or not question.keys() <= {"workers"}:
+    place = place_of(cluster)
+    if place is None:
         raise _wrong(cluster)
-    n_workers = _count(cluster, question["workers"][0]) if question else None
-    return RayActors("auto" if place.netloc == "auto" else f"ray://{place.netloc}", n_workers, limit=limit)
+    if place.address is not None:
+        return RayActors(place.address, place.n_workers, limit=limit)
+    n_workers = LocalProcesses().n_workers if place.n_workers is None else place.n_workers
+    return LocalProcesses(n_workers if limit is None else min(n_workers, limit))
 
 
 def _count(cluster: str, digits: str | None) -> int | None:
@@ -69,4 +86,7 @@ def _count(cluster: str, digits: str | None) -> int | None:
 
 
 def _wrong(cluster: object) -> ValueError:
-    return ValueError(f"cluster={cluster!r} is not understood. Possible are {_POSSIBLE}.")
+    return ValueError(
+        f"cluster={cluster!r} is not understood. Possible are {WORDS}, or an object with the methods of "
+        "maxmargin.distributed.Transport."
+    )
