@@ -122,6 +122,11 @@ class Crew:
         except WorkerDied:
             self._revive(k)
 
+    def start_anew(self, k: int, deaths: int) -> None:
+        """Start a worker anew that has died or is silent, unless somebody was started since ``deaths`` were counted."""
+        if self.deaths == deaths:
+            self._revive(k)
+
     def _added(self, answers: dict[int, tuple[Ticket, Any]], lost: list[int]) -> tuple[np.ndarray, ...]:
         """The sums of what is heavy; an answer that cannot be fetched any more is left out."""
         while answers:

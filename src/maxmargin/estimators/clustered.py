@@ -14,17 +14,19 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..constraints import Blocked
+from ..constraints import Blocked, Searched
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen, survey
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
 from ..distributed.crew import Crew
+from ..distributed.oracles import remote_oracle
+from ..distributed.searching import Searches
 from ..distributed.shard import Recipe, Shard
 from ..distributed.sharded import Saving, Sharded
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Seekable
+from ..protocols import Chunk, Oracle, Seekable
 from . import inputs
 from .certified import Run
 
@@ -65,8 +67,8 @@ class LinearRecipe:
         return self._memory is None or size <= self._memory
 
 
-class StructuredRecipe:
-    """The problem of a structured estimator on a piece of its data.
+class StructuredRecipe(Searches):
+    """The problem of a structured estimator on a piece of its data, and its oracle.
 
     Parameters
     ----------
@@ -78,9 +80,15 @@ class StructuredRecipe:
 
     def __init__(self, estimator: Any, model: Any, piece: Any) -> None:
         self._estimator, self._model, self._piece = bare(estimator), model, piece
+        self._made: Problem | None = None
 
     def problem(self, question: Any) -> Problem | None:
         return self._piece.problem(self._estimator, self._model)
+
+    def oracle(self) -> Oracle | None:
+        if self._made is None:
+            self._made = self.problem(None)
+        return None if self._made is None else self._made.open.oracle
 
 
 class Held(NamedTuple):
@@ -195,6 +203,12 @@ class Cluster:
             **settings,
         )
         return Problem(constraints, like.regularizer)
+
+    def searched(self, like: Problem) -> Problem:
+        """The same open problem, searched by the workers and optimized here."""
+        crew: Crew = self.crew  # type: ignore[assignment]
+        oracle = remote_oracle(crew, like.open.n_examples, like.n_weights)
+        return Problem(Searched(oracle, like.open.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
         folder = self._scratch or str(Path(self._run.checkpoint) / "shards")
