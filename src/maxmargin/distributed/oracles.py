@@ -22,7 +22,7 @@ from ..constraints.answers import Packed
 from ..constraints.sourced import joined
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Loss, Planes, Rivals, Rows
+from ..problem import Loss, Planes, Rivals
 from .asking import Asking, Call, together
 from .crew import Crew
 from .searching import Piece
@@ -173,7 +173,7 @@ def _own(rivals: Rivals) -> Rivals:
     """Answers as a list, and arrays that kernels take: some transports give out such that cannot be written to."""
     rows = rivals.rows
     if not rows.data.flags.writeable or not rivals.losses.flags.writeable:
-        arrays = (np.array(a) for a in (rows.indptr, rows.indices, rows.data))
-        rows = Rows(*arrays, rows.n_rows, rows.width, rows.bias, np.array(rows.first), np.array(rows.second))
+        names = ("indptr", "indices", "data", "first", "second")
+        rows = replace(rows, **{name: np.array(getattr(rows, name)) for name in names})
         rivals = replace(rivals, rows=rows, losses=np.array(rivals.losses))
     return replace(rivals, labels=list(rivals.labels))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from ..constraints import Searched
 from ..constraints.answers import Packed
 from ..problem import Loss, Planes, Rivals
 from ..protocols import LatentOracle, Oracle
+
+_NOTHING = "This worker has no examples to be asked about."
 
 
 class Piece(NamedTuple):
@@ -57,47 +60,53 @@ class Searches:
     def _here(self) -> Oracle:
         oracle = self.oracle()
         if oracle is None:
-            raise ValueError("This worker has no examples to be asked about.")
+            raise ValueError(_NOTHING)
         return oracle
 
 
 class LatentSearches(Searches):
-    """The same for a latent model, whose bounds have truths that change. Base of recipes."""
+    """The same for a latent model, whose bounds have truths that change: a recipe.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    make : function or None
+        Gives the objective of the piece, which has an ``oracle``; None if the piece has no examples.
+    """
+
+    def __init__(self, make: Callable[[], Any] | None) -> None:
+        self._make = make
         self._fixed: Any = None
-        self._bound: Oracle | None = None
 
-    def latent_oracle(self) -> LatentOracle | None:
-        """None where the piece has no examples."""
-        raise NotImplementedError
+    @cached_property
+    def _latent(self) -> LatentOracle:
+        if self._make is None:
+            raise ValueError(_NOTHING)
+        return self._make().oracle
 
-    def oracle(self) -> Oracle | None:
-        latent = self.latent_oracle()
-        if self._bound is None and latent is not None:
-            # Before anything is fixed only sizes are asked for.
-            values = latent.complete(np.zeros(latent.n_weights))[0] if self._fixed is None else self._fixed
-            self._bound = latent.bound(values)
-        return self._bound
+    def piece(self) -> Piece:
+        n = 0 if self._make is None else self._latent.n_examples
+        return Piece(n, True, np.array([0, n]))
 
     def fix(self, latent: Any) -> None:
         """The latent values of the bound that is asked about from now on."""
-        self._fixed, self._bound = latent, None
+        self._fixed = latent
+        self.__dict__.pop("_bound", None)
+
+    @cached_property
+    def _bound(self) -> Oracle:
+        return self._latent.bound(self._fixed)
+
+    def oracle(self) -> Oracle | None:
+        return None if self._make is None else self._bound
 
     def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self._latent().complete(np.array(w))
+        return self._latent.complete(np.array(w))
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        return self._latent().scores(ids, latent, np.array(w))
+        return self._latent.scores(ids, latent, np.array(w))
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._latent().listed(np.array(w))
-
-    def _latent(self) -> LatentOracle:
-        oracle = self.latent_oracle()
-        if oracle is None:
-            raise ValueError("This worker has no examples to be asked about.")
-        return oracle
+        return self._latent.listed(np.array(w))
 
 
 def _light(rivals: Rivals) -> Rivals:

@@ -22,11 +22,12 @@ from ..data.splitting import split
 from ..distributed import transport_of
 from ..distributed.crew import Crew
 from ..distributed.oracles import remote_oracle
-from ..distributed.searching import Searches
-from ..distributed.shard import Recipe, Shard
+from ..distributed.searching import LatentSearches, Searches
+from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded
+from ..distributed.standings import Standings, is_searched, remote_objective
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable
+from ..protocols import Chunk, LatentObjective, Oracle, Seekable
 from . import inputs
 from .certified import Run
 
@@ -114,6 +115,11 @@ class Read(NamedTuple):
         return estimator._sourced(model, self.source, survey(self.source), self.prepare)
 
 
+def latent_recipe(objective: LatentObjective, make: Callable[[], Any] | None) -> Any:
+    """What a worker does for an objective like this one. ``make`` gives that of its piece; None: it has no examples."""
+    return LatentSearches(make) if is_searched(objective) else Standings(make)
+
+
 def held(X: Any, Y: Any, weight: Any) -> Callable[[int], list[Held]]:
     """Cuts examples in memory into so many pieces."""
 
@@ -180,8 +186,8 @@ class Cluster:
     def size(self) -> int:
         return self.transport.n_workers
 
-    def start(self, recipes: Sequence[Recipe]) -> None:
-        """One worker for every recipe."""
+    def start(self, recipes: Sequence[Any]) -> None:
+        """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
         self.crew = Crew(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
     def start_linear(self, estimator: Any, source: Seekable, memory: int | None) -> None:
@@ -209,6 +215,10 @@ class Cluster:
         crew: Crew = self.crew  # type: ignore[assignment]
         oracle = remote_oracle(crew, like.open.n_examples, like.n_weights)
         return Problem(Searched(oracle, like.open.budget), like.regularizer)
+
+    def latent(self, like: LatentObjective) -> LatentObjective:
+        """The same objective, looked at and searched by the workers."""
+        return remote_objective(like, self.crew)  # type: ignore[arg-type]
 
     def _saving(self, part: str) -> Saving:
         folder = self._scratch or str(Path(self._run.checkpoint) / "shards")
