@@ -173,7 +173,7 @@ def _own(rivals: Rivals) -> Rivals:
     """Answers as a list, and arrays that kernels take: some transports give out such that cannot be written to."""
     rows = rivals.rows
     if not rows.data.flags.writeable or not rivals.losses.flags.writeable:
-        names = ("indptr", "indices", "data", "first", "second")
-        rows = replace(rows, **{name: np.array(getattr(rows, name)) for name in names})
+        rows = replace(rows, indptr=np.array(rows.indptr), indices=np.array(rows.indices), data=np.array(rows.data))
+        rows = replace(rows, first=np.array(rows.first), second=np.array(rows.second))
         rivals = replace(rivals, rows=rows, losses=np.array(rivals.losses))
     return replace(rivals, labels=list(rivals.labels))

@@ -219,9 +219,14 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             if n_classes > 2:
                 model = self._model(n_classes, bags.matrix.shape[1])
                 return partial(_structural, model, some, label[a:b], objective.budget[a:b], objective.regularizer)
-            settings = {"negatives": self.negatives, "bias": self._bias()}
             return partial(
-                BagObjective, some, label[a:b] == 1, objective.budget[a:b], objective.regularizer, **settings
+                BagObjective,
+                some,
+                label[a:b] == 1,
+                objective.budget[a:b],
+                objective.regularizer,
+                negatives=self.negatives,
+                bias=self._bias(),
             )
 
         def cut(n: int) -> list[Any]:
