@@ -84,7 +84,7 @@ def _remote(model, X, Y, sizes, transport=None):
     """The oracle of the data with so many examples on each worker, and the one with all of them."""
     whole = oracle_for(sized(model, X, Y), X, Y)
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    parts = [(X[a:b], Y[a:b]) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    parts = [(X[a:b], Y[a:b]) for a, b in pairwise(ends.tolist())]
     recipes = [Answers(oracle_for(sized(model, X, Y), *part) if len(part[1]) else None) for part in parts]
     crew = Crew(transport or Inline(len(sizes)), [lambda recipe=recipe: Shard(recipe) for recipe in recipes])
     return remote_oracle(crew, len(Y), whole.n_weights), whole
@@ -383,7 +383,13 @@ def _drawn(objective, rng):
     return objective.standing(rng.normal(size=objective.n_weights)).best
 
 
-CHOOSERS = {"cccp": CCCP(), "gmm": RandomWalk(), "subset": RandomSubset(), "gmme": MaximumEntropy(), "fold": MultiFold(3)}
+CHOOSERS = {
+    "cccp": CCCP(),
+    "gmm": RandomWalk(),
+    "subset": RandomSubset(),
+    "gmme": MaximumEntropy(),
+    "fold": MultiFold(3),
+}
 
 
 @pytest.mark.parametrize("n_workers", WORKERS)
@@ -437,7 +443,9 @@ def test_bounds_do_not_get_mixed_up(name, n_workers):
 
 
 @pytest.mark.parametrize("n_workers", [2, 7])
-@pytest.mark.parametrize(("name", "bound"), [("listed", "cccp"), ("unlisted", "gmm"), ("bags", "gmm"), ("bags", "gmme")])
+@pytest.mark.parametrize(
+    ("name", "bound"), [("listed", "cccp"), ("unlisted", "gmm"), ("bags", "gmm"), ("bags", "gmme")]
+)
 def test_a_search_ends_with_a_certificate_of_its_last_bound(name, bound, n_workers):
     model, X, Y = _latent_case(name)
     there = LatentStructuralSVM(model, bound=bound, tol=1e-4, random_state=0).fit(X, Y, cluster=Inline(n_workers))
@@ -448,7 +456,7 @@ def test_a_search_ends_with_a_certificate_of_its_last_bound(name, bound, n_worke
     again = certify(problem, there.coef_, there._alpha)
     assert again.relative_gap <= 1.01e-4
     values = [record.bound for record in there.history_]
-    assert bound == "gmme" or all(b <= a * (1 + 1e-9) for a, b in zip(values, values[1:], strict=False))
+    assert bound == "gmme" or all(b <= a * (1 + 1e-9) for a, b in pairwise(values))
 
 
 def test_a_pure_group_norm_drops_states_of_latent_models():
