@@ -25,7 +25,10 @@ CASES = {
     "crammer-singer": (SVC(solver=ASCENT, **SETTINGS), SEVERAL),
     "ovr": (SVC(solver=ASCENT, multi_class="ovr", **SETTINGS), SEVERAL),
     "squared": (SVC(solver=ASCENT, loss="squared_hinge", **SETTINGS), BINARY),
-    "chain": (mm.StructuralSVM(Chain(), C=0.5, random_state=0, tol=5e-3, solver=ASCENT), chains(np.random.default_rng(9), n=6)),
+    "chain": (
+        mm.StructuralSVM(Chain(), C=0.5, random_state=0, tol=5e-3, solver=ASCENT),
+        chains(np.random.default_rng(9), n=6),
+    ),
 }
 
 

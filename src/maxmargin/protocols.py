@@ -135,6 +135,14 @@ class Oracle(Protocol):
     - ``offsets``: where each part begins, and the number of examples.
     - ``in_view(ids)``: whether these examples are in memory; only about those may several threads ask at once.
     - ``part(ids)``: some of those, with their model, to be searched by another process.
+
+    Optional, for examples that are searched elsewhere (``distributed.oracles``):
+
+    - ``submit(ids, w)``: an object whose ``result()`` is what ``rivals`` gives; does not wait. ``n_ahead``: how many
+      such may be under way.
+    - ``chunked(ids, size)``: these examples in chunks that are best asked about one after another; ``at_once(ids)``: in
+      few chunks, for searches at the same weights.
+    - ``evaluate(w, budget)``: the loss of all examples; ``sums(alpha)``: v and Σ l α of dual variables.
     """
 
     n_examples: int

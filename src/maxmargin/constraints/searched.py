@@ -72,10 +72,12 @@ class Searched:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
         labels = Reordered(alpha.labels, order)
-        return Settled(example, labels, shares, None, *self._sums(Planes(example, labels, shares)))
+        return Settled(example, labels, shares, None, *self.sums(Planes(example, labels, shares)))
 
-    def _sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
+    def sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
         """v and Σ l α of shares that stand in the order of their examples."""
+        if hasattr(self.oracle, "sums"):
+            return self.oracle.sums(alpha)
         v, total = np.zeros(self.n_weights), 0.0
         for part in self._parts(alpha.example):
             rivals = self.oracle.planes(alpha.example[part], [alpha.labels[i] for i in range(part.start, part.stop)])
@@ -119,13 +121,16 @@ class Searched:
 
     def _from_answers(self, alpha: Planes) -> tuple[np.ndarray, float]:
         order = np.argsort(alpha.example, kind="stable")
-        return self._sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
+        return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
 
     def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
-        alpha = self.feasible(alpha)
+        # Where the examples are elsewhere their rows need not come here.
+        alpha = self.settled(alpha) if hasattr(self.oracle, "sums") else self.feasible(alpha)
         return self.linear(alpha), self.combine(alpha)
 
     def evaluate(self, w: np.ndarray) -> Loss:
+        if hasattr(self.oracle, "evaluate"):
+            return self.oracle.evaluate(w, self.budget)
         total = excess = 0.0
         everybody = np.arange(self.n_examples)
         for part in self._parts(everybody):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Rivals
+from ..problem import Rivals, Rows
 from ..protocols import Chunk, Model, OracleError, Source
 from .oracle import check_methods, oracle_for, sized
 from .store import as_table
@@ -210,7 +210,7 @@ class SourcedOracle:
         for at in np.split(order, np.flatnonzero(np.diff(chunk[order])) + 1):
             self._bring(int(chunk[at[0]]))
             parts.append(ask(at))
-        return _joined(parts, order)
+        return joined(parts, order)
 
     def _ask(self, question: Callable[[np.ndarray], Rivals], ids: np.ndarray) -> Rivals:
         """Put a question about examples in view to the model, and say of an error where in the source it arose."""
@@ -301,14 +301,21 @@ def chosen(data: Any, ids: np.ndarray) -> Any:
     return data[ids] if hasattr(data, "shape") else [data[i] for i in ids.tolist()]
 
 
-def _joined(parts: list[Rivals], order: np.ndarray) -> Rivals:
+def joined(parts: list[Rivals], order: np.ndarray) -> Rivals:
     """Parts as one: answer p of all parts belongs to place ``order[p]``."""
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     labels = [label for part in parts for label in part.labels]
-    rows = as_rows(sp.vstack([as_table(part.rows) for part in parts], format="csr")[place])
+    rows = _joined_rows([part.rows for part in parts], place)
     losses = np.concatenate([part.losses for part in parts])[place]
     excess = None
     if any(part.excess is not None for part in parts):
         excess = np.concatenate([np.zeros(p.losses.size) if p.excess is None else p.excess for p in parts])[place]
     return Rivals([labels[p] for p in place.tolist()], rows, losses, excess)
+
+
+def _joined_rows(parts: list[Rows], place: np.ndarray) -> Rows:
+    """Rows one part after the other, in another order; sparse unless all of them are dense."""
+    if all(part.dense for part in parts):
+        return as_rows(np.concatenate([p.data[: p.n_rows * p.width].reshape(p.n_rows, p.width) for p in parts])[place])
+    return as_rows(sp.vstack([as_table(part) for part in parts], format="csr")[place])

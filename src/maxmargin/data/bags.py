@@ -45,6 +45,10 @@ class Bags:
     def sizes(self) -> np.ndarray:
         return np.diff(self.first)
 
+    def between(self, a: int, b: int) -> Bags:
+        """Bags a … b − 1."""
+        return Bags(self.matrix[self.first[a] : self.first[b]], self.first[a : b + 1] - self.first[a])
+
     def means(self) -> Bags:
         """Bags of one instance each: their means."""
         return Bags(self._means(), np.arange(len(self) + 1))

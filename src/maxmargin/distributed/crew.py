@@ -129,6 +129,11 @@ class Crew:
         while waiting and (done := self.transport.wait(waiting, max(end - time.monotonic(), 0.0))):
             waiting = [ticket for ticket in waiting if ticket not in done]
 
+    def start_anew(self, k: int, deaths: int) -> None:
+        """Start a worker anew that has died or is silent, unless somebody was started since ``deaths`` were counted."""
+        if self.deaths == deaths:
+            self._revive(k)
+
     def _added(self, answers: dict[int, tuple[Ticket, Any]], lost: list[int]) -> tuple[np.ndarray, ...]:
         """The sums of what is heavy; an answer that cannot be fetched any more is left out."""
         while answers:

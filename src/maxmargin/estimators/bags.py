@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -161,6 +163,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         Z: Any = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -175,8 +178,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         Z : int array (n_bags,) or None
             Instances to start from; those of negative bags are not looked at.
         sample_weight : array (n_bags,) or None
-        checkpoint, checkpoint_every, callbacks
-            As for :meth:`LatentStructuralSVM.fit`: a search is saved between bounds.
+        cluster, checkpoint, checkpoint_every, callbacks
+            As for :meth:`LatentStructuralSVM.fit`: a search is saved between bounds. With two classes the workers of a
+            cluster look at all instances, and the bounds, which have one instance of each positive bag, are minimised
+            here.
         """
         self._search_settings()
         bags, y = self._check(X, y)
@@ -190,17 +195,45 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             self.classes_, self.n_features_in_ = classes, bags.matrix.shape[1]
             self.coef_, self.intercept_ = self._split(found.weights)
 
-        self._search(
-            objective,
-            self._solver_for,
-            lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
-            Run(checkpoint, checkpoint_every, callbacks),
-            lambda: "-".join(
-                [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
-            ),
-            taken,
-        )
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
+        with self._on_cluster(objective, run, self._makers(objective, bags, label, classes.size)) as objective:
+            self._search(
+                objective,
+                self._solver_for,
+                lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
+                run,
+                lambda: "-".join(
+                    [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
+                ),
+                taken,
+            )
         return self
+
+    def _makers(self, objective: Any, bags: Bags, label: np.ndarray, n_classes: int) -> Callable[[int], list[Any]]:
+        """Cuts bags for workers; what they cost is known to those of all."""
+
+        def made(a: int, b: int) -> Any:
+            if a == b:
+                return None
+            some = bags.between(a, b)
+            if n_classes > 2:
+                model = self._model(n_classes, bags.matrix.shape[1])
+                return partial(_structural, model, some, label[a:b], objective.budget[a:b], objective.regularizer)
+            return partial(
+                BagObjective,
+                some,
+                label[a:b] == 1,
+                objective.budget[a:b],
+                objective.regularizer,
+                negatives=self.negatives,
+                bias=self._bias(),
+            )
+
+        def cut(n: int) -> list[Any]:
+            ends = np.linspace(0, len(bags), n + 1).astype(int).tolist()
+            return [made(a, b) for a, b in pairwise(ends)]
+
+        return cut
 
     def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -266,8 +299,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
                 bias=self._bias(),
                 n_threads=inputs.check_threads(self.n_jobs),
             )
-        oracle = self._model(classes.size, width).latent_oracle(bags, label)
-        return StructuralObjective(oracle, budget, self._regularizer(width, classes.size))
+        regularizer = self._regularizer(width, classes.size)
+        return _structural(self._model(classes.size, width), bags, label, budget, regularizer)
 
     def _model(self, n_classes: int, width: int) -> BagModel:
         return BagModel(n_classes, width, bias=self._bias())
@@ -387,3 +420,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
+
+
+def _structural(
+    model: BagModel, bags: Bags, label: np.ndarray, budget: np.ndarray, regularizer: Regularizer
+) -> StructuralObjective:
+    """The objective of more than two classes."""
+    return StructuralObjective(model.latent_oracle(bags, label), budget, regularizer)

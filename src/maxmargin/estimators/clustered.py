@@ -15,17 +15,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..constraints import Blocked
+from ..constraints import Blocked, Searched
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen, survey
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
 from ..distributed.crew import Crew
-from ..distributed.shard import Recipe, Shard
+from ..distributed.oracles import remote_oracle
+from ..distributed.searching import LatentSearches, Searches
+from ..distributed.shard import Shard
 from ..distributed.sharded import OnShards, Saving, Sharded
+from ..distributed.standings import Standings, is_searched, remote_objective
 from ..problem import Problem, Solution
-from ..protocols import Checkpoint, Chunk, Seekable, Solver
+from ..protocols import Checkpoint, Chunk, LatentObjective, Oracle, Seekable, Solver
 from ..solvers import solve
 from ..solvers.certificate import lower_bound
 from . import inputs
@@ -68,8 +71,8 @@ class LinearRecipe:
         return self._memory is None or size <= self._memory
 
 
-class StructuredRecipe:
-    """The problem of a structured estimator on a piece of its data.
+class StructuredRecipe(Searches):
+    """The problem of a structured estimator on a piece of its data, and its oracle.
 
     Parameters
     ----------
@@ -81,9 +84,15 @@ class StructuredRecipe:
 
     def __init__(self, estimator: Any, model: Any, piece: Any) -> None:
         self._estimator, self._model, self._piece = bare(estimator), model, piece
+        self._made: Problem | None = None
 
     def problem(self, question: Any) -> Problem | None:
         return self._piece.problem(self._estimator, self._model)
+
+    def oracle(self) -> Oracle | None:
+        if self._made is None:
+            self._made = self.problem(None)
+        return None if self._made is None else self._made.open.oracle
 
 
 class Held(NamedTuple):
@@ -107,6 +116,11 @@ class Read(NamedTuple):
         if len(self.source) == 0:
             return None
         return estimator._sourced(model, self.source, survey(self.source), self.prepare)
+
+
+def latent_recipe(objective: LatentObjective, make: Callable[[], Any] | None) -> Any:
+    """What a worker does for an objective like this one. ``make`` gives that of its piece; None: it has no examples."""
+    return LatentSearches(make) if is_searched(objective) else Standings(make)
 
 
 def held(X: Any, Y: Any, weight: Any) -> Callable[[int], list[Held]]:
@@ -175,8 +189,8 @@ class Cluster:
     def size(self) -> int:
         return self.transport.n_workers
 
-    def start(self, recipes: Sequence[Recipe]) -> None:
-        """One worker for every recipe."""
+    def start(self, recipes: Sequence[Any]) -> None:
+        """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
         self.crew = Crew(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
     def start_linear(self, estimator: Any, source: Seekable, memory: int | None) -> None:
@@ -198,6 +212,16 @@ class Cluster:
             **settings,
         )
         return Problem(constraints, like.regularizer)
+
+    def searched(self, like: Problem) -> Problem:
+        """The same open problem, searched by the workers and optimized here."""
+        crew: Crew = self.crew  # type: ignore[assignment]
+        oracle = remote_oracle(crew, like.open.n_examples, like.n_weights)
+        return Problem(Searched(oracle, like.open.budget), like.regularizer)
+
+    def latent(self, like: LatentObjective) -> LatentObjective:
+        """The same objective, looked at and searched by the workers."""
+        return remote_objective(like, self.crew)  # type: ignore[arg-type]
 
     def _saving(self, part: str) -> Saving:
         if self._run.checkpoint is None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..protocols import LatentObjective, Regularizer
 from ..regularizers import GroupNorm
 from . import inputs
 from .certified import Run
+from .clustered import held
 from .fingerprints import of_pairs, of_values
 from .latent_search import LatentEstimator
 from .structured import check_pairs
@@ -139,6 +141,7 @@ class LatentStructuralSVM(LatentEstimator):
         Z: Sequence[Any] | None = None,
         sample_weight: Any = None,
         *,
+        cluster: Any = None,
         checkpoint: Any = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
@@ -146,7 +149,9 @@ class LatentStructuralSVM(LatentEstimator):
         """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
 
         ``callbacks`` are given one ``BoundRecord`` per bound; one that returns True ends the search. The
-        other parameters are those of :meth:`LinearSVC.fit`: a search is saved between bounds.
+        other parameters are those of :meth:`LinearSVC.fit`: a search is saved between bounds. On a ``cluster`` each
+        worker searches among its own examples and completes them, with one thread, and bounds are chosen and minimised
+        here.
         """
         self._search_settings()
         if is_source(X):
@@ -161,15 +166,34 @@ class LatentStructuralSVM(LatentEstimator):
         def taken(found: LatentSolution) -> None:
             self.model_ = model
 
-        self._search(
-            objective,
-            self._solver_for,
-            lambda number, rng: self._start(objective, X, Y, Z, number, rng),
-            Run(checkpoint, checkpoint_every, callbacks),
-            lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
-            taken,
-        )
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
+        with self._on_cluster(objective, run, self._makers(model, objective, X, Y, sample_weight)) as objective:
+            self._search(
+                objective,
+                self._solver_for,
+                lambda number, rng: self._start(objective, X, Y, Z, number, rng),
+                run,
+                lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
+                taken,
+            )
         return self
+
+    def _makers(
+        self, model: Any, objective: LatentObjective, X: Any, Y: Any, sample_weight: Any
+    ) -> Callable[[int], list[Any]]:
+        """Cuts the data for workers."""
+
+        def cut(n: int) -> list[Any]:
+            pieces = held(X, Y, sample_weight)(n)
+            return [
+                partial(_of_piece, model, p.X, p.Y, self._budget(p.X, p.weight), objective.regularizer, listable)
+                if len(p.Y)
+                else None
+                for p in pieces
+            ]
+
+        listable = getattr(objective, "listable", None)
+        return cut
 
     @property
     def selected_states_(self) -> list[Any]:
@@ -179,13 +203,14 @@ class LatentStructuralSVM(LatentEstimator):
         return selected(self.model_, self.coef_)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
+        budget, regularizer = self._budget(X, sample_weight), self._regularizer_for(model)
+        return _objective_of(model, X, Y, budget, regularizer)
+
+    def _budget(self, X: Any, sample_weight: Any) -> np.ndarray:
+        """C_i."""
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         C = inputs.check_positive("C", self.C)
-        budget = np.array([C]) if weights is None else C * weights
-        regularizer = self._regularizer_for(model)
-        if hasattr(model, "latent_objective"):
-            return model.latent_objective(X, Y, budget, regularizer)
-        return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
+        return np.array([C]) if weights is None else C * weights
 
     def _regularizer_for(self, model: Any) -> Regularizer:
         if self.group_norm is None:
@@ -267,6 +292,22 @@ class LatentStructuralSVM(LatentEstimator):
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         return self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+
+
+def _objective_of(model: Any, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer) -> LatentObjective:
+    if hasattr(model, "latent_objective"):
+        return model.latent_objective(X, Y, budget, regularizer)
+    return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
+
+
+def _of_piece(
+    model: Any, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer, listable: bool | None
+) -> LatentObjective:
+    """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
+    objective: Any = _objective_of(model, X, Y, budget, regularizer)
+    if listable is not None:
+        objective.listable = listable
+    return objective
 
 
 def _check_latent(model: Any) -> None:

@@ -16,6 +16,7 @@ from ..protocols import BoundChooser, LatentObjective, OracleError, Solver
 from ..solvers import best_start, certify, choose, choose_open
 from . import inputs
 from .certified import CertifiedEstimator, Run
+from .clustered import Cluster, latent_recipe
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
@@ -108,6 +109,21 @@ class LatentEstimator(CertifiedEstimator):
                 stacklevel=3,
             )
         self._warn(best, interrupted)
+
+    @contextlib.contextmanager
+    def _on_cluster(
+        self, objective: LatentObjective, run: Run, makers: Callable[[int], list[Any]]
+    ) -> Iterator[LatentObjective]:
+        """The objective with its examples on the workers of a cluster, if the run is to have one.
+
+        ``makers`` cuts the data for so many workers; see ``clustered.latent_recipe``.
+        """
+        if run.cluster is None:
+            yield objective
+            return
+        with Cluster(run, dict) as cluster:
+            cluster.start([latent_recipe(objective, make) for make in makers(cluster.size)])
+            yield cluster.latent(objective)
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)

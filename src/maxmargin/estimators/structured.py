@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints import Searched
 from ..constraints.oracle import Window, count, oracle_for, sized
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..distributed.ascent import ShardAscent
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
 from ..persistence import storable
@@ -106,6 +107,9 @@ class StructuredEstimator(CertifiedEstimator):
             return
         with Cluster(run, lambda: self._identity(fingerprint)) as cluster:
             cluster.start([StructuredRecipe(self, model, piece) for piece in pieces(cluster.size)])
+            if not (self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)):
+                yield cluster.searched(problem)
+                return
             memory = inputs.check_memory(self.memory)
             sharded = cluster.problem(problem, None, seed=seed_of(self.random_state), memory=memory)
             sharded.constraints.begin(warm)  # type: ignore[attr-defined]
@@ -329,6 +333,12 @@ class StructuralSVM(StructuredEstimator):
         the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
         are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
         lists of them.
+
+        On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
+        and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
+        which cost the most, are made side by side. Where what is kept would not fit into this machine,
+        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
+        takes many more epochs, most of all where weights are few.
         """
         self._check_settings()
         if hasattr(self.model, "complete") or hasattr(self.model, "latent_objective"):

@@ -35,6 +35,10 @@ class StructuralObjective:
         budget = self.budget if weights is None else self.budget * weights
         return Problem(Searched(self.oracle.bound(latent), budget), self.regularizer)
 
+    def with_oracle(self, oracle: LatentOracle) -> StructuralObjective:
+        """The same objective, asked by another way."""
+        return StructuralObjective(oracle, self.budget, self.regularizer)
+
     def standing(self, w: np.ndarray) -> StructuralStanding:
         return StructuralStanding(self, w)
 

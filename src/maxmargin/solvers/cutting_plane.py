@@ -103,7 +103,8 @@ class CuttingPlane:
         oracle = problem.open.oracle
         missing = np.empty(ids.size)
         excess = 0.0
-        parts = np.array_split(ids, max(self.n_jobs, ids.size // 512))
+        remote = hasattr(oracle, "at_once")
+        parts = oracle.at_once(ids) if remote else np.array_split(ids, max(self.n_jobs, ids.size // 512))  # type: ignore[attr-defined]
         for part, _, rivals in search(oracle, parts, lambda: w, self.n_jobs):
             missing[np.searchsorted(ids, part)] = violations(rivals, w)
             if state.complete:

@@ -236,7 +236,9 @@ class OracleAscent:
             state.beat()
 
     def _threads(self, problem: Problem) -> bool:
-        return self.n_jobs > 1 and problem.open.oracle.releases_gil
+        """Whether compiled searches are made by several at once, threads or workers of a cluster."""
+        oracle = problem.open.oracle
+        return (self.n_jobs > 1 or hasattr(oracle, "submit")) and oracle.releases_gil
 
     def _views(self, problem: Problem, state: AscentState) -> Iterator[list[np.ndarray]]:
         """All examples that can be searched, by view, in chunks that are asked at the same weights."""
@@ -252,7 +254,9 @@ class OracleAscent:
         size = self.chunk or min(max(live.size // 400, least), 64)
         for view in views:
             ids = view if weighty is None else view[weighty[view]]
-            if ids.size:
+            if ids.size and hasattr(oracle, "chunked"):
+                yield oracle.chunked(ids, size)
+            elif ids.size:
                 yield [ids[start : start + size] for start in range(0, ids.size, size)]
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
@@ -295,7 +299,9 @@ class OracleAscent:
         """
         constraints, inner = problem.open, state.inner
         total = excess = gap = 0.0
-        for ids, _, rivals in search(constraints.oracle, _larger(chunks), lambda: w, self.n_jobs):
+        oracle: Any = constraints.oracle
+        larger = oracle.at_once(np.concatenate(chunks)) if hasattr(oracle, "at_once") else _larger(chunks)
+        for ids, _, rivals in search(oracle, larger, lambda: w, self.n_jobs):
             loss = constraints.weighted(ids, self._take_in(problem, state, ids, rivals, w), rivals.excess)
             total += loss.total
             excess += loss.excess

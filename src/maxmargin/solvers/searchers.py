@@ -1,4 +1,4 @@
-"""Searches that run ahead: threads where the search releases the GIL, processes where it is plain Python.
+"""Searches that run ahead: threads where the search releases the GIL, processes where it is plain Python, or workers.
 
 While the solver takes in what was found for one chunk of examples, the next chunks are already being searched, at the
 weights of the moment at which they were handed out.
@@ -24,6 +24,9 @@ def search(
     oracle: Oracle, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray], n_jobs: int
 ) -> Iterator[Found]:
     """(ids, the weights they were searched at, their rivals), chunk by chunk in order."""
+    if hasattr(oracle, "submit"):
+        yield from _elsewhere(oracle, chunks, weights)
+        return
     if n_jobs == 1:
         for ids in chunks:
             w = weights()
@@ -65,6 +68,18 @@ def _ahead(
         for _, _, future in ahead:
             future.cancel()
         wait([future for _, _, future in ahead])
+
+
+def _elsewhere(oracle: Any, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray]) -> Iterator[Found]:
+    """Chunks go to whoever has their examples; what is still under way when this ends early is not waited for."""
+    ahead: deque[tuple[np.ndarray, np.ndarray, Any]] = deque()
+    for ids in chunks:
+        w = weights().copy()
+        ahead.append((ids, w, oracle.submit(ids, w)))
+        if len(ahead) >= oracle.n_ahead:
+            yield _first(ahead)
+    while ahead:
+        yield _first(ahead)
 
 
 def _first(ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]]) -> Found:

@@ -1,0 +1,179 @@
+"""Parallel oracles: workers search among their own examples, the driver keeps what they find and optimizes.
+
+The cache, the weights and the dual variables are the driver's, so all solvers for open problems work as they do on one
+machine, and so do their certificates, warm starts and checkpoints. Workers only answer questions, and remember nothing:
+one that dies is started anew and asked again, and nothing is lost.
+
+Each question goes to one worker and is about examples of its own. Chunks of the workers take turns, and as each
+worker has its next question before it has answered the last one, all of them are at work while the driver takes in
+what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..constraints.answers import Packed
+from ..constraints.sourced import joined
+from ..data.arrays import as_rows
+from ..data.errors import DataError
+from ..problem import Loss, Planes, Rivals
+from .asking import Asking, Call, together
+from .crew import Crew
+from .searching import Piece
+
+_EACH = 2  # questions that a worker has at a time: the one it works on and the next
+_STALE = 4  # at most this part of all examples is searched at weights that are on their way
+_LEAST = 4  # examples in a question: less is not worth a message
+
+
+class RemoteOracle:
+    """An ``Oracle`` whose examples are with the workers of a crew.
+
+    Parameters
+    ----------
+    asking : Asking
+    pieces : list of Piece
+        What each worker has.
+    n_weights : int
+    before : function or None
+        Makes sure that the workers know which problem the questions are about.
+    """
+
+    def __init__(
+        self, asking: Asking, pieces: list[Piece], n_weights: int, before: Callable[[], None] | None = None
+    ) -> None:
+        self._asking, self._pieces, self._before = asking, pieces, before
+        self.n_examples, self.n_weights = asking.n_examples, n_weights
+        self.releases_gil = all(piece.releases_gil for piece in pieces)
+        self.n_searchers = len(asking.staffed)
+
+    @property
+    def n_ahead(self) -> int:
+        """How many chunks may be under way."""
+        return _EACH * self.n_searchers
+
+    def submit(self, ids: np.ndarray, w: np.ndarray) -> Found:
+        """Have examples searched; does not wait."""
+        return Found([(at, self._ask(k, "rivals", ids[at] - self._first(k), self._asking.sent(w)))
+                      for k, at in self._by_worker(ids)], ids.size, self.n_weights)  # fmt: skip
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        return self.submit(ids, w).result()
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        calls = []
+        for k, at in self._by_worker(ids):
+            theirs = Packed([labels[p] for p in at.tolist()])
+            calls.append((at, self._ask(k, "planes", ids[at] - self._first(k), theirs)))
+        return Found(calls, ids.size, self.n_weights).result()
+
+    def chunked(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
+        """The same examples in chunks that each belong to one worker, all workers taking turns.
+
+        Examples that a worker reads from a source come in the order of its chunks, so that each is read once.
+        """
+        size = min(size, max(_LEAST, self.n_examples // (_STALE * max(self.n_ahead, 1))))
+        queues = []
+        for mine in self._as_read(ids):
+            queues.append([mine[start : start + size] for start in range(0, mine.size, size)])
+        return _in_turn(queues)
+
+    def at_once(self, ids: np.ndarray) -> list[np.ndarray]:
+        """The same in few, large chunks, for searches at the same weights."""
+        largest = -(-self.n_examples // max(self.n_ahead * _EACH, 1))
+        queues = [np.array_split(mine, max(1, mine.size // largest)) for mine in self._as_read(ids)]
+        return _in_turn(queues)
+
+    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> Loss:
+        """Σ C_i·(loss of example i): one question to each worker."""
+        sent = self._asking.sent(w)
+        budgets = [budget if budget.size == 1 else self._asking.cut(budget, k) for k in range(len(self._pieces))]
+        losses = self._asking.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
+        return Loss(sum(loss.total for loss in losses), sum(loss.excess for loss in losses))
+
+    def sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
+        """v and Σ l α, which workers form: rows stay where they are."""
+        calls = []
+        for k, at in self._by_worker(alpha.example):
+            theirs = Packed([alpha.labels[p] for p in at.tolist()])
+            calls.append(self._ask(k, "sums", alpha.example[at] - self._first(k), theirs, alpha.alpha[at]))
+        v, total = np.zeros(self.n_weights), 0.0
+        for add, more in together(calls):
+            v += add
+            total += more
+        return v, total
+
+    def _ask(self, k: int, *question: Any) -> Call:
+        return self._asking.ask(k, *question, before=self._before)
+
+    def _first(self, k: int) -> int:
+        return int(self._asking.first[k])
+
+    def _as_read(self, ids: np.ndarray) -> Iterator[np.ndarray]:
+        """The examples of one worker after the other, in the order in which it reads them."""
+        for k, at in self._by_worker(ids):
+            mine = ids[at]
+            part = np.searchsorted(self._pieces[k].offsets, mine - self._first(k), side="right")
+            yield mine[np.argsort(part, kind="stable")]
+
+    def _by_worker(self, ids: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """(worker, where its examples stand among these), in their order."""
+        worker = self._asking.whose(ids)
+        order = np.argsort(worker, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(worker[order])) + 1) if ids.size else []
+        return [(int(worker[at[0]]), at) for at in parts]
+
+
+class Found:
+    """Answers under way, from one worker or from several."""
+
+    def __init__(self, calls: list[tuple[np.ndarray, Call]], n: int, n_weights: int) -> None:
+        self._calls, self._n, self._n_weights = calls, n, n_weights
+
+    def result(self) -> Rivals:
+        """All of them, in the order in which they were asked for."""
+        if not self._n:
+            return Rivals([], as_rows(sp.csr_matrix((0, self._n_weights))), np.empty(0))
+        parts = [_own(call.result()) for _, call in self._calls]
+        return parts[0] if len(parts) == 1 else joined(parts, np.concatenate([at for at, _ in self._calls]))
+
+
+def remote_oracle(crew: Crew, n_examples: int, n_weights: int) -> RemoteOracle:
+    """The oracle of a problem whose pieces the workers of the crew have."""
+    asking, pieces = introduced(crew, n_examples)
+    return RemoteOracle(asking, pieces, n_weights)
+
+
+def introduced(crew: Crew, n_examples: int) -> tuple[Asking, list[Piece]]:
+    """The workers, and what each of them has, if that is all of the data."""
+    unknown = Asking(crew, [1] * crew.size)
+    pieces: list[Piece] = unknown.ask_all(lambda k: ("piece",))
+    asking = Asking(crew, [piece.n_examples for piece in pieces])
+    if asking.n_examples != n_examples:
+        raise DataError(
+            f"The workers have {asking.n_examples} examples, the driver has counted {n_examples}. Do all machines see "
+            "the same files?"
+        )
+    return asking, pieces
+
+
+def _in_turn(queues: list[list[np.ndarray]]) -> list[np.ndarray]:
+    """All queues as one, in which each of them is spread evenly, so that they end at the same time."""
+    turns = [((i + 0.5) / len(queue), chunk) for queue in queues for i, chunk in enumerate(queue)]
+    return [chunk for _, chunk in sorted(turns, key=lambda turn: turn[0])]
+
+
+def _own(rivals: Rivals) -> Rivals:
+    """Answers as a list, and arrays that kernels take: some transports give out such that cannot be written to."""
+    rows = rivals.rows
+    if not rows.data.flags.writeable or not rivals.losses.flags.writeable:
+        rows = replace(rows, indptr=np.array(rows.indptr), indices=np.array(rows.indices), data=np.array(rows.data))
+        rows = replace(rows, first=np.array(rows.first), second=np.array(rows.second))
+        rivals = replace(rivals, rows=rows, losses=np.array(rivals.losses))
+    return replace(rivals, labels=list(rivals.labels))

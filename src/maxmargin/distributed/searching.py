@@ -1,0 +1,114 @@
+"""What a worker answers about its own examples when somebody else optimizes: searches, and sums over what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..constraints import Searched
+from ..constraints.answers import Packed
+from ..problem import Loss, Planes, Rivals
+from ..protocols import LatentOracle, Oracle
+
+_NOTHING = "This worker has no examples to be asked about."
+
+
+class Piece(NamedTuple):
+    """What the driver must know of a worker's examples."""
+
+    n_examples: int
+    releases_gil: bool
+    offsets: np.ndarray
+    """Where each part begins that is in memory at a time, and the number of examples."""
+
+
+class Searches:
+    """The oracle of a piece of the data, for questions that come from elsewhere. Base of recipes.
+
+    Nothing is kept between two questions, so a worker that starts anew answers like the one before it.
+    """
+
+    def oracle(self) -> Oracle | None:
+        """Asked whenever there is a question; None where the piece has no examples."""
+        raise NotImplementedError
+
+    def piece(self) -> Piece:
+        oracle = self.oracle()
+        if oracle is None:
+            return Piece(0, True, np.zeros(1, np.int64))
+        offsets = np.asarray(getattr(oracle, "offsets", [0, oracle.n_examples]))
+        return Piece(oracle.n_examples, bool(oracle.releases_gil), offsets)
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        return _light(self._here().rivals(ids, np.array(w)))
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        return _light(self._here().planes(ids, list(labels)))
+
+    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> Loss:
+        """Σ C_i·(loss of example i) over the piece."""
+        return Searched(self._here(), budget).evaluate(np.array(w))
+
+    def sums(self, ids: np.ndarray, labels: Sequence[Any], shares: np.ndarray) -> tuple[np.ndarray, float]:
+        """v and Σ l α of shares of some answers, which stand in the order of their examples."""
+        return Searched(self._here(), np.ones(1)).sums(Planes(ids, labels, shares))
+
+    def _here(self) -> Oracle:
+        oracle = self.oracle()
+        if oracle is None:
+            raise ValueError(_NOTHING)
+        return oracle
+
+
+class LatentSearches(Searches):
+    """The same for a latent model, whose bounds have truths that change: a recipe.
+
+    Parameters
+    ----------
+    make : function or None
+        Gives the objective of the piece, which has an ``oracle``; None if the piece has no examples.
+    """
+
+    def __init__(self, make: Callable[[], Any] | None) -> None:
+        self._make = make
+        self._fixed: Any = None
+
+    @cached_property
+    def _latent(self) -> LatentOracle:
+        if self._make is None:
+            raise ValueError(_NOTHING)
+        return self._make().oracle
+
+    def piece(self) -> Piece:
+        n = 0 if self._make is None else self._latent.n_examples
+        return Piece(n, True, np.array([0, n]))
+
+    def fix(self, latent: Any) -> None:
+        """The latent values of the bound that is asked about from now on."""
+        self._fixed = latent
+        self.__dict__.pop("_bound", None)
+
+    @cached_property
+    def _bound(self) -> Oracle:
+        return self._latent.bound(self._fixed)
+
+    def oracle(self) -> Oracle | None:
+        return None if self._make is None else self._bound
+
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self._latent.complete(np.array(w))
+
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+        return self._latent.scores(ids, latent, np.array(w))
+
+    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        return self._latent.listed(np.array(w))
+
+
+def _light(rivals: Rivals) -> Rivals:
+    """Many small answers travel as one array."""
+    return replace(rivals, labels=Packed(rivals.labels))
