@@ -20,7 +20,7 @@ from maxmargin.distributed import LocalProcesses, RayActors, crew
 from maxmargin.distributed.ascent import ShardAscent
 
 X, Y = two_classes(np.random.default_rng(0), n=120, d=5, noise=1.0)
-PLAIN = ShardAscent(centre=0, momentum_after=10**9, random_state=0)  # many rounds
+PLAIN = ShardAscent(centre=0, random_state=0, sweeps=1)  # many rounds
 with_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 
 
@@ -160,7 +160,7 @@ def _patiently(fit):
 
 @pytest.mark.parametrize("n_workers", [2, 3])
 def test_a_killed_driver_goes_on(n_workers, left_behind, tmp_path):
-    """Other numbers of workers have other shards, and begin with none of the dual variables that were saved."""
+    """Whatever the number of workers is: dual variables that others have saved are dealt out anew."""
     shutil.copytree(left_behind, tmp_path / "checkpoint", ignore=shutil.ignore_patterns("lock"))
     from_nothing, rounds = [], []
     _made().fit(X, Y, cluster=Inline(n_workers), callbacks=[from_nothing.append])
@@ -168,9 +168,7 @@ def test_a_killed_driver_goes_on(n_workers, left_behind, tmp_path):
     svm = _made().fit(X, Y, cluster=Inline(n_workers), **how)
     assert rounds[0].number > 5  # savings may take a twentieth of the time: not every round is saved
     assert len(svm.history_) == rounds[-1].number
-    if n_workers == 2:
-        assert len(rounds) < len(from_nothing)
-        assert rounds[0].lower > 2.0 * from_nothing[0].lower
+    assert rounds[0].lower > 2.0 * from_nothing[0].lower
     _is_certified(svm, [record.lower for record in rounds])
 
 
