@@ -5,15 +5,15 @@ import time
 import warnings
 from typing import Any
 
+import datasets
 import numpy as np
 import scipy.sparse as sp
 from costly_chain import CostlyChain
 from metered import Metered, OneProcess
 from sequence_data import letters
-from sklearn.exceptions import ConvergenceWarning
 from skewed import Skewed
+from sklearn.exceptions import ConvergenceWarning
 
-import datasets
 import maxmargin as mm
 from maxmargin import LinearSVC, StructuralSVM
 from maxmargin.distributed import transport_of
@@ -129,7 +129,7 @@ def _fitted(estimator: Any, data: tuple[Any, ...], transport: Any, warm: Any, **
         driver, workers = metered.processor_seconds()
         found = metered.summary()
     if isinstance(transport, OneProcess):
-        workers = 0.0  # they are this process
+        workers = [0.0]  # they are this process
     visits = estimator.history_[-1].oracle_calls
     return (
         _outcome(estimator)
@@ -137,8 +137,9 @@ def _fitted(estimator: Any, data: tuple[Any, ...], transport: Any, warm: Any, **
         | {
             "whole_seconds": whole,
             "driver_cpu": driver,
-            "worker_cpu": workers,
-            "cpu_seconds": driver + workers,
+            "worker_cpu": sum(workers),
+            "cpu_seconds": driver + sum(workers),
+            "path_seconds": driver + max(workers),
             "visits": visits,
         }
     )

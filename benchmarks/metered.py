@@ -67,7 +67,7 @@ class OneProcess:
 
 
 class Clocked:
-    """A worker's object that also tells the processor time of its process. Compiled code is loaded before it is made."""
+    """A worker's object that also tells the processor time of its process. Compiled code is loaded beforehand."""
 
     def __init__(self, warm_up: Callable[[], object], maker: Callable[[], Any]) -> None:
         warm_up()
@@ -117,7 +117,7 @@ class Metered:
         self.calls: Counter[str] = Counter()
         self.bytes_down = self.bytes_up = 0  # of all workers together
         self.start_seconds = 0.0
-        self._before: float | None = None
+        self._before: list[float] | None = None
         self._driver_before = 0.0
         self._sizes: dict[int, int] = {}
         self._broadcast_at = 0.0
@@ -181,16 +181,16 @@ class Metered:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def processor_seconds(self) -> tuple[float, float]:
-        """Of the driver and of all workers since training began."""
+    def processor_seconds(self) -> tuple[float, list[float]]:
+        """Of the driver and of each worker since training began."""
         if self._before is None:
             raise RuntimeError("No training has begun.")
-        workers = self._workers_seconds() - self._before
+        workers = [now - before for now, before in zip(self._workers_seconds(), self._before, strict=True)]
         return time.process_time() - self._driver_before, workers
 
-    def _workers_seconds(self) -> float:
+    def _workers_seconds(self) -> list[float]:
         tickets = [self._inner.send(k, "processor_seconds") for k in range(self.n_workers)]
-        return sum(ticket.result() for ticket in tickets)
+        return [ticket.result() for ticket in tickets]
 
     def summary(self) -> dict[str, Any]:
         """Rounds and bytes; a call of all workers for the sake of a proof is a round as well, and counted apart."""

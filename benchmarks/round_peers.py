@@ -5,6 +5,7 @@ depend on where it runs, so all of it is done here, in one process. A method has
 which costs it nothing here, is within a given share of the optimum.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -44,10 +45,8 @@ def gradients(data: str, rows: int, goal: float, most: int) -> dict[str, Any]:
         path.add(value)
         return value, w - 2.0 * C * (X.T @ (y * short))
 
-    try:
+    with contextlib.suppress(_ThereError):
         minimize(function, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": most, "maxfun": most})
-    except _ThereError:
-        pass
     return path.found(X.shape[1])
 
 
@@ -94,10 +93,8 @@ def _best(tries: list[Callable[[_Path], None]], goal: float, most: int, width: i
     found = []
     for attempt in tries:
         path = _Path(goal, most)
-        try:
+        with contextlib.suppress(_ThereError):
             attempt(path)
-        except _ThereError:
-            pass
         found.append(path.found(width))
     return min(found, key=lambda run: (not run["arrived"], run["rounds"], run["objective"]))
 

@@ -22,6 +22,7 @@ PAGES = {
     "README.md": "index.html",
     "docs/mathematics.md": "mathematics.html",
     "docs/detection.md": "detection.html",
+    "docs/scaling.md": "scaling.html",
     "examples": "examples.html",
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
@@ -32,6 +33,7 @@ PAGES = {
     "benchmarks/results/parts.md": "benchmark_parts.html",
     "benchmarks/results/scenes.md": "benchmark_scenes.html",
     "benchmarks/results/detection.md": "benchmark_detection.html",
+    "benchmarks/results/clusters.md": "benchmark_clusters.html",
     "examples/papers/README.md": "papers.html",
 }
 EXAMPLES = [
@@ -56,7 +58,7 @@ td, th { border-bottom: 1px solid #ddd; padding: .3rem .8rem .3rem 0; text-align
 def write_page(source: str, title: str, text: str) -> None:
     """Markdown to a page of its own, with links to files turned into links to pages."""
     links = {"index.html": "maxmargin", "maxmargin.html": "API", "mathematics.html": "Mathematics"}
-    links |= {"detection.html": "Detectors"}
+    links |= {"detection.html": "Detectors", "scaling.html": "Scale"}
     links |= {"examples.html": "Examples", "contributing.html": "Contributing", "changelog.html": "Changes"}
     bar = "".join(f'<a href="{target}">{name}</a>' for target, name in links.items())
     folder = (ROOT / source).parent
