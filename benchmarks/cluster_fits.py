@@ -50,8 +50,11 @@ def _svm(loss: str = "hinge", C: float = 1.0, **settings: Any) -> LinearSVC:
     return LinearSVC(C=C, loss=loss, fit_intercept=False, random_state=0, tol=TOL, max_passes=MANY, **settings)
 
 
-def on_files(folder: str, cluster: str | None) -> dict[str, Any]:
-    """The sparse rows on disk; without a cluster they are read into memory first, and that is not timed."""
+def on_files(folder: str, cluster: str | None, threads: int = 1) -> dict[str, Any]:
+    """The sparse rows on disk; without a cluster they are read into memory first, and that is not timed.
+
+    ``threads`` are those of the process without a cluster, or of the centre.
+    """
     warm_up()
     source: Any = mm.data.open(folder)
     if cluster is None:
@@ -60,8 +63,8 @@ def on_files(folder: str, cluster: str | None) -> dict[str, Any]:
         X, y = sp.vstack([x for x, _ in chunks], format="csr"), np.concatenate([y for _, y in chunks])
         del chunks
         reading = time.perf_counter() - begin
-        return _plain(_svm(), X, y) | {"reading_seconds": reading}
-    return _fitted(_svm(), (source,), transport_of(cluster), warm_up)
+        return _plain(_svm(n_jobs=threads), X, y) | {"reading_seconds": reading}
+    return _fitted(_svm(n_jobs=threads), (source,), transport_of(cluster), warm_up)
 
 
 def chains(cluster: str | None, part: str, words: int | None, C: float, limit: float) -> dict[str, Any]:

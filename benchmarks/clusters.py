@@ -38,6 +38,9 @@ def sparse(args: argparse.Namespace) -> Cell:
     with shards(args.rows, args.width, args.batch, args.folder) as folder:
         names = [None, *(f"local:{k}" for k in args.processes)]
         settings = [(name or "one process", {"job": "on files", "folder": folder, "cluster": name}) for name in names]
+        for name in (None, "local:2"):
+            job = {"job": "on files", "folder": folder, "cluster": name, "threads": 2}
+            settings.append((f"{name or 'one process'}, 2 threads", job))
         return {"rows": args.rows, "width": args.width, "runs": in_turns(settings, args)}
 
 

@@ -27,9 +27,10 @@ Every run has a fresh process, its workers are fresh processes with one thread e
 the clocks start. *Seconds* are those of training alone, from the first question to the workers until a relative gap of
 1e-3 is certified; *whole* is all of `fit`, with the start of the workers and the reading of their data. *CPU* are
 processor seconds of training, of driver and workers together; *path* is the driver's and the busiest worker's share of
-them, which is what training takes where nobody else uses the machine and no time is spent on waiting. Times are minima of runs that took turns; in brackets
-the spread, (slowest - fastest) / fastest. A *round* is one broadcast of v and one sum over the workers; *proofs* are
-rounds that only evaluate. Bytes are those that one worker receives and sends.
+them, which is what training takes where nobody else uses the machine and no time is spent on waiting.
+Times are minima of runs that took turns; in brackets the spread, (slowest - fastest) / fastest. A *round* is one
+broadcast of v and one sum over the workers; *proofs* are rounds that only evaluate. Bytes are those that one worker
+receives and sends.
 """
 
 
@@ -124,7 +125,8 @@ def sparse_section(cell: Cell) -> str:
     text = f"## {_millions(cell['rows'])} sparse rows, {cell['width']} features\n\n"
     text += (
         "`LinearSVC(C=1, fit_intercept=False)`; files on disk, every worker reads its part into memory. *One process* "
-        "has no cluster: the rows are a matrix in its memory, and it has one thread.\n\n"
+        "has no cluster: the rows are a matrix in its memory. It has one thread where nothing else is said, and so has the "
+        "driver, which works on what was handed over to it while the workers wait.\n\n"
     )
     text += _speed_table(cell, cell["rows"])
     ratio = _least(runs["local:1"]) / _least(runs["local:2"])

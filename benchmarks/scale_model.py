@@ -35,9 +35,12 @@ class Law:
 
     @classmethod
     def fitted(cls, by_shards: list[tuple[int, float]], by_rows: list[tuple[int, float]], rows: int) -> "Law":
-        """Least squares of the logarithms; ``rows`` is how many rows the runs by shards had."""
+        """Least squares of the logarithms; ``rows`` is how many rows the runs by shards had.
+
+        That more rows take fewer rounds is seen now and then, and not believed.
+        """
         slope, level = np.polyfit(*np.log(np.array(by_shards, float)).T, 1)
-        growth, _ = np.polyfit(*np.log(np.array(by_rows, float)).T, 1)
+        growth = max(np.polyfit(*np.log(np.array(by_rows, float)).T, 1)[0], 0.0)
         return cls(float(np.exp(level) / rows**growth), float(slope), float(growth))
 
     def __call__(self, shards: float, rows: float) -> float:
