@@ -125,8 +125,8 @@ def sparse_section(cell: Cell) -> str:
     text = f"## {_millions(cell['rows'])} sparse rows, {cell['width']} features\n\n"
     text += (
         "`LinearSVC(C=1, fit_intercept=False)`; files on disk, every worker reads its part into memory. *One process* "
-        "has no cluster: the rows are a matrix in its memory. It has one thread where nothing else is said, and so has the "
-        "driver, which works on what was handed over to it while the workers wait.\n\n"
+        "has no cluster: the rows are a matrix in its memory. It has one thread where nothing else is said, and so has "
+        "the driver, which works on what was handed over to it while the workers wait.\n\n"
     )
     text += _speed_table(cell, cell["rows"])
     ratio = _least(runs["local:1"]) / _least(runs["local:2"])
