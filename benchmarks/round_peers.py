@@ -18,7 +18,7 @@ from sklearn.linear_model import SGDClassifier
 from maxmargin import LinearSVC
 
 C = 1.0
-STEPS = [10.0, 100.0, 1000.0]  # step t of subgradients is 1 / (t + this)
+STEPS = [1e3, 1e4, 1e5]  # step t of subgradients is 1 / (t + this)
 RATES: list[dict[str, Any]] = [
     {"learning_rate": "optimal"},
     {"learning_rate": "invscaling", "power_t": 0.5, "eta0": 0.3},
