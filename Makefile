@@ -43,6 +43,7 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/scenes.py
 	$(BIN)/python benchmarks/parts_scale.py --n-jobs 2
 	$(BIN)/python benchmarks/detection.py
+	$(BIN)/python benchmarks/clusters.py
 
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py

@@ -23,6 +23,7 @@ PAGES = {
     "docs/mathematics.md": "mathematics.html",
     "docs/detection.md": "detection.html",
     "docs/clusters.md": "clusters.html",
+    "docs/scaling.md": "scaling.html",
     "examples": "examples.html",
     "CONTRIBUTING.md": "contributing.html",
     "CHANGELOG.md": "changelog.html",
@@ -33,6 +34,7 @@ PAGES = {
     "benchmarks/results/parts.md": "benchmark_parts.html",
     "benchmarks/results/scenes.md": "benchmark_scenes.html",
     "benchmarks/results/detection.md": "benchmark_detection.html",
+    "benchmarks/results/clusters.md": "benchmark_clusters.html",
     "examples/papers/README.md": "papers.html",
 }
 EXAMPLES = [
@@ -58,6 +60,7 @@ def write_page(source: str, title: str, text: str) -> None:
     """Markdown to a page of its own, with links to files turned into links to pages."""
     links = {"index.html": "maxmargin", "maxmargin.html": "API", "mathematics.html": "Mathematics"}
     links |= {"detection.html": "Detectors", "clusters.html": "On a cluster"}
+    links |= {"detection.html": "Detectors", "scaling.html": "Scale"}
     links |= {"examples.html": "Examples", "contributing.html": "Contributing", "changelog.html": "Changes"}
     bar = "".join(f'<a href="{target}">{name}</a>' for target, name in links.items())
     folder = (ROOT / source).parent

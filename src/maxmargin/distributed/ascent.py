@@ -35,7 +35,7 @@ from .work import Report, Task
 _PASSES = 100  # over the centre's examples between two rounds
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
 _FEW = 0.1  # of all examples: so many that still move are worth handing over
-_EARLY = 10  # rounds: what still moves later, and grows no less, is handed over even if it is more
+_EARLY, _MANY = 10, 0.4  # what still moves after so many rounds, and grows no less, is handed over if it is no more
 _FILLED = 0.8  # of the centre's memory: rows may turn out longer than those before
 
 
@@ -180,8 +180,9 @@ class ShardAscent:
             return 0  # nobody's work is outdated by anybody else's
         room = int(_FILLED * self.centre) - (0 if pool is None else pool.nbytes)
         if pool is None:
-            few = state.active <= _FEW * state.sharded.n_examples
-            settled = state.rounds > _EARLY and state.active > 0.9 * state.active_before
+            n = state.sharded.n_examples
+            few = state.active <= _FEW * n
+            settled = state.rounds > _EARLY and 0.9 * state.active_before < state.active <= _MANY * n
             if not ((few or settled) and 0 < state.bytes_active <= room):
                 return 0
         return max(room, 0) // state.sharded.crew.size
