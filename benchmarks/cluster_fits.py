@@ -33,7 +33,7 @@ def warm_up() -> None:
     for loss in ("hinge", "squared_hinge"):
         for x in (chunk.x, dense):
             _svm(loss).fit(x, chunk.y)
-            _svm(loss, solver=ShardAscent(random_state=0)).fit(x, chunk.y, cluster=OneProcess(2))
+            _svm(loss, solver=ShardAscent(random_state=0, sweeps=1)).fit(x, chunk.y, cluster=OneProcess(2))
             _svm(loss, solver="interior_point").fit(x, chunk.y, cluster=OneProcess(2))
 
 
@@ -95,7 +95,7 @@ def counted(
     warm_up()
     X, y = examples(data, rows)
     settings = {} if centre else {"centre": 0}
-    chosen: Any = ShardAscent(random_state=0, **settings) if solver == "ascent" else solver
+    chosen: Any = ShardAscent(random_state=0, sweeps=1, **settings) if solver == "ascent" else solver
     svm = _svm(loss, solver=chosen).set_params(max_passes=most)
     found = _fitted(svm, (X, y), OneProcess(workers), int)
     stored = X.nnz if sp.issparse(X) else X.size
