@@ -83,7 +83,7 @@ class LocalProcesses:
         return len(self._workers) or self._most
 
     def start(self, makers: Sequence[Callable[[], Any]]) -> None:
-        check_makers(makers, self._most, bool(self._workers) or not self._end.alive)
+        check_makers(makers, self._most, bool(self._workers), closed=not self._end.alive)
         self._makers = [cloudpickle.dumps(maker) for maker in makers]
         try:
             for i in range(len(makers)):
@@ -192,6 +192,10 @@ class _Shared:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         while data:
             data = data[self.file.write(data) :]
+
+    def __del__(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()  # else Python complains, where it is asked to
 
 
 class _Worker:
