@@ -230,9 +230,9 @@ class _Worker:
         self._gentle = not self._busy and self._calls.empty()
         self._wire.shut()
 
-    def end(self) -> None:
+    def end(self, at_once: bool = False) -> None:
         """The process and the thread, whatever they are doing. Calls that wait are answered with WorkerDied."""
-        if self._gentle:
+        if self._gentle and not at_once:
             self._exit_code(_GRACE)
         self._kill()
         self._wire.shut()
@@ -297,8 +297,14 @@ class _Worker:
 def _end_all(workers: list[_Worker], owner: int) -> None:
     if os.getpid() != owner:
         return  # a forked child has a copy of the driver's objects, but the workers are not its own
-    for worker in workers:
-        worker.hang_up()
-    for worker in workers:
-        worker.end()
-    workers.clear()
+    try:
+        for worker in workers:
+            worker.hang_up()
+        for worker in workers:
+            worker.end()
+    except KeyboardInterrupt:
+        for worker in workers:  # in a hurry, but none may stay behind: this is not called again
+            worker.end(at_once=True)
+        raise
+    finally:
+        workers.clear()
