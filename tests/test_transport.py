@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from maxmargin.data.errors import DataError
-from maxmargin.distributed import Answer, LocalProcesses, RayActors, WorkerDied, transport_of
+from maxmargin.distributed import Answer, LocalProcesses, RayActors, WorkerDied, processes, transport_of
 from maxmargin.distributed.transport import fold, sums
 from maxmargin.protocols import OracleError
 
@@ -467,3 +467,23 @@ def test_without_ray(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r'pip install "maxmargin\[ray\]"'):
         RayActors()
+
+
+def test_ctrl_c_while_closing_leaves_no_worker(monkeypatch):
+    transport = LocalProcesses(2)
+    transport.start(clerks(2))
+    pids = [transport.pid(i) for i in range(2)]
+    pressed = []
+
+    def waiting(worker, patience, plain=processes._Worker._exit_code):
+        if not pressed:
+            pressed.append(worker)
+            raise KeyboardInterrupt
+        return plain(worker, patience)
+
+    monkeypatch.setattr(processes._Worker, "_exit_code", waiting)
+    with pytest.raises(KeyboardInterrupt):
+        transport.close()
+    assert pressed and not any(lives(p) for p in pids)
+    with pytest.raises(RuntimeError, match="has been closed"):
+        transport.start(clerks(2))

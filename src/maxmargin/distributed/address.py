@@ -63,7 +63,7 @@ def transport_of(cluster: str | Transport, limit: int | None = None) -> Transpor
     3
     """
     if not isinstance(cluster, str):
-        if not callable(getattr(cluster, "add_up", None)):
+        if isinstance(cluster, type) or not callable(getattr(cluster, "add_up", None)):
             raise _wrong(cluster)
         return cluster
     if limit is not None and limit < 1:

@@ -83,7 +83,7 @@ class LocalProcesses:
         return len(self._workers) or self._most
 
     def start(self, makers: Sequence[Callable[[], Any]]) -> None:
-        check_makers(makers, self._most, bool(self._workers) or not self._end.alive)
+        check_makers(makers, self._most, bool(self._workers), closed=not self._end.alive)
         self._makers = [cloudpickle.dumps(maker) for maker in makers]
         try:
             for i in range(len(makers)):
@@ -193,6 +193,10 @@ class _Shared:
         while data:
             data = data[self.file.write(data) :]
 
+    def __del__(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()  # else Python complains, where it is asked to
+
 
 class _Worker:
     """One process, and the thread of the driver that talks to it: sends a call, waits for its answer, then the next."""
@@ -226,9 +230,9 @@ class _Worker:
         self._gentle = not self._busy and self._calls.empty()
         self._wire.shut()
 
-    def end(self) -> None:
+    def end(self, at_once: bool = False) -> None:
         """The process and the thread, whatever they are doing. Calls that wait are answered with WorkerDied."""
-        if self._gentle:
+        if self._gentle and not at_once:
             self._exit_code(_GRACE)
         self._kill()
         self._wire.shut()
@@ -293,8 +297,14 @@ class _Worker:
 def _end_all(workers: list[_Worker], owner: int) -> None:
     if os.getpid() != owner:
         return  # a forked child has a copy of the driver's objects, but the workers are not its own
-    for worker in workers:
-        worker.hang_up()
-    for worker in workers:
-        worker.end()
-    workers.clear()
+    try:
+        for worker in workers:
+            worker.hang_up()
+        for worker in workers:
+            worker.end()
+    except KeyboardInterrupt:
+        for worker in workers:  # in a hurry, but none may stay behind: this is not called again
+            worker.end(at_once=True)
+        raise
+    finally:
+        workers.clear()

@@ -80,7 +80,7 @@ class RayActors:
         return len(self._workers) or self._most
 
     def start(self, makers: Sequence[Callable[[], Any]]) -> None:
-        check_makers(makers, self._most, bool(self._workers) or self._closed)
+        check_makers(makers, self._most, bool(self._workers), closed=self._closed)
         pickled = [self._ray.put(cloudpickle.dumps(maker)) for maker in makers]
         try:
             for i, maker in enumerate(pickled):

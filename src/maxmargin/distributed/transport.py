@@ -146,8 +146,12 @@ def started(n_workers: int | None) -> int:
     return n_workers
 
 
-def check_makers(makers: Sequence[Callable[[], Any]], most: int, running: bool) -> None:
+def check_makers(makers: Sequence[Callable[[], Any]], most: int, running: bool, *, closed: bool = False) -> None:
+    if closed:
+        raise RuntimeError("This transport has been closed; a new one is needed.")
     if running:
-        raise RuntimeError("This transport has been started already; a transport is started once.")
+        raise RuntimeError(
+            "This transport has been started already; a transport is started once, so every fit needs a new one."
+        )
     if not 1 <= len(makers) <= most:
         raise ValueError(f"start() got {len(makers)} makers; this transport has room for 1 to {most} workers.")

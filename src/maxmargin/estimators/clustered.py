@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import secrets
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from ..problem import Problem, Solution
 from ..protocols import Checkpoint, Chunk, LatentObjective, Oracle, Seekable, Solver
 from ..solvers import solve
 from ..solvers.certificate import lower_bound
+from ..solvers.solve import first_interrupt
 from . import inputs
 from .certified import Run
 
@@ -229,11 +231,30 @@ class Cluster:
         return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
 
     def close(self) -> None:
+        """Take leave of the workers and end them.
+
+        Ctrl-C comes too late here to stop anything but this: what was found is kept, unless it was pressed just before.
+        """
+        hurry: KeyboardInterrupt | None = None
+        for part in (self._take_leave, self._end):
+            try:
+                part()
+            except KeyboardInterrupt as press:
+                hurry = press
+        if hurry is not None and not first_interrupt():
+            raise hurry
+
+    def _take_leave(self) -> None:
         with contextlib.suppress(Exception):
             if self.crew is not None:
                 self.crew.farewell("end", "" if self._run.checkpoint is not None else str(self._scratch))
-        if self._own:
-            self.transport.close()
+
+    def _end(self) -> None:
+        try:
+            if self._own:
+                self.transport.close()
+        finally:
+            shutil.rmtree(self._scratch, ignore_errors=True)  # of workers that could not do so
 
     def __enter__(self) -> Cluster:
         return self
