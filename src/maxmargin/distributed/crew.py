@@ -92,9 +92,7 @@ class Crew:
             left = patience - (time.monotonic() - began)
             done = self.transport.wait(list(waiting.values()), max(left, 0.0))
             if not done and left <= 0.0:
-                if times or patience >= self.give_up:
-                    break
-                continue
+                break
             for ticket in done:
                 k = ticket.worker
                 del waiting[k]
@@ -117,10 +115,13 @@ class Crew:
 
     def give_back(self, k: int, places: np.ndarray, alpha: np.ndarray) -> None:
         """Dual variables that a worker has handed over, and shall have again."""
+        ticket = self.transport.send(k, "take_back", places, alpha)
         try:
-            self.transport.send(k, "take_back", places, alpha).result()
+            if self.transport.wait([ticket], self.give_up):
+                return ticket.result()
         except WorkerDied:
-            self._revive(k)
+            pass
+        self._revive(k)
 
     def farewell(self, method: str, *args: Any, patience: float = 10.0) -> None:
         """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
@@ -159,7 +160,8 @@ class Crew:
             began = time.monotonic()
             waiting = dict(sent)
             while waiting:
-                done = self.transport.wait(list(waiting.values()), self.give_up - (time.monotonic() - began))
+                left = self.give_up - (time.monotonic() - began)
+                done = self.transport.wait(list(waiting.values()), max(left, 0.0))
                 stopped = [] if done else list(waiting)
                 for ticket in done:
                     del waiting[ticket.worker]
