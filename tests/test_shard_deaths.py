@@ -12,6 +12,7 @@ from inline_transport import Inline
 import maxmargin as mm
 from maxmargin.distributed import crew
 from maxmargin.distributed.ascent import ShardAscent
+from maxmargin.distributed.asking import Asking
 from maxmargin.models import Chain
 
 SVC = mm.LinearSVC
@@ -192,3 +193,34 @@ def test_losses_that_come_late_belong_to_other_weights(monkeypatch):
     for w, loss in offered:
         hinges = np.maximum(0.0, 1.0 - y * (X @ w[:-1] + w[-1]))
         assert loss.total == pytest.approx(SETTINGS["C"] * hinges.sum(), rel=1e-9)
+
+
+class _Long(Inline):
+    """All calls take three seconds of a clock that stands still for those who wait for less."""
+
+    def wait(self, tickets, timeout):
+        return list(tickets) if timeout > 3.0 else []
+
+
+class _Echo:
+    def say(self, *_):
+        return "here"
+
+    ask = say
+
+    def _close(self):
+        """As shards have it."""
+
+
+def test_work_that_takes_long_is_not_begun_anew_for_ever(monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr(crew.time, "monotonic", lambda: 0.5 * next(clock))
+    some = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    assert some.ask("say") == ["here", "here"]
+    assert some.deaths == 4  # nobody has answered within 1 or 2 seconds
+    again = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    rounds = [again.round("say", lambda k: ())[0] for _ in range(4)]
+    assert rounds[0] == {}
+    assert rounds[-1] == {0: "here", 1: "here"}
+    third = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    assert Asking(third, [1, 1]).ask_all(lambda k: ("anything",)) == ["here", "here"]

@@ -226,7 +226,7 @@ class ShardAscent:
         )  # fmt: skip
         met = state.outer if np.isfinite(state.outer) else 0.0
         wanted = max(0.2 * met, 0.8 * state.goal * abs(state.lower))
-        state.step = None  # v is moved by the centre
+        state.step, state.theta = None, 1.0  # v is moved by the centre
         try:
             work.run(_PASSES, wanted)
         finally:
