@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from inline_transport import Inline
 import maxmargin as mm
 from maxmargin.distributed import crew
 from maxmargin.distributed.ascent import ShardAscent
+from maxmargin.distributed.asking import Asking
 from maxmargin.models import Chain
 
 SVC = mm.LinearSVC
@@ -160,3 +162,65 @@ def test_examples_in_an_answer_that_nobody_hears_come_home(name, monkeypatch):
     monkeypatch.setattr(crew, "_SLOW", 0.0)
     transport = _survives(name, lambda *_: False, _optimum(*CASES[name]), _Unheard)
     assert transport.held
+
+
+class _Watching(ShardAscent):
+    """Has every round evaluated, and keeps what was made of it."""
+
+    seen: ClassVar[list] = []
+
+    def step(self, problem, state):
+        state.goal, state.estimate = 10.0, 0.0
+        state = super().step(problem, state)
+        self.seen.append(state.evaluated)
+        return state
+
+
+def test_losses_that_come_late_belong_to_other_weights(monkeypatch):
+    """What is offered as the loss at some weights is the loss at these, whoever was late with his part of another."""
+    monkeypatch.setattr(crew, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(crew, "_SLOW", 0.0)
+    monkeypatch.setattr(_Watching, "seen", [])
+    X, y = BINARY
+    transport = _Late(3, lambda *_: False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it does not converge
+        solver = _Watching(centre=0, random_state=0, sweeps=1)
+        SVC(solver=solver, max_passes=40, **{**SETTINGS, "tol": 1e-12}).fit(X, y, cluster=transport)
+    offered = [found for found in _Watching.seen if found is not None]
+    assert transport.delays >= 5
+    assert 5 <= len(offered) < len(_Watching.seen)
+    for w, loss in offered:
+        hinges = np.maximum(0.0, 1.0 - y * (X @ w[:-1] + w[-1]))
+        assert loss.total == pytest.approx(SETTINGS["C"] * hinges.sum(), rel=1e-9)
+
+
+class _Long(Inline):
+    """All calls take three seconds of a clock that stands still for those who wait for less."""
+
+    def wait(self, tickets, timeout):
+        return list(tickets) if timeout > 3.0 else []
+
+
+class _Echo:
+    def say(self, *_):
+        return "here"
+
+    ask = say
+
+    def _close(self):
+        """As shards have it."""
+
+
+def test_work_that_takes_long_is_not_begun_anew_for_ever(monkeypatch):
+    clock = iter(range(10**6))
+    monkeypatch.setattr(crew.time, "monotonic", lambda: 0.5 * next(clock))
+    some = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    assert some.ask("say") == ["here", "here"]
+    assert some.deaths == 4  # nobody has answered within 1 or 2 seconds
+    again = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    rounds = [again.round("say", lambda k: ())[0] for _ in range(4)]
+    assert rounds[0] == {}
+    assert rounds[-1] == {0: "here", 1: "here"}
+    third = crew.Crew(_Long(2), [_Echo, _Echo], give_up=1.0)
+    assert Asking(third, [1, 1]).ask_all(lambda k: ("anything",)) == ["here", "here"]

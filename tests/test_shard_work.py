@@ -6,9 +6,11 @@ from generators import many_classes, two_classes
 from hypothesis import given, settings, strategies as st
 from test_regularizers import REGULARIZERS, N
 
+from maxmargin.checkpoint import CheckpointFolder
 from maxmargin.constraints.pool import extracted
 from maxmargin.data.arrays import as_rows
 from maxmargin.distributed.closed_work import ClosedWork
+from maxmargin.distributed.shard import Beginning, Shard
 from maxmargin.distributed.work import Task
 from maxmargin.models import binary, multiclass
 from maxmargin.problem import Problem
@@ -194,3 +196,44 @@ def test_extracted_examples_are_the_same_examples(kind, rng):
     assert np.allclose(block.totals(alpha[chosen])[1], whole.totals(only)[1])
     rest = extracted(whole, np.setdiff1d(np.arange(42), chosen))
     assert block.evaluate(w).total + rest.evaluate(w).total == pytest.approx(whole.evaluate(w).total)
+
+
+class _Parts:
+    """A recipe with two problems, of different sizes."""
+
+    def problem(self, question):
+        return Problem(_constraints("hinge")(np.arange(question)), L2())
+
+
+def _beginning(folder, n, away=()):
+    return Beginning(n, None, np.array(away, np.int64), 0, None, str(folder / str(n)), {}, every=0.0)
+
+
+def test_what_has_left_is_saved_as_it_was(tmp_path):
+    """A driver that dies takes examples with it: where the worker saves by itself, they have not lost their way."""
+    shard = Shard(_Parts())
+    shard.begin(_beginning(tmp_path, 42))
+    v = np.zeros(N)
+    task = Task(sigma=1.0, everything=True, wanted=0.0, hand_over=600)
+    left = {}
+    for number in range(1, 4):  # more leave each time
+        report, (step,) = shard.improve(number, v, task)
+        v = v + step
+        _, places, alpha, _ = report.parcel
+        left.update(zip(places.tolist(), alpha.tolist(), strict=True))
+    shard.take_back(places[:1], alpha[:1])
+    assert any(left.values())
+    shard.save()
+    shard.end("")
+    again = CheckpointFolder(tmp_path / "42", {}).load()
+    assert {i: again["alpha"][i] for i in left} == left
+
+    anew = Shard(_Parts())  # a worker that starts anew while the driver has them
+    assert anew.begin(_beginning(tmp_path, 42, away=sorted(left))) == 42
+    assert not anew.shares()[sorted(left)].any()
+    anew.save()
+    assert anew.begin(_beginning(tmp_path, 7)) == 7  # and one that turns to another problem
+    anew.save()
+    anew.end("")
+    np.testing.assert_array_equal(CheckpointFolder(tmp_path / "42", {}).load()["alpha"], again["alpha"])
+    assert not CheckpointFolder(tmp_path / "7", {}).load()["alpha"].any()

@@ -88,7 +88,7 @@ class ShardAscent:
     def save(self, state: ShardState, settled: bool) -> dict[str, Any]:
         """Workers save what is theirs, and what the centre has of it."""
         state.sharded.crew.ask("save", state.sharded.lent)
-        return {"rounds": state.rounds, "first": state.sharded.first}
+        return {"rounds": state.rounds}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> ShardState:
         state = self.start(problem)
@@ -110,8 +110,10 @@ class ShardAscent:
         if state.lower < old:
             state.theta = 1.0
         self._conclude(state, everything, reports)
-        if evaluate and len(reports) == state.sharded.crew.size:
-            self._evaluated(problem, state, sent, [r.loss for r in reports.values() if r is not None])
+        heard = [report for report in reports.values() if report is not None]
+        # What somebody was late with belongs to the weights of another round.
+        if evaluate and len(reports) == state.sharded.crew.size and all(r.round == state.rounds for r in heard):
+            self._evaluated(problem, state, sent, [report.loss for report in heard])
         return state
 
     def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[Loss | None]) -> None:
@@ -225,12 +227,14 @@ class ShardAscent:
         )  # fmt: skip
         met = state.outer if np.isfinite(state.outer) else 0.0
         wanted = max(0.2 * met, 0.8 * state.goal * abs(state.lower))
-        work.run(_PASSES, wanted)
-        sharded.pool_alpha = work.state.alpha
+        state.step, state.theta = None, 1.0  # v is moved by the centre
+        try:
+            work.run(_PASSES, wanted)
+        finally:
+            sharded.pool_alpha = work.state.alpha
         state.linear = work.state.linear
         state.centre_visited = work.visited
         state.centre_gap = max(work.state.seen, 0.0)
-        state.step = None  # v has been moved by the centre
 
     def _recount(self, problem: Problem, state: ShardState) -> None:
         """v and the linear part of the dual objective, from the dual variables that there are."""

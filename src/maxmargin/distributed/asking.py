@@ -84,12 +84,17 @@ class Call:
         self._ticket = crew.transport.send(self._k, "ask", *self._question)
 
     def result(self) -> Any:
-        """The answer; a worker that has died, or is silent for too long, is started anew and asked again."""
+        """The answer; a worker that has died, or is silent for too long, is started anew and asked again.
+
+        Each time it is silent it has twice as long: it may be the question that takes so long.
+        """
         crew, k = self._asking.crew, self._k
+        patience = crew.give_up
         for _ in range(_TRIES):
             try:
-                if crew.transport.wait([self._ticket], crew.give_up):
+                if crew.transport.wait([self._ticket], patience):
                     return self._ticket.result()
+                patience *= 2.0
             except WorkerDied:
                 pass
             except OracleError as error:

@@ -29,7 +29,8 @@ class Crew:
     makers : functions
         One for each worker; see ``Transport.start``.
     give_up : float
-        Seconds after which a worker that does not answer is ended and started anew.
+        Seconds after which a worker that does not answer is ended and started anew. Where none of those asked has
+        answered in that time, it is the work that is long: they have twice as many from then on.
     """
 
     def __init__(self, transport: Transport, makers: Sequence[Callable[[], Any]], give_up: float = 600.0) -> None:
@@ -92,9 +93,7 @@ class Crew:
             left = patience - (time.monotonic() - began)
             done = self.transport.wait(list(waiting.values()), max(left, 0.0))
             if not done and left <= 0.0:
-                if times or patience >= self.give_up:
-                    break
-                continue
+                break
             for ticket in done:
                 k = ticket.worker
                 del waiting[k]
@@ -104,11 +103,13 @@ class Crew:
                     answers[k] = ticket, ticket.result()
                 except WorkerDied:
                     lost.append(k)
-        now = time.monotonic()
+        silent = not answers and time.monotonic() - began >= self.give_up
         for k, ticket in waiting.items():
             self._late.setdefault(k, (ticket, began))
-            if not answers and now - began >= self.give_up:
+            if silent:
                 lost.append(k)
+        if silent:
+            self.give_up *= 2.0
         heavy = self._added(answers, lost)
         for k in lost:
             self._late.pop(k, None)
@@ -117,10 +118,13 @@ class Crew:
 
     def give_back(self, k: int, places: np.ndarray, alpha: np.ndarray) -> None:
         """Dual variables that a worker has handed over, and shall have again."""
+        ticket = self.transport.send(k, "take_back", places, alpha)
         try:
-            self.transport.send(k, "take_back", places, alpha).result()
+            if self.transport.wait([ticket], self.give_up):
+                return ticket.result()
         except WorkerDied:
-            self._revive(k)
+            pass
+        self._revive(k)
 
     def farewell(self, method: str, *args: Any, patience: float = 10.0) -> None:
         """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
@@ -159,8 +163,11 @@ class Crew:
             began = time.monotonic()
             waiting = dict(sent)
             while waiting:
-                done = self.transport.wait(list(waiting.values()), self.give_up - (time.monotonic() - began))
+                left = self.give_up - (time.monotonic() - began)
+                done = self.transport.wait(list(waiting.values()), max(left, 0.0))
                 stopped = [] if done else list(waiting)
+                if len(stopped) == len(sent):
+                    self.give_up *= 2.0
                 for ticket in done:
                     del waiting[ticket.worker]
                     try:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..checkpoint import CheckpointFolder
-from ..problem import Loss, Planes, Problem
+from ..problem import Loss, Problem
 from ..solvers.interior_rows import InteriorRows
 from .block_work import BlockWork
 from .closed_work import ClosedWork
@@ -73,6 +73,7 @@ class Shard:
         self._close()
         self._problem = self._recipe.problem(start.question)
         self._work = self._rows = None
+        self._lent, self._round = (np.empty(0, np.int64), None), 0
         if self._problem is None or self._problem.constraints.n_examples == 0:
             self._problem = None
             return 0
@@ -82,6 +83,8 @@ class Shard:
             saved = self._folder.load() if alpha is None else None
         if saved is not None:
             alpha, self._round = saved["alpha"], int(saved["round"])
+        if start.away.size and alpha is not None:
+            self._lent = start.away, alpha[start.away]
         self._work = _work(self._problem, alpha, start)
         return self._problem.constraints.n_examples
 
@@ -97,19 +100,19 @@ class Shard:
             return Answer(None)
         report, step = self._work.improve(v, task)
         if report.parcel is not None:
-            self._lent = (np.concatenate([self._lent[0], report.parcel[1]]), None)
+            self._lend(*report.parcel[1:3])
         if self._folder is not None and self._folder.due():
             self.save()
         return Answer(report._replace(round=number, seconds=time.perf_counter() - began), (step,))
 
     def take_back(self, places: np.ndarray, alpha: np.ndarray) -> None:
         """Dual variables that were handed over, and that there was no room for."""
-        self._lent = (np.setdiff1d(self._lent[0], places), None)
+        self._still_lent(~np.isin(self._lent[0], places))
         self._work.take_back(places, alpha)  # type: ignore[union-attr]
 
     def agree(self, away: np.ndarray) -> None:
         """The driver has these examples, and no others."""
-        self._lent = (np.intersect1d(self._lent[0], away), None)
+        self._still_lent(np.isin(self._lent[0], away))
         if hasattr(self._work, "agree"):
             self._work.agree(away)  # type: ignore[union-attr]
 
@@ -129,15 +132,24 @@ class Shard:
         return None if self._work is None else self._work.alpha
 
     def save(self, lent: tuple[np.ndarray, Any] | None = None) -> None:
-        """Save the dual variables; those that the driver has are as it last told them."""
+        """Save the dual variables; those that the driver has are as it last told them, or as they left."""
         self._lent = self._lent if lent is None else lent
         if self._folder is None or self._work is None:
             return
         alpha = self._work.alpha
-        if not isinstance(alpha, Planes) and self._lent[0].size and self._lent[1] is not None:
+        places, theirs = self._lent
+        if places.size:  # only a closed problem's are lent
             alpha = alpha.copy()
-            alpha[self._lent[0]] = self._lent[1]
+            alpha[places] = theirs
         self._folder.save({"alpha": alpha, "round": self._round, "n": self._work.n_examples})
+
+    def _lend(self, places: np.ndarray, alpha: np.ndarray) -> None:
+        before, known = self._lent
+        self._lent = np.concatenate([before, places]), alpha if known is None else np.concatenate([known, alpha])
+
+    def _still_lent(self, which: np.ndarray) -> None:
+        places, alpha = self._lent
+        self._lent = places[which], None if alpha is None else alpha[which]
 
     def begin_interior(self, description: Any, n_threads: int) -> None:
         """Points of the interior-point method for the rows that are here."""

@@ -48,6 +48,7 @@ class Report(NamedTuple):
     goes_along: bool = False
     """Whether the dual variables can take part in momentum."""
     round: int = 0
+    """The number of the round that asked for this: slow workers answer in a later one."""
     seconds: float = 0.0
 
 

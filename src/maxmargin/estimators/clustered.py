@@ -180,10 +180,10 @@ class Cluster:
     """
 
     def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
+        self._identity = {} if run.checkpoint is None else identity()  # before there is anything to close
         self.transport = transport_of(run.cluster)
         self._own = isinstance(run.cluster, str)
         self._run = run
-        self._identity = {} if run.checkpoint is None else identity()
         self._scratch = Path(tempfile.gettempdir()) / f"maxmargin-{secrets.token_hex(6)}"  # the same on all machines
         self.crew: Crew | None = None
 

@@ -21,7 +21,7 @@ import numpy as np
 from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import ClosedConstraints, Regularizer
+from ..protocols import ClosedConstraints
 from ..regularizers.shape import Shape, refresh, weights_of
 from . import parallel
 from .certificate import WORTH_A_CHECK
@@ -204,17 +204,6 @@ class DualState:
         self.previous = self.previous_v = None
         self.outer = self.seen = np.inf
         self.inner = 0
-
-    def place(self, regularizer: Regularizer, v: np.ndarray) -> None:
-        """Go on at another v, which others have moved, under another regularizer; α stays, and momentum moves along."""
-        shape = regularizer.shape(v.size)
-        if not shape.same_metric(self.shape):
-            self.norms[:] = -1.0
-        if self.previous_v is not None:
-            self.previous_v += v - self.map.v
-        self.map.v[:] = v
-        self.shape, self.map = shape, shape.bind(self.map.v)
-        self.lower = self.linear - regularizer.conjugate(v)
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)
