@@ -204,8 +204,9 @@ class Cluster:
         at_work = sum(len(piece) > 0 for piece in pieces)
         if at_work < min(self.size, len(source)):
             warnings.warn(
-                f"{at_work} of {self.size} workers get rows, the others idle: data is cut between its batches, of which "
-                f"there are {len(source.offsets) - 1}. maxmargin.data.convert(..., batch_bytes=...) writes smaller ones.",
+                f"{at_work} of {self.size} workers get rows, the others idle: data is cut between its batches, of "
+                f"which there are {len(source.offsets) - 1}. maxmargin.data.convert(..., batch_bytes=...) writes "
+                "smaller ones.",
                 UserWarning,
                 stacklevel=2,
             )
