@@ -175,7 +175,8 @@ class ShardAscent:
     def _hand_over(self, state: ShardState) -> int:
         """Bytes that each worker may hand over to the centre now.
 
-        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits.
+        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits. From then
+        on whatever begins to move is handed over at once, and momentum is the centre's alone.
         """
         pool = state.sharded.pool
         if state.sharded.crew.size == 1:

@@ -321,7 +321,14 @@ def _ray() -> Any:
 
 def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) -> None:
     if address not in (None, "local"):
-        ray.init(address=address, log_to_driver=False)
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except (ConnectionError, ray.exceptions.RayError) as error:
+            raise ConnectionError(
+                f"The Ray cluster at {address} could not be joined: {' '.join(str(error).split())}. Does it run, and "
+                "can this machine reach it? If it asks for a token, this program needs RAY_AUTH_MODE=token in its "
+                "environment, and the token; else Ray waits until its time is up."
+            ) from error
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with _loopback(ray):

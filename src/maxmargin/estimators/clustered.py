@@ -7,6 +7,7 @@ import functools
 import secrets
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked, Searched
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen, survey
@@ -181,6 +183,9 @@ class Cluster:
 
     def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
         self._identity = {} if run.checkpoint is None else identity()  # before there is anything to close
+        if self._identity:
+            # A folder of another run is named as it was given, before any worker is started.
+            CheckpointFolder(Path(run.checkpoint), self._identity).load()
         self.transport = transport_of(run.cluster)
         self._own = isinstance(run.cluster, str)
         self._run = run
@@ -198,6 +203,15 @@ class Cluster:
     def start_linear(self, estimator: Any, source: Seekable, memory: int | None) -> None:
         """Cut the source, and let each worker have a piece and an estimator like this one."""
         pieces: Any = split(source, self.size)
+        at_work = sum(len(piece) > 0 for piece in pieces)
+        if at_work < min(self.size, len(source)):
+            warnings.warn(
+                f"{at_work} of {self.size} workers get rows, the others idle: data is cut between its batches, of "
+                f"which there are {len(source.offsets) - 1}. maxmargin.data.convert(..., batch_bytes=...) writes "
+                "smaller ones.",
+                UserWarning,
+                stacklevel=2,
+            )
         self.start([LinearRecipe(bare(estimator), piece, memory) for piece in pieces])
 
     def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:

@@ -160,7 +160,7 @@ class LinearEstimator(CertifiedEstimator):
     def _readable(self, source: Any, run: Run = Run()) -> Iterator[Seekable]:  # noqa: B008
         """The source in a form that can be read in any order."""
         folder = None if run.checkpoint is None else Path(run.checkpoint)
-        with sourced.readable(source, inputs.check_memory(self.memory), folder) as data:
+        with sourced.readable(source, inputs.check_memory(self.memory), folder, run.cluster is not None) as data:
             yield data
 
     def _take_shape(self, source: Seekable, given: Any) -> None:

@@ -33,11 +33,11 @@ def check_alone(**others: Any) -> None:
 
 
 @contextlib.contextmanager
-def readable(source: Any, memory: int | None, folder: Path | None = None) -> Iterator[Seekable]:
+def readable(source: Any, memory: int | None, folder: Path | None = None, shared: bool = False) -> Iterator[Seekable]:
     """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
 
     The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
-    one.
+    one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
     """
     if is_seekable(source):
         yield source
@@ -48,6 +48,8 @@ def readable(source: Any, memory: int | None, folder: Path | None = None) -> Ite
     options["dtype"] = _precision(source)
     if memory is not None:
         options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
+    if shared:
+        options["batch_bytes"] = _SMALLEST_BATCH
     if folder is not None:
         place = folder / "copy"
         with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
