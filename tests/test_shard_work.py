@@ -177,7 +177,8 @@ def test_agreeing_brings_examples_home():
     first = shards.works[0]
     parcel = shards.round(hand_over=2000)[0].parcel
     first.agree(parcel[1][:1])  # the driver has one of them, the rest were lost
-    assert not first.alpha[parcel[1]].any()
+    assert not first.alpha[parcel[1][0]].any()
+    np.testing.assert_array_equal(first.alpha[parcel[1][1:]], parcel[2][1:])  # as they left
     report, _ = first.improve(shards.v, Task(sigma=2.0, everything=True, wanted=0.0))
     assert report.visited == first.n_examples - 1
     assert first.alpha[parcel[1][0]] == 0.0

@@ -175,8 +175,8 @@ class ShardAscent:
     def _hand_over(self, state: ShardState) -> int:
         """Bytes that each worker may hand over to the centre now.
 
-        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits. From then
-        on whatever begins to move is handed over at once, and momentum is the centre's alone.
+        To begin with everything moves. What does so after some rounds is worth the journey, if all of it fits. From
+        then on whatever begins to move is handed over at once, and momentum is the centre's alone.
         """
         pool = state.sharded.pool
         if state.sharded.crew.size == 1:
@@ -241,8 +241,6 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.crew.deaths
-            if state.deaths:
-                state.sharded.agree()
             state.linear, state.v = state.sharded.totals(state.alpha)
             if state.deaths == state.sharded.crew.deaths:
                 break

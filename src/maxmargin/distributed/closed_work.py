@@ -45,6 +45,7 @@ class ClosedWork:
         self._active = self._visited = self._order.size
         self._norms = np.full(len(self.constraints.rows), -1.0, np.float32)
         self._sigma = 1.0
+        self._handed = np.empty(0, np.int64), self._alpha[:0]
         self._rng = np.random.default_rng(seed)
         self._previous: np.ndarray | None = None
         self._last_step: np.ndarray | None = None
@@ -116,6 +117,7 @@ class ClosedWork:
             return None
         block = extracted(self.constraints, moving)
         parcel = block, moving.astype(np.int64), self._alpha[moving].copy(), self._norms[moving] / self._sigma
+        self._handed = parcel[1:3]
         self._here[moving] = False
         self._alpha[moving] = 0.0
         self._order = np.flatnonzero(self._here).astype(np.int32)
@@ -130,10 +132,13 @@ class ClosedWork:
         self._order = np.flatnonzero(self._here).astype(np.int32)
 
     def agree(self, away: np.ndarray) -> None:
-        """All but these are the shard's own. Dual variables of those that come home are lost."""
+        """All but these are the shard's own. Those that got lost on their last way come home as they left."""
         here = np.ones(self.n_examples, bool)
         here[away] = False
         if (here != self._here).any():
+            places, alpha = self._handed
+            lost = here[places] & ~self._here[places]
+            self._alpha[places[lost]] = alpha[lost]
             self._here = here
             self._alpha[away] = 0.0
             self._order = np.flatnonzero(here).astype(np.int32)

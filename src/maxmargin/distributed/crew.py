@@ -77,6 +77,15 @@ class Crew:
 
         What a slow one finds is in the answer of the round in which it comes; until then it is not called.
         """
+        try:
+            return self._round(method, args)
+        except BaseException:
+            self.deaths += 1  # answers will go unheard, and sums that were kept without them do not hold
+            raise
+
+    def _round(
+        self, method: str, args: Callable[[int], tuple[Any, ...]]
+    ) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
         began = time.monotonic()
         for k, (_, since) in list(self._late.items()):
             if began - since > self.give_up:

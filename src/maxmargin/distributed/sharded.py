@@ -77,6 +77,7 @@ class Sharded:
         """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
         self.pool_alpha = np.empty((0, *columns))
         self.first = np.empty(0, np.int64)
+        self._heard = crew.deaths
 
     def begin(self, alpha: Any) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
@@ -146,10 +147,11 @@ class Sharded:
         place = self.pool.place
         return place[(place >= self.first[k]) & (place < self.first[k + 1])] - self.first[k]
 
-    def agree(self) -> None:
-        """Tell workers which examples the driver has: what they handed over may have got lost on its way."""
-        if self.closed:
+    def _agree(self) -> None:
+        """Tell workers which examples the driver has, once answers went unheard: what they handed over got lost."""
+        if self.closed and self._heard != self.crew.deaths:
             self.crew.ask("agree", lambda k: (self._away(k),))
+        self._heard = self.crew.deaths
 
     def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
         """The same with their dual variables, for a worker to save."""
@@ -177,6 +179,7 @@ class Sharded:
         """The dual variables of all examples, in the order of the data."""
         if not isinstance(alpha, OnShards):
             return alpha
+        self._agree()
         shares = self.crew.ask("shares")
         if not self.closed:
             found = [(k, planes) for k, planes in enumerate(shares) if planes is not None]
@@ -196,6 +199,8 @@ class Sharded:
     def totals(self, alpha: Any) -> tuple[float, np.ndarray]:
         """Σ over shards, each from nothing, and what the driver has besides."""
         here = isinstance(alpha, OnShards)
+        if here:
+            self._agree()
         parts = [None] * self.crew.size if here else self._parts(alpha)
         linear, heavy = self.crew.total("totals", lambda k: (parts[k],))
         v = np.array(heavy[0]) if heavy else np.zeros(self.n_weights)
