@@ -76,10 +76,15 @@ class CheckpointFolder:
     def due(self) -> bool:
         return time.monotonic() - self._last >= max(self.every, _SHARE * self._took)
 
+    @property
+    def holds_a_state(self) -> bool:
+        """Whether anything was saved here."""
+        return (self.folder / "CURRENT").exists()
+
     def load(self) -> dict[str, Any] | None:
         """The last state, if there is one and it belongs to this run."""
         current = self.folder / "CURRENT"
-        if not current.exists():
+        if not self.holds_a_state:
             return None
         name = ""
         try:

@@ -115,7 +115,8 @@ class LinearEstimator(CertifiedEstimator):
         checkpoint: CheckpointFolder | None,
     ) -> Solution:
         """The same with examples on the workers of a cluster."""
-        problem.constraints.begin(warm)  # type: ignore[attr-defined]
+        resumed = checkpoint is not None and checkpoint.holds_a_state  # then workers have saved what is better
+        problem.constraints.begin(None if resumed else warm)  # type: ignore[attr-defined]
         solver = choose_sharded(
             problem, self.solver, tol=self.tol, seed=self.random_state, threads=threads, warm=warm is not None
         )

@@ -61,7 +61,9 @@ class StructuredEstimator(CertifiedEstimator):
         with (
             self._progress() as shown,
             self._saving(run, fingerprint) as folder,
-            self._on_cluster(model, problem, run, fingerprint, pieces, warm) as problem,
+            self._on_cluster(
+                model, problem, run, fingerprint, pieces, None if folder is not None and folder.holds_a_state else warm
+            ) as problem,
         ):
             solver = self._chosen_solver(problem, before)
             on_shards = isinstance(problem.constraints, Sharded)
