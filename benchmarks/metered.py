@@ -102,7 +102,7 @@ class Round:
 
 
 class Metered:
-    """A transport whose calls are counted. Training begins, for the clocks, when sums are first asked for.
+    """A transport whose calls are counted. Training begins, for the clocks, when sums or searches are first asked for.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Metered:
         self.start_seconds = time.perf_counter() - begin
 
     def send(self, worker: int, method: str, *args: Any) -> Any:
-        if method == "totals" and self._before is None:
+        if method in ("totals", "ask") and self._before is None:
             self._before = self._workers_seconds()
             self._driver_before = time.process_time()
         self.calls[method] += worker == 0
