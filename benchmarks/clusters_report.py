@@ -191,8 +191,8 @@ def peers_section(cell: Cell) -> str:
     text = (
         f"## Rounds of other methods, {_millions(cell['rows'])} sparse rows\n\n"
         "maxmargin runs until a gap of 1e-3 is certified, and its proofs are counted. The others are stopped, by "
-        "someone who knows the optimum, as soon as their objective is within 1e-3 of it. Steps of the last two were "
-        "tuned: the best of several lengths.\n\n"
+        "someone who knows the optimum, as soon as their objective is within 1e-3 of it. Steps of the last two are "
+        "the best of a few lengths.\n\n"
     )
     for loss in ("squared_hinge", "hinge"):
         best, rows = cell[loss]["optimum"], []
