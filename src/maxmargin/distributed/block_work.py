@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Loss, Problem
+from ..problem import Problem
 from ..regularizers.divided import Divided
 from ..solvers.block_ascent import BlockAscent
 from ..solvers.choose import blocks_within
@@ -37,9 +37,6 @@ class BlockWork:
 
     def totals(self) -> tuple[float, np.ndarray]:
         return self._problem.constraints.totals(self._state.alpha)
-
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return self._problem.constraints.evaluate(w)
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         state = self._state

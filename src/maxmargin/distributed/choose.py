@@ -6,7 +6,7 @@ from typing import Any
 
 from ..problem import Problem
 from ..protocols import Solver
-from ..solvers.choose import SOLVERS, interior_point_pays
+from ..solvers.choose import SOLVERS, interior_point_pays, refused_interior_point
 from .ascent import ShardAscent
 from .interior import ShardInterior
 
@@ -32,9 +32,5 @@ def choose_sharded(
         if solver.handles(problem) and (name == "interior_point" or interior_point_pays(problem, tol)):
             return solver
         if name == "interior_point":
-            raise ValueError(
-                "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-                f"weights with an l2 or Gaussian regularizer; this one has {problem.n_weights} weights and "
-                f"{problem.regularizer!r}. Use solver='dual_coordinate' or 'auto'."
-            )
+            raise refused_interior_point(problem)
     return ShardAscent(random_state=seed, n_threads=threads)

@@ -57,9 +57,6 @@ class ClosedWork:
     def totals(self) -> tuple[float, np.ndarray]:
         return self.constraints.totals(self._alpha)
 
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return self.constraints.evaluate(w)
-
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         regularizer = Divided(self.regularizer, task.sigma)
         loss = self.constraints.evaluate(self.regularizer.weights(v)) if task.evaluate else None

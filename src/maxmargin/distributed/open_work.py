@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Loss, Planes, Problem
+from ..problem import Planes, Problem
 from ..regularizers.divided import Divided
 from ..regularizers.tilted import Tilted
 from ..solvers.oracle_ascent import OracleAscent
@@ -42,9 +42,6 @@ class OpenWork:
 
     def totals(self) -> tuple[float, np.ndarray]:
         return self._problem.constraints.totals(self._state.alpha)
-
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return self._problem.constraints.evaluate(w)
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         state, solver = self._state, self._solver

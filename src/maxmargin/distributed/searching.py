@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,15 +27,15 @@ class Piece(NamedTuple):
     """Where each part begins that is in memory at a time, and the number of examples."""
 
 
-class Searches:
+class Searches(ABC):
     """The oracle of a piece of the data, for questions that come from elsewhere. Base of recipes.
 
     Nothing is kept between two questions, so a worker that starts anew answers like the one before it.
     """
 
+    @abstractmethod
     def oracle(self) -> Oracle | None:
         """Asked whenever there is a question; None where the piece has no examples."""
-        raise NotImplementedError
 
     def piece(self) -> Piece:
         oracle = self.oracle()

@@ -142,10 +142,7 @@ class Sharded:
 
     def _away(self, k: int) -> np.ndarray:
         """Which examples of a shard the driver has."""
-        if self.pool is None:
-            return np.empty(0, np.int64)
-        place = self.pool.place
-        return place[(place >= self.first[k]) & (place < self.first[k + 1])] - self.first[k]
+        return self.lent(k)[0][0]
 
     def _agree(self) -> None:
         """Tell workers which examples the driver has, once answers went unheard: what they handed over got lost."""
@@ -154,7 +151,7 @@ class Sharded:
         self._heard = self.crew.deaths
 
     def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
-        """The same with their dual variables, for a worker to save."""
+        """Which examples of a shard the driver has, and their dual variables."""
         if self.pool is None:
             return ((np.empty(0, np.int64), None),)
         place = self.pool.place

@@ -145,25 +145,17 @@ def read(source: Any, prepare: Any) -> Callable[[int], list[Read]]:
 
 def _gathered(piece: Seekable) -> Arrays:
     """A piece in memory, as one chunk."""
-    parts: list[Chunk] = [_kept(piece.chunk(i)) for i in range(len(piece.offsets) - 1)]
-    for i in range(len(piece.offsets) - 1):
-        piece.release(i)
+    numbers = range(len(piece.offsets) - 1)
+    parts: list[Chunk] = [piece.chunk(i) for i in numbers]
     sparse = sp.issparse(parts[0].x)
     x = sp.vstack([p.x for p in parts], format="csr") if sparse else np.concatenate([p.x for p in parts])
     columns = [
         None if getattr(parts[0], name) is None else np.concatenate([getattr(p, name) for p in parts])
         for name in ("y", "group", "weight")
     ]
+    for i in numbers:
+        piece.release(i)
     return Arrays(x, *columns, n_features=piece.n_features, chunk_rows=max(len(piece), 1))
-
-
-def _kept(chunk: Chunk) -> Chunk:
-    """A chunk whose arrays are its own."""
-    return Chunk(chunk.ids, chunk.x.copy(), *(None if c is None else np.array(c) for c in _columns(chunk)))
-
-
-def _columns(chunk: Chunk) -> tuple[Any, Any, Any]:
-    return chunk.y, chunk.group, chunk.weight
 
 
 def as_source(x: Any, y: Any, group: Any = None, weight: Any = None) -> Arrays:

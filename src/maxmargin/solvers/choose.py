@@ -51,15 +51,20 @@ def interior_point_pays(problem: Problem, tol: float) -> bool:
     return newton < passes * n * visit
 
 
+def refused_interior_point(problem: Problem) -> ValueError:
+    """What to say where the interior point was asked for and cannot take the problem."""
+    return ValueError(
+        "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
+        f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
+        f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
+        "Use solver='dual_coordinate' or 'auto'."
+    )
+
+
 def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, tol: float) -> Solver:
     solver = InteriorPoint(n_threads=threads)
     if not solver.handles(problem):
-        raise ValueError(
-            "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-            f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
-            f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
-            "Use solver='dual_coordinate' or 'auto'."
-        )
+        raise refused_interior_point(problem)
     return solver
 
 
