@@ -12,13 +12,14 @@ SELECT := $(if $(MAXMARGIN_DATA),,-m "not realdata")
 REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were deselected:" && \
     $(BIN)/pytest --collect-only -q $(SELECT) | tail -n 1
 
-.PHONY: help demo test bench docs clean need-data
+.PHONY: help demo test bench docs release clean need-data
 
 help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
 	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
 	@echo "make docs    the API and the mathematics as HTML in docs/_build"
+	@echo "make release wheel and sdist into dist, tried in empty environments of every Python on the path"
 	@echo "make clean   remove .venv and everything that was built"
 	@echo
 	@echo "With another interpreter: make demo PYTHON=python3.12"
@@ -48,6 +49,9 @@ bench: need-data $(VENV)/.for-bench
 docs: $(VENV)/.for-docs
 	$(BIN)/python docs/build.py
 
+release: $(VENV)/.for-release
+	$(BIN)/python release/check.py $(PYTHONS)
+
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f demo.png regularizers.png path.png ranking.png sequence.png segmentation.png multilabel.png own_model.png out_of_core.png clusters.png bags.png clustering.png scenes.png parts.png detection.png
@@ -66,7 +70,8 @@ need-data:
 $(VENV)/.for-demo: EXTRA := plots
 $(VENV)/.for-bench: EXTRA := bench,vision
 $(VENV)/.for-docs: EXTRA := docs
-AS_USERS := $(addprefix $(VENV)/.for-,demo bench docs)
+$(VENV)/.for-release: EXTRA := release
+AS_USERS := $(addprefix $(VENV)/.for-,demo bench docs release)
 
 $(AS_USERS): $(SOURCES) | $(VENV)/.created
 	@echo "Installing maxmargin[$(EXTRA)] into $(VENV) ..."
