@@ -13,7 +13,20 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-EXTRAS = ("plots", "vision", "torch", "ray", "cnn", "mlflow", "tensorboard", "docs", "test", "bench", "papers", "release")
+EXTRAS = (
+    "plots",
+    "vision",
+    "torch",
+    "ray",
+    "cnn",
+    "mlflow",
+    "tensorboard",
+    "docs",
+    "test",
+    "bench",
+    "papers",
+    "release",
+)
 _OURS = "maxmargin"
 _KNOWN = {  # the longer ways in which metadata says it
     "apache software license": "Apache-2.0",
