@@ -13,6 +13,7 @@ import shlex
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from maxmargin.cli import _parser
 
 ROOT = Path(__file__).parent.parent
 BUILT = ("_build", "gallery")  # made from the sources, not written
-FENCE = re.compile(r"^```(\S+)[^\n]*\n(.*?)^```[ \t]*$", flags=re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```([^\s`]+)[^\n]*\n(.*?)^```[ \t]*$", flags=re.DOTALL | re.MULTILINE)
 TOKEN = re.compile(r"…|[^\W\d]\w*|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\S")
 
 
@@ -52,7 +53,7 @@ class Page:
         """(code, what it prints according to the page, None if that is not shown) of every block."""
         fences = list(FENCE.finditer(self.text))
         blocks = []
-        for fence, after in zip(fences, [*fences[1:], None], strict=True):
+        for fence, after in pairwise([*fences, None]):
             if fence[1] == "python":
                 close = after is not None and not self.text[fence.end() : after.start()].strip()
                 blocks.append((fence[2], after[2] if close and after[1] == "text" else None))
@@ -182,6 +183,8 @@ def test_pages_are_found_and_read():
     assert page.blocks == [("print(2)\n", "2\n")]
     page = Page("p", "```python\na\n```\n\nIt prints:\n\n```text\n2\n```\n\n```{code-block} python\nb\n```\n")
     assert page.blocks == [("a\n", None)]  # not right after it; and what is not fenced as python does not run
+    page = Page("p", "````{tab-item} Python\n```python\na\n```\n````\n")  # a longer fence around it
+    assert page.blocks == [("a\n", None)]
     page = Page("p", "```sh\n$ A=1 maxmargin train x -o m | tee log  # why\nmake test\n```\n")
     assert [c for c in page.commands if c] == [["maxmargin", "train", "x", "-o", "m"], ["tee", "log"], ["make", "test"]]
 
