@@ -116,7 +116,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--tol",
         type=options.positive,
         metavar="GAP",
-        help="relative gap to stop at (default: 0.001; images: 0.01; detectors: 0.03)",
+        help="relative gap to stop at (default: 0.001; images: 0.01; detectors: 0.02)",
     )
     group.add_argument(
         "--max-passes",
