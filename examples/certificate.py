@@ -47,7 +47,9 @@ for name, average in (("SGDClassifier", False), ("SGDClassifier, averaged", True
         seconds += time.perf_counter() - start
         values.append((seconds, objective(sgd.coef_[0])))
     solvers[name] = np.array(values)
-    print(f"{name:24s} is above the optimum by {values[-1][1] / svm.certificate_.lower - 1:.1e} at most, after 300 passes")
+    print(
+        f"{name:24s} is above the optimum by {values[-1][1] / svm.certificate_.lower - 1:.1e} at most, after 300 passes"
+    )
 
 # %%
 # Without a lower bound the left picture would be all there is: curves that have become flat. With it, the right one:
@@ -62,7 +64,9 @@ for (name, values), colour in zip(solvers.items(), ("0.65", "0.35"), strict=True
 left.plot(own[:, 0], own[:, 1], ".-", color="#c8553d", label="maxmargin, upper bound")
 left.plot(own[:, 0], own[:, 2], ".-", color="#1b6ca8", label="maxmargin, lower bound")
 right.loglog(own[:, 0], own[:, 1] / lower - 1, ".-", color="#c8553d", label="maxmargin")
-left.set(xscale="log", ylim=(0.8 * lower, 1.6 * lower), xlabel="seconds", ylabel="objective", title="What solvers reach")
+left.set(
+    xscale="log", ylim=(0.8 * lower, 1.6 * lower), xlabel="seconds", ylabel="objective", title="What solvers reach"
+)
 right.set(xlabel="seconds", ylabel="share above the lower bound", title="What is left, at most")
 left.legend(frameon=False, fontsize=8)
 right.legend(frameon=False, fontsize=8)

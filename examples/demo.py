@@ -120,10 +120,10 @@ top.suptitle("The bounds close in on the optimum, and the gap between them is th
 plots.convergence(model, ax=top.subplots(1, 2))
 
 left, right = bottom.subfigures(1, 2, width_ratios=[1.55, 1])
-left.suptitle("What each class looks for (blue) and holds against it (red)")
+left.suptitle("What each class looks for (red) and holds against it (blue)")
 limit = np.abs(model.coef_).max()
 for digit, panel in enumerate(left.subplots(2, 5).ravel()):
-    panel.imshow(model.coef_[digit].reshape(8, 8), cmap="RdBu", vmin=-limit, vmax=limit)
+    panel.imshow(model.coef_[digit].reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
     panel.set_title(str(digit), fontsize=10)
     panel.set_axis_off()
 

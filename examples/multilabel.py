@@ -46,9 +46,9 @@ for (a, b), table in zip(svm.edges_, svm.pair_coef_, strict=True):
     together[a, b] = together[b, a] = table[1, 1] + table[0, 0] - table[0, 1] - table[1, 0]
 limit = np.abs(together).max()
 figure, axes = plt.subplots(figsize=(6, 4.8), layout="constrained")
-image = axes.imshow(together, cmap="RdBu", vmin=-limit, vmax=limit)
+image = axes.imshow(together, cmap="RdBu_r", vmin=-limit, vmax=limit)
 axes.set_xticks(range(6), LABELS, rotation=45)
 axes.set_yticks(range(6), LABELS)
-axes.set_title("blue: come together, red: exclude each other", fontsize=11)
+axes.set_title("red: come together, blue: exclude each other", fontsize=11)
 figure.colorbar(image, ax=axes, shrink=0.8)
 plt.savefig("multilabel.png", dpi=110)

@@ -71,14 +71,16 @@ print(f"points found again, all features alike   {100 * plain:.1f} %")
 print(f"points found again, learned              {100 + 100 * svm.score(X_test, Y_test):.1f} %")
 
 # %%
-# One pair of new clouds, and who is who by the learned weights.
+# A pair of new clouds in which points were mistaken for each other.
 
+answers = svm.predict(X_test)
+shown = next(i for i, answer in enumerate(answers) if (answer != Y_test[i]).any())
+first, second = before[shown][:, :2], after[shown][:, :2]
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-for start, found, true in zip(before[0], svm.predict(X_test[:1])[0], Y_test[0], strict=True):
-    ends = np.stack([start, after[0][found]])
-    axes.plot(*ends[:, :2].T, color="0.6" if found == true else "#c8553d", zorder=0)
-axes.plot(*before[0][:, :2].T, "o", color="#1b6ca8", label="before")
-axes.plot(*after[0][:, :2].T, "s", color="#1b6ca8", markerfacecolor="white", label="after")
+for start, found, true in zip(first, answers[shown], Y_test[shown], strict=True):
+    axes.plot(*np.stack([start, second[found]]).T, color="0.6" if found == true else "#c8553d", zorder=0)
+axes.plot(*first.T, "o", color="#1b6ca8", label="before")
+axes.plot(*second.T, "s", color="#1b6ca8", markerfacecolor="white", label="after")
 axes.set(title="Who is who (red: mistaken)", xlabel="feature 0", ylabel="feature 1")
 axes.legend(frameon=False)
 plt.savefig("own_model.png", dpi=110)
