@@ -46,8 +46,8 @@ for name, settings in {
 print(f"\nThe last convex bound of the last search: {svm.certificate_}")
 
 # %%
-# The certificate is about that bound: with these points fixed, no weights are better by more than the gap. That no other
-# points would be better is more than anybody can promise; the objective is what searches are compared by.
+# The certificate is about that bound: with these points fixed, no weights are better by more than the gap. That no
+# other points would be better is more than anybody can promise; the objective is what searches are compared by.
 
 points, label = np.concatenate(X_test), np.repeat(y_test, [len(x) for x in X_test])
 decided = np.array([x[z] for x, z, k in zip(X_test, svm.predict_latent(X_test), y_test, strict=True) if k])

@@ -2,9 +2,9 @@
 A model of your own
 ===================
 
-If you can search for the best answer, you can learn what makes it the best. Here an answer is a whole assignment: points
-of a cloud are to be found again in a second cloud, moved and shaken, by four features of which two are of no use.
-SciPy searches, the library learns the weights, and the certificate covers all 12! assignments. Data is generated.
+If you can search for the best answer, you can learn what makes it the best. Here an answer is a whole assignment:
+points of a cloud are to be found again in a second cloud, moved and shaken, by four features of which two are of no
+use. SciPy searches, the library learns the weights, and the certificate covers all 12! assignments. Data is generated.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,8 @@ from maxmargin.checks import check_model
 POINTS, FEATURES = 12, 4
 
 # %%
-# A model is the number of weights and four methods. ``most_violated`` searches for the answer with the highest loss plus
-# score: here the same search, with the loss of each wrong pair added to its score.
+# A model is the number of weights and four methods. ``most_violated`` searches for the answer with the highest loss
+# plus score: here the same search, with the loss of each wrong pair added to its score.
 
 
 class Matching:

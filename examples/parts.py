@@ -67,7 +67,7 @@ for training in ("random", "selected", "joint"):
 found = model.compare("rings", "crosses")
 shown = [*found.positive[:2].tolist(), *found.negative[:2].tolist()]
 figure = plt.figure(figsize=(8, 5.6), layout="constrained")
-top_detections({"trained": model}, X_test, shown, n=6, labels=y_test, fig=figure)
+top_detections(model, X_test, shown, n=6, labels=y_test, fig=figure)
 plt.savefig("parts.png", dpi=110)
 
 # %%

@@ -36,7 +36,8 @@ for step, single, score in zip(steps, alone, accuracy, strict=True):
     gap = step.certificate_.relative_gap
     print(f"{step.C:8.3g}   {step.n_passes_:6d} ({single.n_passes_:5d})   {gap:12.1e}   {100 * score:6.1f} %")
 print(f"\nAs a path {as_path:.2f} s, one by one {one_by_one:.2f} s.")
-print(f"Best on held-out images: C = {values[np.argmax(accuracy)]:.3g}.")
+best = steps[np.argmax(accuracy)]
+print(f"Best on held-out images: C = {best.C:.3g}, {best.certificate_}")
 
 # %%
 # Small C underfits, large C costs more passes and gains nothing here.

@@ -34,8 +34,8 @@ def pictures(n):
 
 
 # %%
-# ``grid`` turns an image with features for each pixel, here its brightness and a constant, into nodes and edges. Without
-# the edges the same model looks at every pixel on its own.
+# ``grid`` turns an image with features for each pixel, here its brightness and a constant, into nodes and edges.
+# Without the edges the same model looks at every pixel on its own.
 
 
 def graphs(images, neighbours=True):
