@@ -56,11 +56,11 @@ def pictures(n):
     return [image for image, _ in found], [boxes for _, boxes in found]
 
 
-images, boxes = pictures(60)
+images, boxes = pictures(40)
 new_images, new_boxes = pictures(100)
 
 # %%
-# Sixty pictures with thirty faces. A certificate covers every window of every training image, not only the hard ones
+# Forty pictures with twenty faces. A certificate covers every window of every training image, not only the hard ones
 # that were kept; it bounds the best value of the last convex bound, and claims nothing about other places of parts.
 
 curves = {}

@@ -1,7 +1,7 @@
 """Examples are scripts that run as they are, and pages of the gallery.
 
-Running all of them would take minutes, so only the fastest run here, to their end, each in an empty folder. ``make docs``
-runs every one of them while it builds the gallery, and fails if one fails.
+Running all of them would take minutes, so only the fastest run here, to their end, each in an empty folder.
+``make docs`` runs every one of them while it builds the gallery, and fails if one fails.
 """
 
 import ast
