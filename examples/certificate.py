@@ -53,7 +53,7 @@ for name, average in (("SGDClassifier", False), ("SGDClassifier, averaged", True
 
 # %%
 # Without a lower bound the left picture would be all there is: curves that have become flat. With it, the right one:
-# how much is left, proved at every moment.
+# how much can be left, at most.
 
 lower = svm.certificate_.lower
 own = np.array([(r.seconds, r.upper, r.lower) for r in svm.history_ if np.isfinite(r.upper)])

@@ -58,6 +58,6 @@ for svm, colour, name in ((calm, "0.6", "nothing happens"), (shaken, "#1b6ca8", 
     axes.semilogy(*zip(*below, strict=True), "o-", markersize=4, color=colour, label=name)
 axes.axvline(KILL_AFTER + 0.5, color="#c8553d", linewidth=1, linestyle="--")
 axes.annotate("killed", (KILL_AFTER + 0.7, 0.5), color="#c8553d")
-axes.set(xlabel="rounds", ylabel="lower bound, below the optimum", title="Two workers")
+axes.set(xlabel="rounds", ylabel="lower bound, below the best weights", title="Two workers")
 axes.legend(frameon=False)
 plt.savefig("clusters.png", dpi=110)

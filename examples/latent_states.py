@@ -51,8 +51,16 @@ for view in range(VIEWS):
     colour = "#1b6ca8" if telling else "0.7"
     top.semilogx(strengths, norms[:, view], "o-", markersize=4, color=colour, zorder=2 + telling)
     if telling:
-        top.annotate(f"view {view}", (strengths[0], norms[0, view]), (8, 5), textcoords="offset points", color=colour)
-top.set(ylabel="norm of a view's weights", title="Views that do not tell go first (grey)")
+        top.annotate(
+            f"view {view}",
+            (strengths[0], norms[0, view]),
+            (-6, 0),
+            textcoords="offset points",
+            color=colour,
+            ha="right",
+            va="center",
+        )
+top.set(xlim=(0.05, 350), ylabel="norm of a view's weights", title="Views that do not tell go first (grey)")
 bottom.semilogx(strengths, [100 + 100 * step.score(X_test, y_test) for step in steps], "o-", color="#c8553d")
 bottom.set(xlabel="strength of the group norm", ylabel="accuracy, %")
 plt.savefig("latent_states.png", dpi=110)

@@ -3,7 +3,7 @@ Files larger than memory, and streams
 =====================================
 
 Rows lie in files and are read piece by piece; ``memory`` says how much of them, and of everything that belongs to them,
-may be held at a time. The result and its certificate are those of training in memory. A run that was cut short goes on
+may be held at a time. The gap that is proved in the end is the same as in memory. A run that was cut short goes on
 where it stopped, and a stream can be learned from as it passes by. Data is generated, in a temporary folder.
 """
 
@@ -43,9 +43,9 @@ print(f"{len(shards)} rows, {shards.n_features} features, {size / 2**20:.0f} MB 
 # With less memory there are more readings, to the same gap.
 
 fits = {}
-for share in (1, 2, 4):
+for share, name in ((1, "all"), (2, "half"), (4, "a quarter")):
     svm = LinearSVC(C=1.0, tol=1e-4, memory=size // share, random_state=0).fit(shards)
-    fits[f"1/{share} of the data in memory"] = svm
+    fits[f"{name} of the data in memory"] = svm
     print(f"memory {size / share / 2**20:4.1f} MB: {svm.n_passes_:2d} readings, {svm.certificate_}")
 
 # %%
