@@ -60,7 +60,7 @@ for view in range(VIEWS):
             ha="right",
             va="center",
         )
-top.set(xlim=(0.05, 350), ylabel="norm of a view's weights", title="Views that do not tell go first (grey)")
+top.set(xlim=(0.035, 350), ylabel="norm of a view's weights", title="Views that do not tell go first (grey)")
 bottom.semilogx(strengths, [100 + 100 * step.score(X_test, y_test) for step in steps], "o-", color="#c8553d")
 bottom.set(xlabel="strength of the group norm", ylabel="accuracy, %")
 plt.savefig("latent_states.png", dpi=110)
