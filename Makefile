@@ -54,7 +54,7 @@ release: $(VENV)/.for-release
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f demo.png regularizers.png path.png ranking.png sequence.png segmentation.png multilabel.png own_model.png out_of_core.png clusters.png bags.png clustering.png scenes.png parts.png detection.png
+	rm -f *.png examples/*.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 need-data:
