@@ -59,7 +59,7 @@ def named(paths: list[str], most: int = 3) -> str:
 def load_usable(path: str) -> Any:
     """A model that scores rows of a matrix or images; other kinds need their own inputs."""
     from ..estimators import load
-    from ..report.page import is_linear
+    from ..report.linear import is_linear
     from .images import task_of
 
     if not Path(path).exists():

@@ -82,9 +82,11 @@ def step_chart(
     y_range: tuple[float, float],
     goal: tuple[float, str] | None = None,
     notes: Sequence[tuple[float, str]] = (),
+    start: float = 0.0,
 ) -> Markup:
     """Lines that go down or up in steps. ``goal`` is a line across; ``notes`` are shown where the pointer rests."""
-    across = Axis(0.0, max(float(line.x[-1]) for line in lines) or 1.0, _LEFT, _RIGHT)
+    last = max([float(line.x[-1]) for line in lines] + [x for x, _ in notes], default=start)
+    across = Axis(start, last if last > start else start + 1.0, _LEFT, _RIGHT)
     up = Axis(*y_range, _BOTTOM, _TOP, log)
     parts: list[Markup] = [_frame(across, up, x_label, y_label)]
     if goal is not None and up.low <= goal[0] <= up.high:
@@ -100,7 +102,9 @@ def step_chart(
     return together(_svg(title, parts), _legend(lines) if len(lines) > 1 else None)
 
 
-def histogram(edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: str, y_label: str) -> Markup:
+def histogram(
+    edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: str, y_label: str, what: str = "rows"
+) -> Markup:
     """Bars over neighbouring intervals; the numbers are shown where the pointer rests."""
     across = Axis(float(edges[0]), float(edges[-1]), _LEFT, _RIGHT)
     up = Axis(0.0, float(heights.max(initial=1)) * 1.05, _BOTTOM, _TOP)
@@ -108,7 +112,7 @@ def histogram(edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: st
     for low, high, n in zip(edges[:-1], edges[1:], heights, strict=True):
         x, y = across(low), up(float(n))
         width = max(across(high) - x - 0.8, 0.4)
-        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.count(n)} rows"
+        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.count(n)} {what}"
         bar = element("rect", x=_place(x), y=_place(y), width=_place(width), height=_place(_BOTTOM - y), class_="bar")
         parts.append(element("g", element("title", note), bar))
     if across.low < 0.0 < across.high:
