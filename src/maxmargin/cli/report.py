@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import DONE, detect_options, image_options, images, options
-from .files import check_writable, load_usable, named, replacing
+from .files import check_writable, load_any, named
 from .talk import Talk
 
 HELP = "a model and how well it does, as one HTML file"
@@ -46,9 +46,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import report
+    from ..report.linear import is_linear
 
     check_writable(args.output, [args.model, *(args.data or [])])
-    model = load_usable(args.model)
+    model = load_any(args.model)
     if images.task_of(model) == "detect":
         from . import detecting
 
@@ -56,10 +57,14 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     if images.task_of(model) is not None:
         return images.report(model, args, talk)
     image_options.refuse(args, "rows")
+    if args.data and not is_linear(model):
+        raise ValueError(
+            f"{args.model} holds a {type(model).__name__}, whose data the command line does not read. Leave the data "
+            "out for a page about the model alone, or use Python: maxmargin.load(path).report(page, X, y)."
+        )
     source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
-    with replacing(args.output) as path:
-        report.write(path, model, source, known)
+    report.write(args.output, model, source, known)
     talk.result(command="report", model=args.model, data=args.data, output=args.output)
     talk.say(f"Report: {args.output}")
     return DONE

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

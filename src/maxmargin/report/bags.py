@@ -47,7 +47,10 @@ def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: Story) -> 
     sizes = np.asarray(bags.sizes)
     told.sections += [
         (f"Answers on {on}", confusion(tally, "bags")),
-        ("Which instance decided", together(_places(instance), _deciders(estimator, bags, y, scores, answer, instance))),
+        (
+            "Which instance decided",
+            together(_places(instance), _deciders(estimator, bags, y, scores, answer, instance)),
+        ),
     ]
     told.facts = table(
         [],

@@ -23,7 +23,13 @@ def story(estimator: Any, data: Data) -> Story:
     told = Story("Clusters", history=search(estimator.history_, estimator.tol, "labels"))
     objective = numbers.number(estimator.inertia_)
     told.claim = together(
-        element("p", "The points are at a squared distance of ", element("b", objective), " from their centres, in all.", class_="claim"),
+        element(
+            "p",
+            "The points are at a squared distance of ",
+            element("b", objective),
+            " from their centres, in all.",
+            class_="claim",
+        ),
         element(
             "p",
             "k-means has no certificate: other centres may be better. No centres on the way were worse than those at "
@@ -32,8 +38,8 @@ def story(estimator: Any, data: Data) -> Story:
         ),
     )
     told.tiles += [
-        ("clusters", numbers.count(len(centres))), ("objective", objective), ("bounds", numbers.count(estimator.n_iter_)),
-        ("features", numbers.count(centres.shape[1])),
+        ("clusters", numbers.count(len(centres))), ("objective", objective),
+        ("bounds", numbers.count(estimator.n_iter_)), ("features", numbers.count(centres.shape[1])),
     ]  # fmt: skip
     spread = None
     if data.given:
@@ -48,7 +54,9 @@ def story(estimator: Any, data: Data) -> Story:
         ("Clusters and labels", _labels(labels, np.asarray(data.y), len(centres)) if data.y is not None else None),
         ("Centres", _centres(estimator, sizes)),
     ]
-    told.hint = "With rows there are their sizes and distances, and with labels what clusters are made of: model.report(path, X, y)"
+    told.hint = (
+        "With rows there are their distances, and with labels what clusters are made of: model.report(path, X, y)"
+    )
     return told
 
 
@@ -78,7 +86,9 @@ def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:
     for k in range(n_clusters):
         cells: list[Any] = [element("th", f"cluster {k}", scope="row")]
         for n, share in zip(counts[k], shares[k], strict=True):
-            cells.append(element("td", numbers.count(n) if n else "·", class_="plus", style=f"--depth:{100.0 * share:.0f}%"))
+            cells.append(
+                element("td", numbers.count(n) if n else "·", class_="plus", style=f"--depth:{100.0 * share:.0f}%")
+            )
         rows.append(cells)
     return together(element("p", said), table(["", *[numbers.label(name) for name in names]], rows, "heat"))
 

@@ -38,9 +38,13 @@ def _certified(estimator: Any, story: Story) -> Markup:
     if gap < 1.0:
         claim = together(f"{story.subject} is within ", element("b", numbers.share(gap)), " of the best possible.")
     elif certificate.exact:
-        claim = together(f"How far {_lower(story.subject)} is from the best possible is ", element("b", "not known yet"), ".")
+        claim = together(
+            f"How far {_lower(story.subject)} is from the best possible is ", element("b", "not known yet"), "."
+        )
     else:
-        claim = together(f"{story.subject} is ", element("b", "not bounded"), " from above: the search was approximate.")
+        claim = together(
+            f"{story.subject} is ", element("b", "not bounded"), " from above: the search was approximate."
+        )
     goal = f"Training ended before the goal of {numbers.share(tol)}." if certificate.exact else ""
     proof = _PROOF if gap < 1.0 else _NO_PROOF_YET
     return together(

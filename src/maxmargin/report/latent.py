@@ -63,7 +63,9 @@ def chosen_values(latent: Any) -> Markup | None:
         return element("p", f"{numbers.count(len(values))} latent values of shape {values.shape[1:]}.")
     value, n = np.unique(values, return_counts=True)
     order = np.argsort(-n, kind="stable")[:_MOST_VALUES] if value.size > _MOST_VALUES else np.arange(value.size)
-    entries = [(f"value {value[k]}", int(n[k]), f"{numbers.count(n[k])} ({numbers.share(n[k] / values.size)})") for k in order]
+    entries = [
+        (f"value {value[k]}", int(n[k]), f"{numbers.count(n[k])} ({numbers.share(n[k] / values.size)})") for k in order
+    ]
     more = f"The {_MOST_VALUES} most frequent of {value.size} values." if value.size > _MOST_VALUES else None
     return together(bars(entries), element("p", more, class_="note") if more else None)
 

@@ -70,11 +70,11 @@ def attraction(pair_coef: np.ndarray) -> np.ndarray:
 
 def _attraction(estimator: Any, names: list[str]) -> Markup:
     if not len(estimator.edges_):
-        return element("p", "Labels are independent: no pair of them has weights of its own (edges=\"none\").")
+        return element("p", 'Labels are independent: no pair of them has weights of its own (edges="none").')
     strength = attraction(estimator.pair_coef_)
     note = (
-        "What a row gains if two labels agree (both there, or neither) rather than differ: above zero they attract each "
-        "other, below they exclude each other."
+        "What a row gains if two labels agree (both there, or neither) rather than differ: above zero they attract "
+        "each other, below they exclude each other."
     )
     if len(names) <= MOST:
         values = np.full((len(names), len(names)), np.nan)
@@ -83,6 +83,8 @@ def _attraction(estimator: Any, names: list[str]) -> Markup:
         shown = heat_table(names, [str(k) for k in range(len(names))], values)
     else:
         order = np.argsort(-np.abs(strength), kind="stable")[: 2 * MOST]
-        rows = [[names[estimator.edges_[e, 0]], names[estimator.edges_[e, 1]], numbers.number(strength[e])] for e in order]
+        rows = [
+            [names[estimator.edges_[e, 0]], names[estimator.edges_[e, 1]], numbers.number(strength[e])] for e in order
+        ]
         shown = table(["label", "label", "attraction"], rows, "pairs")
     return together(element("p", note, class_="note"), shown)

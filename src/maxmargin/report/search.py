@@ -1,4 +1,4 @@
-"""The section that shows a search over bounds: how an objective that is not convex came down, and what moved on the way.
+"""The section that shows a search over bounds: how an objective that is not convex came down, and what moved.
 
 Latent estimators, detectors and k-means keep one record per bound; joint training of parts one per step.
 """

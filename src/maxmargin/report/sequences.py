@@ -1,4 +1,4 @@
-"""The story of a tagger: labels beside answers token by token, steps between labels, features, and where it was wrong."""
+"""The story of a tagger: answers token by token, steps between labels, features, and where it was wrong."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
         for x, y, answer in zip(X, Y, estimator.predict(X), strict=True):
             true = y.tolist() if hasattr(y, "tolist") else list(y)
             lengths.append(len(true))
-            codes = (np.array([table.get(label, -1) for label in side], np.int64) for side in (true, answer)
-                     for table in (number,))  # fmt: skip
-            tally.compare(*codes, true)
+            truth, found = (np.array([number.get(label, -1) for label in side], np.int64) for side in (true, answer))
+            tally.compare(truth, found, true)
             errors = sum(a != b for a, b in zip(true, answer, strict=True))
             whole += errors == 0
             if errors:
@@ -92,7 +91,9 @@ def _transitions(estimator: Any, names: list[str]) -> Markup:
         note = "Rows come first, columns next: the weight of a step from one label to the other."
         if forbidden is not None:
             note += " Empty cells are steps that no answer may take."
-        return together(element("p", note, class_="note"), heat_table(names, names, values, "from ↓ to →", dark=forbidden))
+        return together(
+            element("p", note, class_="note"), heat_table(names, names, values, "from ↓ to →", dark=forbidden)
+        )
     likely, unlikely = (
         table(
             ["from", "to", "weight"],
@@ -135,7 +136,9 @@ def _examples(wrong: Iterable[tuple[int, int, list[str], list[Any], list[Any]]])
         after = [element("span", "…", class_="token")] if len(true) > first + _MOST_TOKENS else []
         title = f"sequence {i}: {errors} of {len(true)} wrong"
         shown.append(element("div", element("h3", title), element("div", *before, *tokens, *after, class_="tokens")))
-    note = "Under each token its label; where the answer was another, that is red, with the label that is true below it."
+    note = (
+        "Under each token its label; where the answer was another, that is red, with the label that is true below it."
+    )
     return together(element("p", note, class_="note"), *shown)
 
 

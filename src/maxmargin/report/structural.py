@@ -1,4 +1,4 @@
-"""The story of a structural SVM with any model: losses of its answers, the worst of them, and labels where there are some."""
+"""The story of a structural SVM with any model: losses of its answers, the worst of them, and their labels."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def label_tally(truths: Sequence[Any], answers: Sequence[Any]) -> Classes | None
     """Counts of labels, where answers are a label each, or arrays of labels as long as the truth; None otherwise."""
     pairs: list[tuple[list[Any], list[Any]]] = []
     for y, z in zip(truths, answers, strict=True):
-        a, b = _labels(y), _labels(z)
-        if a is None or b is None or len(a) != len(b):
+        true_labels, answered_labels = _labels(y), _labels(z)
+        if true_labels is None or answered_labels is None or len(true_labels) != len(answered_labels):
             return None
-        pairs.append((a, b))
+        pairs.append((true_labels, answered_labels))
     true, found = ([label for side in pairs for label in side[k]] for k in (0, 1))
     try:
         known = sorted(set(true) | set(found))
@@ -94,8 +94,8 @@ def label_tally(truths: Sequence[Any], answers: Sequence[Any]) -> Classes | None
         return None
     number = {label: k for k, label in enumerate(known)}
     tally = Classes(np.array(known))
-    codes = (np.array([number[label] for label in side], np.int64) for side in (true, found))
-    tally.compare(*codes, true)
+    a, b = (np.array([number[label] for label in side], np.int64) for side in (true, found))
+    tally.compare(a, b, true)
     return tally
 
 

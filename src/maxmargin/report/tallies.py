@@ -69,7 +69,7 @@ class Classes:
         self.compare(positions(self.classes, np.asarray(chunk.y)), chosen(scores), chunk.y, chunk.ids)
 
     def compare(self, truth: np.ndarray, answer: np.ndarray, labels: Any, ids: Any = None) -> None:
-        """Numbers of true classes, −1 for those that are none, and of answers; ``labels`` are the true ones in words."""
+        """Numbers of true classes, −1 for those that are none, and of answers; ``labels`` are the true ones."""
         unseen = truth < 0
         if unseen.any():
             self.unseen += int(unseen.sum())
