@@ -86,7 +86,7 @@ def test_with_boxes_the_task_is_guessed_and_parts_are_counted(folder, tmp_path, 
     assert len(lines) == len(model.history_) >= 2
     assert f"objective {model.history_[-1].objective:.6g}" in lines[-1]
     text = page.read_text()
-    assert "average precision" in text and "negative parts" in text and 'alt="bounds"' in text
+    assert "average precision" in text and "negative parts" in text and "data-curves" in text
     assert text.count("data:image/jpeg") == 2
     # What is held out is the same next time: the certificate is proved again without it, and not with it.
     certify = ["certify", path, folder / "train", "--boxes", folder / "train.csv"]
@@ -325,8 +325,9 @@ def test_pages_show_filters_and_precision(folder, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     page = tmp_path / "r.html"
     answer(capsys, "report", folder / "squares.mm", folder / "test", "-o", page, "--boxes", folder / "test.csv")
-    for what in ("filters of the detector", "precision and recall", "bounds"):
+    for what in ("filters of the detector", "precision and recall"):
         assert f'alt="{what}"' in page.read_text()
+    assert "How training got there" in page.read_text()
 
 
 def test_interrupted_training_leaves_the_best_so_far_and_goes_on(folder, tmp_path, capsys, monkeypatch):

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from importlib import resources
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_linear_page_from_arrays_and_from_a_source(iris, tmp_path):
     table = reader.table("", *model.classes_, "right")
     assert np.array_equal(matrix(table, 3), confusion_matrix(y[1::2], model.predict(X[1::2])))
     assert "Answers on the test set" in reader.words
-    model.report(tmp_path / "b.html", mm.data.open((X[1::2], y[1::2])))
+    model.report(tmp_path / "b.html", mm.data.open(X[1::2], labels=y[1::2]))
     assert page_of(tmp_path / "b.html").table("", *model.classes_, "right") == table
 
 
@@ -85,7 +86,7 @@ def test_sequences_transitions_labels_and_mistakes(tagger, tmp_path):
     model, X, Y = tagger
     reader = page_of(model.report(tmp_path / "a.html", X, Y, name=HOSTILE, title=HOSTILE))
     names = model.classes_.tolist()
-    true, answered = (sum(side, []) for side in (Y, model.predict(X)))
+    true, answered = (list(chain.from_iterable(side)) for side in (Y, model.predict(X)))
     assert np.array_equal(matrix(reader.table("", *names, "right"), 3), confusion_matrix(true, answered))
     steps = [[number(cell) for cell in row] for row in reader.table("from ↓ to →", *names).values()]
     assert np.allclose(steps, model.transitions_, rtol=1e-2, atol=1e-9)
@@ -141,7 +142,7 @@ def test_structural_losses_and_worst_answers(rng, tmp_path):
     rows = reader.table("example", "loss", "truth", "answer")
     assert [int(i) for i in rows] == np.argsort(-losses, kind="stable")[: min(10, (losses > 0).sum())].tolist()
     assert [number(row[0]) for row in rows.values()] == sorted(losses[losses > 0].tolist(), reverse=True)[:10]
-    bars = [int(n) for n in re.findall(r": (\d+) answers", reader.words)]
+    bars = [int(n) for n in re.findall(r"loss \d (\d+) answers", reader.words)]
     assert sum(bars) == 15
     true, answered = np.concatenate(Y[25:]), np.concatenate(model.predict(X[25:]))
     assert np.array_equal(matrix(reader.table("", "0", "1", "right"), 2), confusion_matrix(true, answered))
@@ -174,10 +175,12 @@ def test_bags_and_the_instance_that_decided(rng, tmp_path):
     model = mm.LatentSVC(random_state=0).fit(X[:35], y[:35])
     reader = page_of(model.report(tmp_path / "a.html", X[35:], y[35:]))
     names = model.classes_.tolist()
-    assert np.array_equal(
-        matrix(reader.table("", *names, "right"), 2), confusion_matrix(y[35:], model.predict(X[35:]))
+    assert np.array_equal(matrix(reader.table("", *names, "right"), 2), confusion_matrix(y[35:], model.predict(X[35:])))
+    rows, decided, scores = (
+        reader.table("bag", "instances"),
+        model.predict_latent(X[35:]),
+        model.decision_function(X[35:]),
     )
-    rows, decided, scores = reader.table("bag", "instances"), model.predict_latent(X[35:]), model.decision_function(X[35:])
     assert len(rows) == 12
     for i, row in rows.items():
         assert (int(row[0]), int(row[3])) == (len(X[35 + int(i)]), decided[int(i)])
@@ -228,7 +231,7 @@ def test_wrong_use_is_told_before_anything_is_written(iris, tmp_path):
     for error, said, arguments in [
         (ValueError, "y is missing", (tmp_path / "a.html", X)),
         (ValueError, "X is missing", (tmp_path / "a.html", None, y)),
-        (ValueError, "leave y out", (tmp_path / "a.html", mm.data.open((X, y)), y)),
+        (ValueError, "leave y out", (tmp_path / "a.html", mm.data.open(X, labels=y), y)),
         (ValueError, "inconsistent numbers of samples", (tmp_path / "a.html", X, y[1:])),
         (ValueError, "features", (tmp_path / "a.html", X[:, 1:], y)),
         (FileNotFoundError, "there is no folder", (tmp_path / "no" / "a.html",)),

@@ -19,6 +19,9 @@ For a model of scenes it shows confusions, labelled images and the region models
 confusions, part weights, filters and what the parts respond to; for a detector its filters, how its bounds came down,
 what it finds in images, and with --boxes how precise it is. DATA are images.
 
+Models of other kinds (sequences, several labels, bags, clusters, structures) have a page without data; with data, from
+Python: maxmargin.load(MODEL).report(FILE, X, y).
+
 It is one HTML file that loads nothing from anywhere.
 """
 EXAMPLES = """\

@@ -9,13 +9,13 @@
   const known = (value) => value !== null && Number.isFinite(value);
   const place = (value) => Math.round(value * 10) / 10;
 
-  function axis(low, high, start, end, log) {
+  function axis(low, high, start, end, log, whole) {
     const at = (value) => {
       const inside = Math.min(Math.max(value, low), high);
       const part = log ? Math.log(inside / low) / Math.log(high / low) : (inside - low) / (high - low);
       return start + part * (end - start);
     };
-    return { low, high, at, ticks: log ? decades(low, high) : steps(low, high) };
+    return { low, high, at, ticks: log ? decades(low, high) : steps(low, high, whole) };
   }
 
   function decades(low, high) {
@@ -28,9 +28,9 @@
     return ticks;
   }
 
-  function steps(low, high) {
+  function steps(low, high, whole) {
     const rough = (high - low) / 5, unit = 10 ** Math.floor(Math.log10(rough));
-    const step = unit * [1, 2, 5, 10].find((m) => unit * m >= rough * 0.999);
+    const fine = unit * [1, 2, 5, 10].find((m) => unit * m >= rough * 0.999), step = whole ? Math.max(fine, 1) : fine;
     const [, scale, name] = UNITS.find(([from]) => Math.max(Math.abs(low), Math.abs(high)) >= from) || [0, 1, ""];
     const digits = Math.max(0, -Math.floor(Math.log10(step / scale) + 1e-9)), ticks = [];
     for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) {
@@ -49,8 +49,9 @@
   }
 
   class Chart {
-    constructor(figure, panel, [along, x, start], curves) {
-      Object.assign(this, { svg: figure.querySelector("svg"), panel, along, x, start, curves });
+    constructor(figure, panel, [along, x, counted], curves) {
+      Object.assign(this, { svg: figure.querySelector("svg"), panel, along, x, counted, curves });
+      this.start = counted ? 1 : 0;
       this.log = panel.scale === "log";
       this.window = null;
       this.svg.setAttribute("tabindex", "0");
@@ -174,7 +175,7 @@
     draw() {
       const end = this.x[this.x.length - 1];
       const [from, to] = this.window || [this.start, end > this.start ? end : this.start + 1];
-      this.across = axis(from, to, LEFT, RIGHT, false);
+      this.across = axis(from, to, LEFT, RIGHT, false, this.counted);
       this.up = axis(...this.limits(), BOTTOM, TOP, this.log);
       const title = this.svg.querySelector("title");
       this.svg.replaceChildren(title);

@@ -62,14 +62,16 @@ def story(estimator: Any, data: Data) -> Story:
 
 def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
     order = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
-    entries = []
-    for k in order:
-        text = f"{numbers.count(sizes[k])} ({numbers.share(sizes[k] / max(sizes.sum(), 1))})"
-        if spread is not None and sizes[k]:
-            text += f", mean distance {numbers.number(spread[k] / sizes[k])}"
-        entries.append((f"cluster {k}", int(sizes[k]), text))
+    total = max(sizes.sum(), 1)
+    entries = [
+        (f"cluster {k}", int(sizes[k]), f"{numbers.count(sizes[k])} ({numbers.share(sizes[k] / total)})") for k in order
+    ]
+    away = None
+    if spread is not None:
+        means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
+        away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
     more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
-    return together(bars(entries), element("p", more, class_="note") if more else None)
+    return together(bars(entries), away, element("p", more, class_="note") if more else None)
 
 
 def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:

@@ -30,7 +30,12 @@ def convergence(history: list[Any], tol: float) -> Markup | None:
     gap[known] = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
     points = list(zip(passes, seconds, lower, upper, gap, strict=True))
     notes = [
-        f"pass {p}, {numbers.duration(s)}: bounds {numbers.number(a)} and {numbers.number(b)}, gap {_gap(g)}"
+        f"pass {p}, {numbers.duration(s)}: "
+        + (
+            f"bounds {numbers.number(a)} and {numbers.number(b)}, gap {_gap(g)}"
+            if math.isfinite(b)
+            else f"lower bound {numbers.number(a)}, no upper bound yet"
+        )
         for p, s, a, b, g in points
     ]
     rows = [

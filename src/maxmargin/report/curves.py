@@ -94,9 +94,9 @@ def decade_range(*values: float) -> tuple[float, float]:
     return low, high if high > low else 10.0 * low
 
 
-def _start(place: np.ndarray) -> float:
-    """Where the bottom begins: at zero for seconds, at the first for what is counted from one."""
-    return 0.0 if place[0] != 1.0 or place.size < 2 else 1.0
+def _counted(along: str) -> bool:
+    """Whether passes, bounds or steps run along the bottom, which are counted from one; seconds begin at zero."""
+    return along != "seconds"
 
 
 def _still(panel: Panel, along: str, place: np.ndarray, notes: Sequence[str]) -> Markup:
@@ -111,7 +111,7 @@ def _still(panel: Panel, along: str, place: np.ndarray, notes: Sequence[str]) ->
         raise ValueError(f"{panel.title} has no range for its {panel.scale} scale.")
     return step_chart(
         lines, title=panel.title, x_label=along, y_label=panel.label, log=log, y_range=limits, goal=panel.goal,
-        notes=list(zip(place, notes, strict=True)), start=_start(place),
+        notes=list(zip(place, notes, strict=True)), start=float(_counted(along)), whole=_counted(along),
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def _numbers(curves: Curves) -> str:
         }
         for panel in curves.panels
     ]  # fmt: skip
-    along = [[name, _short(place), _start(place)] for name, place in curves.along.items()]
+    along = [[name, _short(place), _counted(name)] for name, place in curves.along.items()]
     return json.dumps({"along": along, "panels": panels, "notes": list(curves.notes)}, separators=(",", ":"))
 
 

@@ -26,7 +26,7 @@ def heat_table(
             if not shown[i, j]:
                 cells.append(element("td", "", class_="none", title=f"{name}, {column}: none"))
                 continue
-            value = float(values[i, j])
+            value = float(values[i, j]) if abs(values[i, j]) > 1e-9 * largest else 0.0  # rounding is no weight
             depth = f"--depth:{100.0 * abs(value) / largest:.0f}%"
             note = f"{name}, {column}: {numbers.number(value)}"
             cells.append(element("td", _short(value), class_="minus" if value < 0 else "plus", style=depth, title=note))

@@ -39,5 +39,7 @@ def story(estimator: Any, source: Source | None, on: str) -> Story:
     if tally is not None and tally.rows:
         told.sections.append((f"Answers on {on}", answers(task, tally)))
     told.sections.append(("Heaviest weights", weights(estimator)))
-    told.hint = "With data there are answers beside labels, too: maxmargin report MODEL DATA -o REPORT.html"
+    told.hint = (
+        "With data there are answers beside labels, too: maxmargin report MODEL DATA, or model.report(path, X, y)"
+    )
     return told

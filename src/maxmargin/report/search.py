@@ -123,6 +123,6 @@ def _changes_panel(changed: np.ndarray, what: str) -> Panel | None:
         return None
     values = np.where(np.arange(changed.size) == 0, np.nan, 100.0 * changed)
     return Panel(
-        f"How many {what} changed", f"{what} changed, %", [Curve("changed", "estimate", values)],
+        f"How many {what} changed", f"{what} changed, %", [Curve("changed", "gap", values)],
         (0.0, max(1.0, 1.05 * float(np.nanmax(values)))), None, "linear",
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import numbers
 from .answers import confusion
+from .bars import bars
 from .charts import histogram
 from .convergence import convergence
 from .heat import MOST, heat_table
@@ -18,7 +19,7 @@ from .story import Data, Story
 from .tallies import Classes
 
 _MOST_WORST = 10
-_MOST_BARS = 30
+_MOST_BARS = 12
 _MOST_TEXT = 160
 
 
@@ -71,11 +72,15 @@ def loss_histogram(losses: np.ndarray) -> Markup | None:
     said += "." if top == 0.0 else f"; the largest loss is {numbers.number(top)}."
     if top == 0.0:
         return element("p", said)
-    whole = bool((losses == np.round(losses)).all()) and top <= _MOST_BARS
-    edges = np.arange(-0.5, top + 1.0) if whole else np.linspace(0.0, top, 21)
-    chart = histogram(
-        edges, np.histogram(losses, edges)[0], title="Losses", x_label="loss", y_label="answers", what="answers"
-    )
+    value, n = np.unique(losses, return_counts=True)
+    if value.size <= _MOST_BARS:
+        entries = [
+            (f"loss {numbers.number(v)}", int(k), f"{numbers.count(k)} answers") for v, k in zip(value, n, strict=True)
+        ]
+        return together(element("p", said), bars(entries))
+    edges = np.linspace(0.0, top, 21)
+    heights = np.histogram(losses, edges)[0]
+    chart = histogram(edges, heights, title="Losses", x_label="loss", y_label="answers", what="answers")
     return together(element("p", said), element("figure", chart, class_="single"))
 
 

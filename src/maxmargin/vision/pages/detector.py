@@ -77,7 +77,11 @@ def _examples(detector: Any, images: list[Any]) -> Markup | None:
             found = detector.detect(pixels, threshold=-np.inf, most=1)
         image = photograph(drawn(pixels, found), 2 * _WIDE, name)  # sharp on fine screens too
         shown.append(element("figure", image, element("figcaption", caption)))
-    note = element("p", f"Boxes that score {detector.threshold_:.2f} or more, as detect finds them.", class_="note")
+    note = element(
+        "p",
+        f"Boxes that score {numbers.number(round(detector.threshold_, 2))} or more, as detect finds them.",
+        class_="note",
+    )
     return together(note, element("div", *shown, class_="gallery")) if shown else None
 
 
