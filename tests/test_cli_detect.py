@@ -330,6 +330,16 @@ def test_pages_show_filters_and_precision(folder, tmp_path, capsys):
     assert "How training got there" in page.read_text()
 
 
+def test_the_method_reports_on_arrays_and_boxes(folder, tmp_path, rng):
+    pytest.importorskip("matplotlib")
+    model, (image, box) = mm.load(folder / "squares.mm"), _square(rng)
+    text = model.report(tmp_path / "r.html", [image], [[box]], title="<b>", name="one image").read_text()
+    assert f"average precision on one image</dt><dd>{100 * model.score([image], [[box]]):.1f} %" in text
+    assert "&lt;b&gt;" in text and text.count("data:image/jpeg") == 1 and 'alt="image 0"' in text
+    assert "average precision" not in model.report(tmp_path / "r.html", [image]).read_text()
+    assert "What it finds" not in model.report(tmp_path / "r.html").read_text()
+
+
 def test_interrupted_training_leaves_the_best_so_far_and_goes_on(folder, tmp_path, capsys, monkeypatch):
     fit = DeformablePartDetector.fit
 

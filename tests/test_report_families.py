@@ -209,12 +209,12 @@ def test_clusters_sizes_centres_and_labels(iris, tmp_path):
 def test_scenes_from_features(tmp_path):
     pytest.importorskip("matplotlib")
     some = mm.data.synthetic.scenes(4, random_state=0)
-    model = mm.vision.SceneClassifier("rbow", "generative", n_parts=3, feature_map="none", random_state=0)
-    model.fit(some.X, some.y)
-    reader = page_of(model.report(tmp_path / "a.html", some.X, some.y))
+    two = np.isin(some.y, np.unique(some.y)[:2])
+    X, y = some.X[two], some.y[two]
+    model = mm.vision.SceneClassifier("rbow", "generative", n_parts=3, feature_map="none", random_state=0).fit(X, y)
+    reader = page_of(model.report(tmp_path / "a.html", X, y))
     names = model.classes_.tolist()
-    table = reader.table("", *names, "right")
-    assert np.array_equal(matrix(table, len(names)), confusion_matrix(some.y, model.predict(some.X), labels=names))
+    assert np.array_equal(matrix(reader.table("", *names, "right"), 2), confusion_matrix(y, model.predict(X)))
     pictures = [value for key, value in reader.attributes if key == "alt"]
     assert pictures == [f"region models of {name}" for name in names]
     assert "There is no certificate" in reader.words

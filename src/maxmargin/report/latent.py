@@ -52,15 +52,11 @@ def _answered(estimator: Any, data: Data) -> tuple[list[Any], list[tuple[Any, An
 
 def chosen_values(latent: Any) -> Markup | None:
     """How often each latent value was chosen, where they are whole numbers."""
-    values = latent if isinstance(latent, np.ndarray) else list(latent)
-    if len(values) == 0:
+    if len(latent) == 0:
         return None
-    if not isinstance(values, np.ndarray):
-        if not all(isinstance(v, kinds.Integral) for v in values):
-            return element("p", f"{numbers.count(len(values))} latent values, which are no numbers to count.")
-        values = np.array(values)
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        return element("p", f"{numbers.count(len(values))} latent values of shape {values.shape[1:]}.")
+    values = _whole(latent)
+    if values is None:
+        return element("p", f"{numbers.count(len(latent))} latent values, which are no numbers to count.")
     value, n = np.unique(values, return_counts=True)
     order = np.argsort(-n, kind="stable")[:_MOST_VALUES] if value.size > _MOST_VALUES else np.arange(value.size)
     entries = [
@@ -68,6 +64,15 @@ def chosen_values(latent: Any) -> Markup | None:
     ]
     more = f"The {_MOST_VALUES} most frequent of {value.size} values." if value.size > _MOST_VALUES else None
     return together(bars(entries), element("p", more, class_="note") if more else None)
+
+
+def _whole(latent: Any) -> np.ndarray | None:
+    """Latent values as whole numbers, all of those of an example where it has several; None if they are none."""
+    try:
+        values = np.ravel(np.asarray(latent))
+    except ValueError:  # of different lengths
+        values = np.concatenate([np.ravel(np.asarray(one)) for one in latent])
+    return values if values.dtype.kind in "iu" else None
 
 
 def _states(estimator: Any) -> Markup | None:
