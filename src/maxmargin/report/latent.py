@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers as kinds
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .structural import compare
 
 _MOST_VALUES = 30
 _MOST_STATES = 60
+_SHORT = 4  # tuples up to this long are one value; longer ones, such as a part for each region, are many
 
 
 def story(estimator: Any, data: Data) -> Story:
@@ -51,28 +53,28 @@ def _answered(estimator: Any, data: Data) -> tuple[list[Any], list[tuple[Any, An
 
 
 def chosen_values(latent: Any) -> Markup | None:
-    """How often each latent value was chosen, where they are whole numbers."""
+    """How often each latent value was chosen, where they are whole numbers or short tuples of them."""
     if len(latent) == 0:
         return None
-    values = _whole(latent)
-    if values is None:
+    counts = _counted(latent)
+    if counts is None:
         return element("p", f"{numbers.count(len(latent))} latent values, which are no numbers to count.")
-    value, n = np.unique(values, return_counts=True)
-    order = np.argsort(-n, kind="stable")[:_MOST_VALUES] if value.size > _MOST_VALUES else np.arange(value.size)
-    entries = [
-        (f"value {value[k]}", int(n[k]), f"{numbers.count(n[k])} ({numbers.share(n[k] / values.size)})") for k in order
-    ]
-    more = f"The {_MOST_VALUES} most frequent of {value.size} values." if value.size > _MOST_VALUES else None
+    total = sum(counts.values())
+    listed = sorted(counts.items()) if len(counts) <= _MOST_VALUES else counts.most_common(_MOST_VALUES)
+    entries = [(f"value {value}", n, f"{numbers.count(n)} ({numbers.share(n / total)})") for value, n in listed]
+    more = f"The {_MOST_VALUES} most frequent of {len(counts)} values." if len(counts) > _MOST_VALUES else None
     return together(bars(entries), element("p", more, class_="note") if more else None)
 
 
-def _whole(latent: Any) -> np.ndarray | None:
-    """Latent values as whole numbers, all of those of an example where it has several; None if they are none."""
+def _counted(latent: Any) -> Counter[Any] | None:
+    """How often each latent value occurs: all those of an example where it has many. None if they are no numbers."""
+    if isinstance(latent, list) and all(isinstance(z, tuple) and len(z) <= _SHORT for z in latent):
+        return Counter(tuple(np.asarray(z).tolist()) for z in latent)
     try:
         values = np.ravel(np.asarray(latent))
     except ValueError:  # of different lengths
         values = np.concatenate([np.ravel(np.asarray(one)) for one in latent])
-    return values if values.dtype.kind in "iu" else None
+    return Counter(values.tolist()) if values.dtype.kind in "iu" else None
 
 
 def _states(estimator: Any) -> Markup | None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import numbers
+from .bars import bars
 from .markup import Markup, element, together
 from .tallies import task_of
 
@@ -73,14 +74,9 @@ def panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both"
     found = np.argpartition(-size, most - 1)[:most]
     found = found[np.argsort(-row[found] if side == "both" else -size[found], kind="stable")]
     top = [int(i) for i in found if size[i] > 0]
-    largest = float(np.abs(row[top]).max()) if top else 1.0
-    bars = []
-    for i in top:
-        name = str(names[i]) if names is not None else f"feature {i}"
-        kind = "plus" if row[i] > 0 else "minus"
-        part = 100.0 * abs(float(row[i])) / largest
-        bars.append(element("span", name, class_="name", title=name))
-        bars.append(element("span", element("i", class_=kind, style=f"width:{part:.1f}%"), class_="track"))
-        bars.append(element("span", numbers.number(float(row[i])), class_="value"))
-    inside = element("div", *bars, class_="bars") if bars else element("p", "None.")
+    entries = [
+        (str(names[i]) if names is not None else f"feature {i}", float(row[i]), numbers.number(float(row[i])))
+        for i in top
+    ]
+    inside = bars(entries, "bars") if entries else element("p", "None.")
     return element("div", element("h3", title), inside, class_="panel")
