@@ -195,6 +195,10 @@ def test_models_of_another_kind_are_refused(folder, tmp_path, capsys):
     tagger = mm.SequenceSVM(random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
     tagger.save(tmp_path / "tagger.mm")
     assert "holds a SequenceSVM" in complaint(capsys, "predict", tmp_path / "tagger.mm", folder / "test.svm")
+    page = ["-o", tmp_path / "r.html"]
+    assert "does not read" in complaint(capsys, "report", tmp_path / "tagger.mm", folder / "test.svm", *page)
+    answer(capsys, "report", tmp_path / "tagger.mm", *page)  # of the model alone
+    assert "Which label follows which" in (tmp_path / "r.html").read_text()
 
 
 # Predicting

@@ -86,7 +86,7 @@ def test_with_boxes_the_task_is_guessed_and_parts_are_counted(folder, tmp_path, 
     assert len(lines) == len(model.history_) >= 2
     assert f"objective {model.history_[-1].objective:.6g}" in lines[-1]
     text = page.read_text()
-    assert "average precision" in text and "negative parts" in text and 'alt="bounds"' in text
+    assert "average precision" in text and "negative parts" in text and "data-curves" in text
     assert text.count("data:image/jpeg") == 2
     # What is held out is the same next time: the certificate is proved again without it, and not with it.
     certify = ["certify", path, folder / "train", "--boxes", folder / "train.csv"]
@@ -325,8 +325,19 @@ def test_pages_show_filters_and_precision(folder, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     page = tmp_path / "r.html"
     answer(capsys, "report", folder / "squares.mm", folder / "test", "-o", page, "--boxes", folder / "test.csv")
-    for what in ("filters of the detector", "precision and recall", "bounds"):
+    for what in ("filters of the detector", "precision and recall"):
         assert f'alt="{what}"' in page.read_text()
+    assert "How training got there" in page.read_text()
+
+
+def test_the_method_reports_on_arrays_and_boxes(folder, tmp_path, rng):
+    pytest.importorskip("matplotlib")
+    model, (image, box) = mm.load(folder / "squares.mm"), _square(rng)
+    text = model.report(tmp_path / "r.html", [image], [[box]], title="<b>", name="one image").read_text()
+    assert f"average precision on one image</dt><dd>{100 * model.score([image], [[box]]):.1f} %" in text
+    assert "&lt;b&gt;" in text and text.count("data:image/jpeg") == 1 and 'alt="image 0"' in text
+    assert "average precision" not in model.report(tmp_path / "r.html", [image]).read_text()
+    assert "What it finds" not in model.report(tmp_path / "r.html").read_text()
 
 
 def test_interrupted_training_leaves_the_best_so_far_and_goes_on(folder, tmp_path, capsys, monkeypatch):

@@ -183,12 +183,28 @@ def test_report_shows_weights_detections_and_filters(folder, tmp_path, capsys):
     page = tmp_path / "r.html"
     assert answer(capsys, "report", folder / "joint.mm", folder / "test", "-o", page)[0]["task"] == "parts"
     text = page.read_text()
-    for what in ("confusion matrix", "part weights", "top detections", "filters"):
+    assert '<table class="confusion">' in text and "of 8 images have the right answer" in text
+    for what in ("part weights", "top detections", "filters"):
         assert f'alt="{what}"' in text
     assert "The bounds are those of the part weights" in text
     answer(capsys, "report", folder / "joint.mm", "-o", page)
     text = page.read_text()
-    assert 'alt="part weights"' in text and 'alt="top detections"' not in text and 'alt="confusion' not in text
+    assert 'alt="part weights"' in text and 'alt="top detections"' not in text and 'class="confusion"' not in text
+
+
+def test_the_method_writes_the_same_page(folder, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    model, page = mm.load(folder / "joint.mm"), tmp_path / "r.html"
+    answer(capsys, "report", folder / "joint.mm", folder / "test", "-o", page, "--title", "A")
+    said = page.read_text()
+    model.report(page, folder / "test", title="A", name="test")
+    without = [text.split("<section><h2>Settings")[0] for text in (said, page.read_text())]  # the means differ
+    assert without[0] == without[1]
+    assert model.cache == mm.load(folder / "joint.mm").cache
+    with pytest.raises(ValueError, match="X is missing"):
+        model.report(page, y=["flat"])
+    with pytest.raises(ValueError, match="one label for each"):
+        model.report(page, folder / "test", ["flat"])
 
 
 def test_models_of_features_are_for_python(folder, tmp_path, capsys, rng):

@@ -301,7 +301,7 @@ def test_report_shows_confusions_and_region_models(folder, latent, tmp_path, cap
     page = tmp_path / "r.html"
     assert answer(capsys, "report", latent, folder / "test", "-o", page)[0]["output"] == str(page)
     text = page.read_text()
-    assert 'alt="confusion matrix"' in text and 'alt="region models of flat"' in text
+    assert '<table class="confusion">' in text and 'alt="region models of flat"' in text
     assert "The bounds are those of the last convex bound" in text
     assert "http" not in text.replace("http://www.w3.org", "")
     answer(capsys, "report", latent, "-o", page)

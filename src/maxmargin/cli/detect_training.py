@@ -9,17 +9,17 @@ import time
 from typing import Any
 
 from . import DONE, INTERRUPTED, NOT_CONVERGED, detect_options, interrupts
-from .files import check_writable, named, replacing
+from .files import check_writable, draw_into_files, named, replacing
 from .image_training import bracket, fit_options
 from .measuring import peak_memory
 from .talk import Talk
 
 HELPS = "More --max-bounds or --max-passes, or a smaller --C, help."
-ABOUT = "of the last convex bound, placements of objects fixed; about other placements nothing is proved"
 
 
 def train(args: argparse.Namespace, talk: Talk) -> int:
     from ..vision import DeformablePartDetector
+    from ..vision.pages.detector import parts_of
 
     given = detect_options.settings(args)
     for path in (args.output, args.report):
@@ -74,12 +74,6 @@ def line(record: Any, tol: float) -> str:
     )
 
 
-def parts_of(detector: Any) -> dict[str, int]:
-    """How many parts all components have together, for and against."""
-    signs = [part.sign for component in detector.star_.components for part in component.parts]
-    return {"parts": sum(sign > 0 for sign in signs), "negative_parts": sum(sign < 0 for sign in signs)}
-
-
 def outcome(detector: Any, interrupted: bool) -> dict[str, Any]:
     """What training can prove, and whether it got where it was to go."""
     from .train import as_json
@@ -111,13 +105,13 @@ def in_words(score: dict[str, Any]) -> str:
 
 
 def _report(page: str, args: argparse.Namespace, detector: Any, held_out: Any, curve: Any, seconds: float) -> None:
-    from . import detect_page
+    from .. import report
+    from ..report.story import Data
 
+    draw_into_files()
     title = f"{named([args.output])}: {detector.label_ or 'objects'}, trained on {named(args.data)}"
-    files = [] if held_out is None else held_out.images
-    tiles = [("time", _duration(seconds))]
-    with replacing(page) as path:
-        path.write_text(detect_page.page(detector, title, files, curve, tiles), encoding="utf-8")
+    files = None if held_out is None else held_out.images
+    report.write(page, detector, Data(files, curve, name="held-out images"), {"title": title, "seconds": seconds})
 
 
 def _duration(seconds: float) -> str:
@@ -128,6 +122,7 @@ def _duration(seconds: float) -> str:
 
 def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> None:
     from ..report import numbers
+    from ..vision.pages.detector import ABOUT
 
     of = f" of {facts['label']}" if facts["label"] else ""
     left_out = f", {numbers.count(facts['left_out'])} left out" if facts["left_out"] else ""

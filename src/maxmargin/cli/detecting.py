@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import DONE, NOT_CONVERGED, detect_options, image_options, options
-from .files import answers_to, check_writable, replacing
+from .files import answers_to, check_writable, draw_into_files, named, replacing
 from .measuring import peak_memory
 from .talk import Talk, warn
 
@@ -207,7 +207,7 @@ def _coco(name: str, found: Any) -> list[dict[str, Any]]:
 
 def _pictures(names: dict[str, str], *, parts: bool) -> Taker:
     """Draws what was found into a copy of each image."""
-    from .detect_pictures import drawn
+    from ..vision.detection.drawing import drawn
 
     def draw(file: str, pixels: Any, found: Any) -> None:
         target = names[file]
@@ -221,7 +221,7 @@ def _pictures(names: dict[str, str], *, parts: bool) -> Taker:
 
 def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
-    from .detect_training import ABOUT
+    from ..vision.pages.detector import ABOUT
     from .train import as_json
 
     image_options.refuse(args, "detect")
@@ -255,7 +255,8 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 
 
 def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
-    from . import detect_page
+    from .. import report as pages
+    from ..report.story import Data
     from .detect_training import in_words, verdict
 
     image_options.refuse(args, "detect")
@@ -271,9 +272,9 @@ def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
         raise ValueError(f"{option} is for images with boxes, and there are no --boxes. Name them, or leave it out.")
     elif args.data:
         files = _listed(args.data)
-    text = detect_page.page(model, args.title or os.path.basename(args.model), files, curve, [])
-    with replacing(args.output) as path:
-        path.write_text(text, encoding="utf-8")
+    draw_into_files()
+    title = args.title or os.path.basename(args.model)
+    pages.write(args.output, model, Data(files or None, curve, name=named(args.data) or "these"), {"title": title})
     score = None if curve is None else verdict(curve, len(files))
     talk.result(command="report", task="detect", model=args.model, data=args.data, output=args.output, test=score)
     talk.say(f"Report: {args.output}" + ("" if score is None else f". Average precision: {in_words(score)}."))

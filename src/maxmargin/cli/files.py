@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -46,6 +46,14 @@ def replacing(path: str) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def draw_into_files() -> None:
+    """A command opens no window: pictures are drawn for files alone."""
+    with suppress(ImportError):  # the page says what is missing
+        import matplotlib
+
+        matplotlib.use("agg")
+
+
 def named(paths: list[str], most: int = 3) -> str:
     """The files by name, without their folders; of many only the first.
 
@@ -56,15 +64,21 @@ def named(paths: list[str], most: int = 3) -> str:
     return shown if len(paths) <= most else f"{shown} and {len(paths) - most} more"
 
 
-def load_usable(path: str) -> Any:
-    """A model that scores rows of a matrix or images; other kinds need their own inputs."""
+def load_any(path: str) -> Any:
+    """A model of any kind."""
     from ..estimators import load
-    from ..report.page import is_linear
-    from .images import task_of
 
     if not Path(path).exists():
         raise FileNotFoundError(f"There is no model file {path}. maxmargin train writes one.")
-    model = load(path)
+    return load(path)
+
+
+def load_usable(path: str) -> Any:
+    """A model that scores rows of a matrix or images; other kinds need their own inputs."""
+    from ..report.linear import is_linear
+    from .images import task_of
+
+    model = load_any(path)
     if not is_linear(model) and task_of(model) is None:
         raise ValueError(
             f"{path} holds a {type(model).__name__}, which works neither on rows of a matrix nor on images. "

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import DONE, NOT_CONVERGED, image_options, options, part_training, scene_training
-from .files import answers_to, on_one_line, replacing
+from .files import answers_to, draw_into_files, named, on_one_line
 from .measuring import peak_memory
 from .talk import Talk, warn
 
@@ -138,13 +138,12 @@ def predict(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 
 
 def _known_labels(data: list[str], files: list[str], classes: np.ndarray) -> np.ndarray | None:
-    """The sub-folders that images lie in, if all of these have names of classes; no text for images in none."""
+    """The classes that the folders of images are named by, where there is one folder of such folders."""
+    from ..vision.pages.classified import folder_classes
+
     if len(data) != 1 or not os.path.isdir(data[0]):
         return None
-    inside = [os.path.relpath(file, data[0]).split(os.sep) for file in files]
-    if not all(steps[0] in classes for steps in inside if len(steps) > 1) or max(map(len, inside)) == 1:
-        return None
-    return np.array([steps[0] if len(steps) > 1 else "" for steps in inside])
+    return folder_classes(data[0], files, classes)
 
 
 def _line(path: str, label: Any, scores: np.ndarray | None, parts: np.ndarray | None, k: int) -> str:
@@ -196,29 +195,23 @@ def certify(model: Any, args: argparse.Namespace, talk: Talk) -> int:
 
 
 def report(model: Any, args: argparse.Namespace, talk: Talk) -> int:
-    from ..report.summary import settings
-    from ..vision.images import list_images
-    from .image_page import page
+    from .. import report as pages
+    from ..report.story import Data
 
-    facts = settings(use(model, args, talk))
-    with ExitStack() as stack:
-        if args.cache is None:  # features are asked for several times
-            model.cache = stack.enter_context(tempfile.TemporaryDirectory())
-        files = list_images(options.where(args.data)) if args.data else []
-        true, answered = None, np.empty(0)
-        if files:
-            true = _known_labels(args.data, files, model.classes_)
-            found = list(answers_of(model, files, args.on_error or "raise", parts=False))
-            if not found:
-                raise ValueError(f"None of the {len(files)} images could be read.")
-            kept = np.concatenate([at for _, at, _, _ in found])
-            answered = np.concatenate([labels for _, _, labels, _ in found])
-            if true is not None:  # those that lie in no folder of a class
-                answered, kept = answered[true[kept] != ""], kept[true[kept] != ""]
-            files, true = [files[i] for i in kept], None if true is None else true[kept]
-        text = page(model, args.title or os.path.basename(args.model), files, true, answered, facts)
-        with replacing(args.output) as path:
-            path.write_text(text, encoding="utf-8")
+    use(model, args, talk)
+    draw_into_files()
+    X: Any = None
+    if args.data:
+        whole = len(args.data) == 1 and os.path.isdir(args.data[0])
+        X = args.data[0] if whole else _listed(args.data)
+    data = Data(X, name=named(args.data or []) or "these images")
+    pages.write(args.output, model, data, {"title": args.title or os.path.basename(args.model)})
     talk.result(command="report", task=task_of(model), model=args.model, data=args.data, output=args.output)
     talk.say(f"Report: {args.output}")
     return DONE
+
+
+def _listed(data: list[str]) -> list[str]:
+    from ..vision.images import list_images
+
+    return list_images(options.where(data))

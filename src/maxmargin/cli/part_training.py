@@ -19,7 +19,9 @@ def classifier(args: argparse.Namespace, verbose: int) -> Any:
 
 def about(model: Any) -> str:
     """What the certificate is about."""
-    return "of the part weights, the filters fixed; about other filters nothing is proved"
+    from ..vision.pages.parts import ABOUT
+
+    return ABOUT
 
 
 def line(record: Any, tol: float) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from . import DONE, detect_options, image_options, images, options
-from .files import check_writable, load_usable, named, replacing
+from .files import check_writable, load_any, named
 from .talk import Talk
 
 HELP = "a model and how well it does, as one HTML file"
@@ -18,6 +18,9 @@ weights, and, where data is named, answers beside labels: confusions, residuals 
 For a model of scenes it shows confusions, labelled images and the region models of every class; for one of parts
 confusions, part weights, filters and what the parts respond to; for a detector its filters, how its bounds came down,
 what it finds in images, and with --boxes how precise it is. DATA are images.
+
+Models of other kinds (sequences, several labels, bags, clusters, structures) have a page without data; with data, from
+Python: maxmargin.load(MODEL).report(FILE, X, y).
 
 It is one HTML file that loads nothing from anywhere.
 """
@@ -46,9 +49,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import report
+    from ..report.linear import is_linear
 
     check_writable(args.output, [args.model, *(args.data or [])])
-    model = load_usable(args.model)
+    model = load_any(args.model)
     if images.task_of(model) == "detect":
         from . import detecting
 
@@ -56,10 +60,14 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     if images.task_of(model) is not None:
         return images.report(model, args, talk)
     image_options.refuse(args, "rows")
+    if args.data and not is_linear(model):
+        raise ValueError(
+            f"{args.model} holds a {type(model).__name__}, whose data the command line does not read. Leave the data "
+            "out for a page about the model alone, or use Python: maxmargin.load(path).report(page, X, y)."
+        )
     source = options.open_data(args.data, args, like=model) if args.data else None
     known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
-    with replacing(args.output) as path:
-        report.write(path, model, source, known)
+    report.write(args.output, model, source, known)
     talk.result(command="report", model=args.model, data=args.data, output=args.output)
     talk.say(f"Report: {args.output}")
     return DONE

@@ -19,9 +19,9 @@ def classifier(args: argparse.Namespace, verbose: int) -> Any:
 
 def about(model: Any) -> str:
     """What the certificate is about, where it is not about the problem itself."""
-    if model.kind in ("bow", "sbow"):
-        return ""
-    return "of the last convex bound, its parts fixed; about other parts nothing is proved"
+    from ..vision.pages.scenes import ABOUT
+
+    return "" if model.kind in ("bow", "sbow") else ABOUT
 
 
 def line(record: Any, tol: float) -> str:

@@ -309,8 +309,7 @@ def _report(args: argparse.Namespace, estimator: Any, data: Any, facts: dict[str
         "seconds": facts["seconds"],
         "peak_memory": facts["peak_memory"],
     }
-    with replacing(args.report) as path:
-        report.write(path, estimator, data, known)
+    report.write(args.report, estimator, data, known)
 
 
 def _summary(args: argparse.Namespace, facts: dict[str, Any], talk: Talk) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -27,6 +27,9 @@ from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
@@ -404,6 +407,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         best at the weights, so that the convex bound touches F there.
         """
         return self._certify(self._again(X, y, sample_weight), self._flat())
+
+    def _story(self, data: Data) -> Story:
+        from ..report.bags import story
+
+        bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
+        return story(self, bags, y, data.name)
 
     def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
         check_is_fitted(self)

@@ -25,6 +25,7 @@ from ..protocols import Regularizer
 from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
+from .reporting import Reporting
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,7 +62,7 @@ def all_or_nothing(fit: F) -> F:
     return cast(F, wrapped)
 
 
-class CertifiedEstimator(BaseEstimator):
+class CertifiedEstimator(Reporting, BaseEstimator):
     """Base of all estimators that end with a certificate."""
 
     certificate_: Certificate

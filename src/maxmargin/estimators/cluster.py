@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import sys
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import persistence
 from ..latent.kmeans import ClusterRecord, Settings, cluster
@@ -21,6 +22,10 @@ from ..latent.kmeans_stream import Past
 from ..persistence import storable
 from . import inputs
 from .certified import all_or_nothing
+from .reporting import Reporting
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 
 @storable(
@@ -34,7 +39,7 @@ from .certified import all_or_nothing
     record=ClusterRecord,
     certified=False,
 )
-class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means by Generalized Majorization-Minimization: less at the mercy of its start than Lloyd's algorithm.
 
     Minimises Σ_i s_i ‖x_i − μ_{z_i}‖² over centres μ and labels z. Each step fixes labels, which bounds the objective
@@ -253,6 +258,22 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)
+
+    def _check_report_data(self, data: Data) -> None:
+        """Clusters need no labels; where there are some, they are compared with them."""
+        if data.given and data.is_source:
+            raise ValueError("GMMKMeans needs its rows in memory, got a source. Read them first, or a part of them.")
+        if not data.given and data.y is not None:
+            raise ValueError("X is missing: there are labels, but no rows that have them. Give X, too.")
+
+    def _story(self, data: Data) -> Story:
+        from ..report.clusters import story
+
+        if data.given:
+            y = None if data.y is None else column_or_1d(data.y)
+            check_consistent_length(self._seen(data.X), y)
+            data = replace(data, y=y)
+        return story(self, data)
 
     @property
     def _n_features_out(self) -> int:

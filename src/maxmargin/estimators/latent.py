@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +21,10 @@ from .certified import Run
 from .clustered import held
 from .fingerprints import of_pairs, of_values
 from .latent_search import LatentEstimator
-from .structured import check_pairs
+from .structured import check_pairs, paired
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 
 @storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord)
@@ -276,6 +279,11 @@ class LatentStructuralSVM(LatentEstimator):
         return 0.0 - float(
             np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
         )
+
+    def _story(self, data: Data) -> Story:
+        from ..report.latent import story
+
+        return story(self, paired(data))
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +26,10 @@ from ..regularizers import L2, Blocks
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
-from .clustered import Cluster, seed_of, solve_on_shards
+from .clustered import Cluster, as_source, seed_of, solve_on_shards
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 _STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
@@ -252,6 +255,18 @@ class LinearEstimator(CertifiedEstimator):
         if alpha is not None and alpha.shape != problem.constraints.dual_shape:  # type: ignore[attr-defined]
             alpha = None
         return certify(problem, w, alpha)
+
+    def _story(self, data: Data) -> Story:
+        from ..report.linear import story
+
+        return story(self, self._report_source(data), data.name)
+
+    def _report_source(self, data: Data) -> Any:
+        """The data of a report in chunks, however it was given."""
+        if not data.given or data.is_source:
+            return data.X
+        X, y = inputs.check_matrix(self, data.X, data.y, reset=False)
+        return as_source(X, y)
 
     @property
     def support_(self) -> np.ndarray:

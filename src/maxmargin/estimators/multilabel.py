@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +19,9 @@ from .clustered import bare, held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 
 @storable("model_", "coef_", "_alpha", "_fitted_C")
@@ -179,6 +183,13 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
             return self._certify(self._sourced(self.model_, X, survey(X), self._prepared))
         X, Y = self._checked(X, y, reset=False)
         return self._certify(self._problem(self.model_, X, Y, inputs.check_weights(sample_weight, X)))
+
+    def _story(self, data: Data) -> Story:
+        from ..report.multilabel import story
+
+        if data.given and not data.is_source:
+            data = replace(data, y=self._checked(data.X, data.y, reset=False)[1])
+        return story(self, data)
 
     @property
     def classes_(self) -> np.ndarray:

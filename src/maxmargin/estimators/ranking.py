@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -21,6 +22,9 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
+
+if TYPE_CHECKING:
+    from ..report.story import Data
 
 
 @storable("coef_", "_alpha", "_example_coef", "_fitted_C")
@@ -208,6 +212,27 @@ class RankingSVM(LinearEstimator):
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
         problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
         return self._certify(problem, self.coef_, self._shares())
+
+    def report(
+        self,
+        path: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        title: str | None = None,
+        name: str | None = None,
+    ) -> Path:
+        """Write a page about this model: see :meth:`LinearSVC.report`; ``groups`` are those of the rows of X."""
+        return self._write_report(path, X, y, groups, title, name)
+
+    def _report_source(self, data: Data) -> Any:
+        if not data.given or data.is_source:
+            return data.X
+        X, y = inputs.check_matrix(self, data.X, data.y, reset=False, y_numeric=True)
+        group = _groups(data.groups, y)
+        place = np.argsort(group, kind="stable")  # rows of a group must be next to each other
+        return as_source(X[place], inputs.check_numbers(y, "grades")[place], group[place])
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Real
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,10 @@ from .certified import Run
 from .clustered import held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
-from .structured import StructuredEstimator, check_pairs
+from .structured import StructuredEstimator, check_pairs, paired
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 
 @storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
@@ -362,6 +365,14 @@ class SequenceSVM(StructuredEstimator):
         weights = table[allowed]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         return [(classes[pairs[p, 0]], classes[pairs[p, 1]], float(weights[p])) for p in order]
+
+    def _story(self, data: Data) -> Story:
+        from ..report.sequences import story
+
+        data = paired(data)
+        if data.given and not data.is_source:
+            _check_lengths(self.prepare(data.X), data.y)
+        return story(self, data)
 
     def _n_features(self) -> int:
         return int(self.model_.n_features or 0)

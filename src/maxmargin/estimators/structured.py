@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +24,9 @@ from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 
 class StructuredEstimator(CertifiedEstimator):
@@ -237,6 +241,14 @@ def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
     return X, Y
 
 
+def paired(data: Data) -> Data:
+    """The data of a report, checked."""
+    if not data.given or data.is_source:
+        return data
+    X, Y = check_pairs(data.X, data.y)
+    return replace(data, X=X, y=Y)
+
+
 @storable("model_", "coef_", "_alpha", "_fitted_C")
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
@@ -401,3 +413,8 @@ class StructuralSVM(StructuredEstimator):
             return self._certify(self._sourced(self.model_, source, survey(source), check_pairs))
         X, Y = check_pairs(X, Y)
         return self._certify(self._problem(self.model_, X, Y, sample_weight))
+
+    def _story(self, data: Data) -> Story:
+        from ..report.structural import story
+
+        return story(self, paired(data))

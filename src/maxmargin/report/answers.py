@@ -20,14 +20,15 @@ _MOST_BINS = 41
 
 def answers(task: str, tally: Any) -> Markup:
     """What the tally of this task found, in the form that suits it."""
-    sections: dict[str, Callable[[Any], Markup]] = {"classify": _classes, "regress": _residuals, "rank": _order}
+    sections: dict[str, Callable[[Any], Markup]] = {"classify": confusion, "regress": _residuals, "rank": _order}
     return sections[task](tally)
 
 
-def _classes(tally: Classes) -> Markup:
+def confusion(tally: Classes, what: str = "rows") -> Markup:
+    """Which class was taken for which; ``what`` has a class: rows, tokens, bags, images."""
     names = [numbers.label(c) for c in tally.classes]
     right = sum(n for (truth, answer), n in tally.pairs.items() if truth == answer)
-    found = f"{numbers.count(right)} of {numbers.count(tally.rows)} rows have the right answer"
+    found = f"{numbers.count(right)} of {numbers.count(tally.rows)} {what} have the right answer"
     if tally.score is None:
         found = "None of the labels was in the training data: there is nothing to compare the answers with"
     parts: list[Any] = [element("p", found + ".")]
@@ -36,14 +37,14 @@ def _classes(tally: Classes) -> Markup:
         parts.append(
             element(
                 "p",
-                f"{numbers.count(tally.unseen)} rows have a label that was not in the training data (the first is "
-                f"{numbers.label(value)} in row {numbers.count(row + 1)}). They count as wrong.",
+                f"{numbers.count(tally.unseen)} {what} have a label that was not in the training data (the first is "
+                f"{numbers.label(value)} in {what.removesuffix('s')} {numbers.count(row + 1)}). They count as wrong.",
                 class_="note",
             )
         )
     if tally.pairs:
         parts.append(_matrix(tally, names) if len(names) <= _MOST_IN_MATRIX else None)
-        parts.append(_most_confused(tally, names) if len(names) > 2 else None)
+        parts.append(_most_confused(tally, names, what) if len(names) > 2 else None)
     return together(*parts)
 
 
@@ -71,7 +72,7 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
     return together(element("p", caption, class_="note"), table(head, rows, "confusion"))
 
 
-def _most_confused(tally: Classes, names: list[str]) -> Markup | None:
+def _most_confused(tally: Classes, names: list[str], what: str) -> Markup | None:
     wrong = tally.confused()
     if not wrong:
         return None
@@ -82,7 +83,7 @@ def _most_confused(tally: Classes, names: list[str]) -> Markup | None:
         [names[truth], names[answer], numbers.count(n), numbers.share(n / totals[truth])]
         for truth, answer, n in wrong[:_MOST_PAIRS]
     ]
-    listed = table(["truth", "answer", "rows", "share of the truth"], rows, "pairs")
+    listed = table(["truth", "answer", what, "share of the truth"], rows, "pairs")
     title = element("h3", "Most frequent mistakes")
     if len(names) > _MOST_IN_MATRIX:
         return together(title, listed)

@@ -30,6 +30,8 @@ class Axis:
     start: float
     end: float
     log: bool = False
+    whole: bool = False
+    """Whether what is measured is counted, so that there is nothing between two whole numbers."""
 
     def __call__(self, value: float) -> float:
         """The place of a value; what lies outside is put on the rim."""
@@ -52,6 +54,7 @@ class Axis:
         rough = (self.high - self.low) / 5.0
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(unit * m for m in (1.0, 2.0, 5.0, 10.0) if unit * m >= rough * 0.999)
+        step = max(step, 1.0) if self.whole else step
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         largest = max(abs(self.low), abs(self.high))
         scale, suffix = next(((unit, name) for start, unit, name in _UNITS if largest >= start), (1.0, ""))
@@ -82,9 +85,15 @@ def step_chart(
     y_range: tuple[float, float],
     goal: tuple[float, str] | None = None,
     notes: Sequence[tuple[float, str]] = (),
+    start: float = 0.0,
+    whole: bool = False,
 ) -> Markup:
-    """Lines that go down or up in steps. ``goal`` is a line across; ``notes`` are shown where the pointer rests."""
-    across = Axis(0.0, max(float(line.x[-1]) for line in lines) or 1.0, _LEFT, _RIGHT)
+    """Lines that go down or up in steps. ``goal`` is a line across; ``notes`` are shown where the pointer rests.
+
+    What runs along the bottom begins at ``start``, and is counted where ``whole`` says so.
+    """
+    last = max([float(line.x[-1]) for line in lines] + [x for x, _ in notes], default=start)
+    across = Axis(start, last if last > start else start + 1.0, _LEFT, _RIGHT, whole=whole)
     up = Axis(*y_range, _BOTTOM, _TOP, log)
     parts: list[Markup] = [_frame(across, up, x_label, y_label)]
     if goal is not None and up.low <= goal[0] <= up.high:
@@ -100,7 +109,9 @@ def step_chart(
     return together(_svg(title, parts), _legend(lines) if len(lines) > 1 else None)
 
 
-def histogram(edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: str, y_label: str) -> Markup:
+def histogram(
+    edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: str, y_label: str, what: str = "rows"
+) -> Markup:
     """Bars over neighbouring intervals; the numbers are shown where the pointer rests."""
     across = Axis(float(edges[0]), float(edges[-1]), _LEFT, _RIGHT)
     up = Axis(0.0, float(heights.max(initial=1)) * 1.05, _BOTTOM, _TOP)
@@ -108,7 +119,7 @@ def histogram(edges: np.ndarray, heights: np.ndarray, *, title: str, x_label: st
     for low, high, n in zip(edges[:-1], edges[1:], heights, strict=True):
         x, y = across(low), up(float(n))
         width = max(across(high) - x - 0.8, 0.4)
-        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.count(n)} rows"
+        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.count(n)} {what}"
         bar = element("rect", x=_place(x), y=_place(y), width=_place(width), height=_place(_BOTTOM - y), class_="bar")
         parts.append(element("g", element("title", note), bar))
     if across.low < 0.0 < across.high:

@@ -1,4 +1,4 @@
-"""The section that shows how the bounds closed in on the optimum."""
+"""The section that shows how the bounds of a convex problem closed in on its optimum."""
 
 from __future__ import annotations
 
@@ -9,104 +9,83 @@ import numpy as np
 
 from ..plots.convergence import runs_of, summed
 from . import numbers
-from .charts import Line, step_chart
-from .markup import Markup, element, table, together
-
-# More points than this cannot be told apart in a chart, and would only make the file large.
-_MOST_POINTS = 120
+from .curves import Curve, Curves, Panel, decade_range, drawn, linear_range, thinned
+from .markup import Markup
 
 
-def convergence(estimator: Any) -> Markup | None:
+def convergence(history: list[Any], tol: float) -> Markup | None:
     """Charts of bounds and gap, and the same as a table; None where no pass was recorded."""
-    if not estimator.history_:
+    if not history:
         return None
-    runs = runs_of(estimator.history_)
+    runs = runs_of(history)
     seconds, lower, upper = (summed(runs, name) for name in ("seconds", "lower", "upper"))
     lower = np.maximum.accumulate(lower)  # a lower bound stays true for ever
     exact = all(record.exact for run in runs for record in run)
     passes = np.arange(1, seconds.size + 1)
     guess = summed(runs, "estimate") if len(runs) == 1 else np.full(seconds.size, np.inf)
-    shown = _thinned(seconds.size)
+    shown = thinned(seconds.size)
     seconds, lower, upper, passes, guess = (a[shown] for a in (seconds, lower, upper, passes, guess))
     known = np.isfinite(upper)
     gap = np.full(upper.size, np.inf)
     gap[known] = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
+    points = list(zip(passes, seconds, lower, upper, gap, strict=True))
     notes = [
-        f"pass {p}, {numbers.duration(s)}\nbounds {numbers.number(a)} … {numbers.number(b)}\ngap {_gap(g)}"
-        for s, p, a, b, g in zip(seconds, passes, lower, upper, gap, strict=True)
+        f"pass {p}, {numbers.duration(s)}: "
+        + (
+            f"bounds {numbers.number(a)} and {numbers.number(b)}, gap {_gap(g)}"
+            if math.isfinite(b)
+            else f"lower bound {numbers.number(a)}, no upper bound yet"
+        )
+        for p, s, a, b, g in points
     ]
-    # A first pass that takes most of the time (it reads, or compiles) would squeeze the others against the rim.
-    slow_start = seconds.size > 1 and seconds[0] > 0.4 * seconds[-1]
-    views = []
-    for name, place, first in (("seconds", seconds, not slow_start), ("passes", passes, slow_start)):
-        bounds = _bounds_chart(name, place, lower, upper, exact, notes)
-        charts = [bounds, _gap_chart(name, place, gap, guess, estimator.tol, notes)]
-        switch = element("input", type="radio", name="along", id=f"along-{name}", checked="" if first else None)
-        figures = element("div", *[element("figure", c) for c in charts if c is not None], class_="charts")
-        views.append(together(switch, element("label", name, for_=f"along-{name}"), figures))
     rows = [
         [str(p), numbers.duration(s), f"{a:.8g}", f"{b:.8g}" if math.isfinite(b) else "–", _gap(g)]
-        for s, p, a, b, g in zip(seconds, passes, lower, upper, gap, strict=True)
+        for p, s, a, b, g in points
     ]
-    thin = [rows[i] for i in sorted({*np.linspace(0, len(rows) - 1, min(len(rows), 25)).astype(int).tolist()})]
-    return together(
-        element("div", *views, class_="views"),
-        element(
-            "details",
-            element("summary", "As a table"),
-            table(["pass", "time", "lower bound", "upper bound", "relative gap"], thin, "numbers"),
-        ),
-    )
-
-
-def _thinned(n: int) -> np.ndarray:
-    return np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(int))
+    panels = [_bounds_panel(lower, upper, exact), _gap_panel(gap, guess, tol)]
+    # A first pass that takes most of the time (it reads, or compiles) would squeeze the others against the rim.
+    slow_start = seconds.size > 1 and seconds[0] > 0.4 * seconds[-1]
+    along = {"passes": passes.astype(np.float64), "seconds": seconds}
+    if not slow_start:
+        along = dict(reversed(along.items()))
+    head = ["pass", "time", "lower bound", "upper bound", "relative gap"]
+    return drawn(Curves(along, [panel for panel in panels if panel is not None], notes, head, rows))
 
 
 def _gap(gap: float) -> str:
     return f"{gap:.1e}" if math.isfinite(gap) else "not known yet"
 
 
-def _bounds_chart(
-    along: str, place: np.ndarray, lower: np.ndarray, upper: np.ndarray, exact: bool, notes: list[str]
-) -> Markup:
+def _bounds_panel(lower: np.ndarray, upper: np.ndarray, exact: bool) -> Panel:
     known = np.isfinite(upper)
     best = float(lower[-1])
     top = float(upper[known].max()) if known.any() else float(lower.max())
-    # Where the first weights were many times worse than the last, only a logarithm shows both ends.
-    log = best > 0.0 and top > 10.0 * best
     # An objective is never below zero: that the first lower bounds are, often far below, is not worth the space.
-    bottom = max(float(lower.min()), best / 10.0 if log else 0.0) if best > 0.0 else float(lower.min())
-    if not log:
-        margin = 0.05 * ((top - bottom) or abs(top) or 1.0)
-        bottom, top = max(bottom - margin, 0.0) if best > 0.0 else bottom - margin, top + margin
-    lines = [Line("lower bound: no weights get below", "lower", place, lower)]
+    bottom = max(float(lower.min()), 0.0) if best > 0.0 else float(lower.min())
+    # Where the first weights were many times worse than the last, only a logarithm shows both ends.
+    scale = "log" if best > 0.0 and top > 10.0 * best else "linear"
+    curves = [Curve("lower bound: no weights get below", "lower", lower)]
     if known.any():
         name = "upper bound: these weights reach it" if exact else "objective, as far as the search could see"
-        lines.insert(0, Line(name, "upper", place[known], upper[known]))
-    return step_chart(
-        lines, title="Bounds on the objective", x_label=along, y_label="objective", log=log,
-        y_range=(bottom, top), notes=list(zip(place, notes, strict=True)),
+        curves.insert(0, Curve(name, "upper", upper))
+    return Panel(
+        "Bounds on the objective", "objective", curves, linear_range(np.array([top]), bottom),
+        (max(bottom, best / 10.0), 1.1 * top) if best > 0.0 else None, scale,
     )  # fmt: skip
 
 
-def _gap_chart(
-    along: str, place: np.ndarray, gap: np.ndarray, guess: np.ndarray, tol: float, notes: list[str]
-) -> Markup | None:
+def _gap_panel(gap: np.ndarray, guess: np.ndarray, tol: float) -> Panel | None:
     """The gap where it was proved; before that, what the solver took it for."""
-    drawn = np.isfinite(gap) & (gap > 0.0)
-    if not drawn.any():
+    proved = np.isfinite(gap) & (gap > 0.0)
+    if not proved.any():
         return None
-    first = int(np.argmax(drawn))
+    first = int(np.argmax(proved))
     guessed = np.isfinite(guess) & (guess > 0.0) & (np.arange(guess.size) <= first) & (first > 0)
-    lines = [Line("proved", "gap", place[drawn], gap[drawn])]
+    curves = [Curve("proved", "gap", np.where(proved, gap, np.nan))]
     if guessed.any():
-        lines.insert(0, Line("as the solver estimates it", "estimate", place[guessed], guess[guessed]))
-    low = min(*(float(line.y.min()) for line in lines), tol)
-    high = max(*(float(line.y.max()) for line in lines), tol)
-    limits = 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high) + 1e-9)
-    return step_chart(
-        lines,
-        title="Relative gap between the bounds", x_label=along, y_label="relative gap", log=True, y_range=limits,
-        goal=(tol, f"goal {tol:g}"), notes=list(zip(place, notes, strict=True)),
+        curves.insert(0, Curve("as the solver estimates it", "estimate", np.where(guessed, guess, np.nan)))
+    drawn_values = np.concatenate([c.values[np.isfinite(c.values)] for c in curves])
+    return Panel(
+        "Relative gap between the bounds", "relative gap", curves, linear_range(drawn_values, 0.0),
+        decade_range(float(drawn_values.min()), float(drawn_values.max()), tol), "log", (tol, f"goal {tol:g}"),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-_VOID = frozenset({"meta", "input", "hr"})
+_VOID = frozenset({"meta", "input", "hr", "img"})
 _SHAPES = frozenset({"line", "rect", "path", "circle"})  # of SVG: they are closed by a slash
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import numbers
+from .bars import bars
 from .markup import Markup, element, table, together
 from .reading import Survey
 
@@ -35,16 +36,11 @@ def _labels(survey: Survey) -> Markup | None:
     if not survey.labels or not survey.labels_whole:
         return None
     most = survey.labels.most_common(_MOST_LABELS)
-    bars = []
-    for name, n in most:
-        bars.append(element("span", name, class_="name", title=name))
-        part = 100.0 * n / most[0][1]
-        bars.append(element("span", element("i", class_="plus", style=f"width:{part:.1f}%"), class_="track"))
-        bars.append(element("span", f"{numbers.count(n)} ({numbers.share(n / survey.rows)})", class_="value"))
+    entries = [(name, n, f"{numbers.count(n)} ({numbers.share(n / survey.rows)})") for name, n in most]
     others = len(survey.labels) - len(most)
     return together(
         element("h3", "Labels"),
-        element("div", *bars, class_="bars labels"),
+        bars(entries),
         element("p", f"and {numbers.count(others)} more.", class_="note") if others else None,
     )
 

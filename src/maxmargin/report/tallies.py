@@ -66,15 +66,18 @@ class Classes:
         return sum(n for (truth, answer), n in self.pairs.items() if truth == answer) / self.rows
 
     def add(self, chunk: Chunk, scores: np.ndarray) -> None:
-        truth = positions(self.classes, np.asarray(chunk.y))
+        self.compare(positions(self.classes, np.asarray(chunk.y)), chosen(scores), chunk.y, chunk.ids)
+
+    def compare(self, truth: np.ndarray, answer: np.ndarray, labels: Any, ids: Any = None) -> None:
+        """Numbers of true classes, −1 for those that are none, and of answers; ``labels`` are the true ones."""
         unseen = truth < 0
-        self.rows += truth.size
         if unseen.any():
             self.unseen += int(unseen.sum())
             at = int(np.argmax(unseen))
-            self.first_unseen = self.first_unseen or (chunk.y[at], int(chunk.ids[at]))
-        k = self.classes.size
-        codes, n = np.unique(truth[~unseen] * k + chosen(scores)[~unseen], return_counts=True)
+            self.first_unseen = self.first_unseen or (labels[at], self.rows + at if ids is None else int(ids[at]))
+        self.rows += truth.size
+        k = len(self.classes)
+        codes, n = np.unique(truth[~unseen] * k + answer[~unseen], return_counts=True)
         for code, times in zip(codes.tolist(), n.tolist(), strict=True):
             self.pairs[divmod(code, k)] += times
 

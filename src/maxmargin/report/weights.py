@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from . import numbers
+from .bars import bars
 from .markup import Markup, element, together
 from .tallies import task_of
 
-_MOST_CLASSES = 12
+MOST_CLASSES = 12
+SCALE = "A weight counts per unit of its feature: only features of similar scale can be compared."
 
 
 def weights(estimator: Any) -> Markup:
@@ -20,20 +22,20 @@ def weights(estimator: Any) -> Markup:
     task = task_of(estimator)
     if coef.shape[0] > 1:
         titles = [numbers.label(c) for c in estimator.classes_]
-        for_, shown = 5, coef[:_MOST_CLASSES]
-        panels = [_panel(f"for {title}", row, names, for_) for title, row in zip(titles, shown, strict=False)]
+        for_, shown = 5, coef[:MOST_CLASSES]
+        panels = [panel(f"for {title}", row, names, for_) for title, row in zip(titles, shown, strict=False)]
     elif task == "classify":
         low, high = (numbers.label(c) for c in estimator.classes_)
-        panels = [_panel(f"for {high}", coef[0], names, 10, "up"), _panel(f"for {low}", -coef[0], names, 10, "up")]
+        panels = [panel(f"for {high}", coef[0], names, 10, "up"), panel(f"for {low}", -coef[0], names, 10, "up")]
     else:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
-        panels = [_panel(up, coef[0], names, 10, "up"), _panel(down, coef[0], names, 10, "down")]
+        panels = [panel(up, coef[0], names, 10, "up"), panel(down, coef[0], names, 10, "down")]
     lead = "Blue speaks for the class, red against it." if coef.shape[0] > 1 else None
-    note = "A weight counts per unit of its feature: only features of similar scale can be compared."
+    note = SCALE
     if names is None:
         note += " Features have no names here; they are counted from 0."
-    if coef.shape[0] > _MOST_CLASSES:
-        note += f" The first {_MOST_CLASSES} of {coef.shape[0]} classes are shown."
+    if coef.shape[0] > MOST_CLASSES:
+        note += f" The first {MOST_CLASSES} of {coef.shape[0]} classes are shown."
     used = int(np.count_nonzero(coef.any(axis=0)))
     note += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
     return together(
@@ -52,21 +54,29 @@ def _names(estimator: Any) -> Any:
     return names
 
 
-def _panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:
+def by_class(titles: list[str], coef: np.ndarray, names: Any, most: int = 5) -> Markup:
+    """Panels of the features that matter most to each class; ``coef`` has a row for each."""
+    shown = zip(titles[:MOST_CLASSES], coef, strict=False)
+    note = SCALE
+    if len(titles) > MOST_CLASSES:
+        note += f" The first {MOST_CLASSES} of {len(titles)} are shown."
+    return together(
+        element("p", "Blue speaks for it, red against it."),
+        element("div", *[panel(title, row, names, most) for title, row in shown], class_="panels"),
+        element("p", note, class_="note"),
+    )
+
+
+def panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:
     """The largest weights of one row: those above zero, those below, or whichever are largest."""
     size = {"up": row, "down": -row, "both": np.abs(row)}[side]
     most = min(most, row.size)
     found = np.argpartition(-size, most - 1)[:most]
     found = found[np.argsort(-row[found] if side == "both" else -size[found], kind="stable")]
     top = [int(i) for i in found if size[i] > 0]
-    largest = float(np.abs(row[top]).max()) if top else 1.0
-    bars = []
-    for i in top:
-        name = str(names[i]) if names is not None else f"feature {i}"
-        kind = "plus" if row[i] > 0 else "minus"
-        part = 100.0 * abs(float(row[i])) / largest
-        bars.append(element("span", name, class_="name", title=name))
-        bars.append(element("span", element("i", class_=kind, style=f"width:{part:.1f}%"), class_="track"))
-        bars.append(element("span", numbers.number(float(row[i])), class_="value"))
-    inside = element("div", *bars, class_="bars") if bars else element("p", "None.")
+    entries = [
+        (str(names[i]) if names is not None else f"feature {i}", float(row[i]), numbers.number(float(row[i])))
+        for i in top
+    ]
+    inside = bars(entries, "bars") if entries else element("p", "None.")
     return element("div", element("h3", title), inside, class_="panel")

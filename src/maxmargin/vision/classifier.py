@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
+from ..estimators.reporting import Reporting
 from ..models import Reconfigurable
 from ..persistence import storable
 from ..problem import Certificate
@@ -21,6 +22,9 @@ from .scenes import em, multinomial
 from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
 from .scenes.region_models import RegionModels
 from .scenes.starts import STARTS, initial_parts
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
 BOUNDS = ("cccp", "gmm", "gmme", "coherent")
@@ -38,7 +42,7 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
     record=None,
     certified=False,
 )
-class SceneClassifier(ClassifierMixin, BaseEstimator):
+class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
     An image is cut into a grid of regions. A *bag of words* ("bow") forgets where its words were seen; the *spatial*
@@ -513,6 +517,16 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))
         right = self.predict(data.images if data.regions is None else data.regions) == data.labels
         return float(np.average(right, weights=weight))
+
+    def _check_report_data(self, data: Data) -> None:
+        """Images do without labels: then there is nothing to compare answers with, but much to see."""
+        if not data.given and data.y is not None:
+            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")
+
+    def _story(self, data: Data) -> Story:
+        from .pages.scenes import story
+
+        return story(self, data)
 
     def _check_fitted_sizes(self) -> None:
         """For what comes from a file: whether its arrays fit together."""

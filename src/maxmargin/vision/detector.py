@@ -5,7 +5,8 @@ import functools
 import os
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -20,7 +21,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
-from .detection.annotations import annotated
+from .detection.annotations import Annotated, annotated
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
@@ -34,6 +35,9 @@ from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
 from .features.numbers import whole
 from .images import ImageError, list_images, read_image
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
 _FINEST = 8.0  # times that images may be enlarged
@@ -510,6 +514,52 @@ class DeformablePartDetector(LatentEstimator):
     def score(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
         return self.precision_recall(images, boxes, label=label, root=root).average_precision
+
+    def report(
+        self,
+        path: Any,
+        images: Any = None,
+        boxes: Any = None,
+        *,
+        label: Any = None,
+        root: Any = None,
+        title: str | None = None,
+        name: str | None = None,
+    ) -> Path:
+        """Write a page about this detector: one HTML file that loads nothing, to look at and to pass on.
+
+        It shows what is proved, how the bounds came down, the filters and, where images are given, what is found in
+        them; where boxes are given as well, how precise that is.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; what was there before is replaced once all is written.
+        images, boxes, label, root
+            As for ``fit``; boxes may be left out.
+        title : str or None
+            What to write on top.
+        name : str or None
+            What to call the images, such as "the test set".
+
+        Returns
+        -------
+        Path
+        """
+        check_is_fitted(self)
+        if boxes is not None or isinstance(images, Annotated):
+            given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+            return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
+        return self._write_report(path, images, None, None, title, name)
+
+    def _check_report_data(self, data: Data) -> None:
+        """Images do without boxes."""
+
+    def _story(self, data: Data) -> Story:
+        from .pages.detector import story
+
+        images = list_images(data.X) if isinstance(data.X, str | os.PathLike) else list(data.X) if data.given else []
+        return story(self, images, data.y, data.name)
 
     @one_blas_thread()
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:

@@ -4,7 +4,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -31,6 +31,9 @@ from .parts.responses import Responder, check_device, responder_for, responses_o
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem
 from .parts.whitening import Whitening, check_shrinkage
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
 
 TRAININGS = ("random", "selected", "joint")
 _FAR = 5.0  # lengths from zero, in units of their spread, at which patches are hard to learn from
@@ -524,6 +527,16 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         found = problem.certify(self._weights, alpha)
         extra = 0.5 * self.filter_penalty_ * float((self.filters_**2).sum())
         return Certificate(found.lower + extra, found.upper + extra)
+
+    def _check_report_data(self, data: Data) -> None:
+        """Images do without labels: then there is nothing to compare answers with, but much to see."""
+        if not data.given and data.y is not None:
+            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")
+
+    def _story(self, data: Data) -> Story:
+        from .pages.parts import story
+
+        return story(self, data)
 
     def _check_fitted_sizes(self) -> None:
         """For what comes from a file: whether its arrays fit together."""

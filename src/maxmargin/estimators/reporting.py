@@ -1,0 +1,66 @@
+"""``report``: a page about a fitted estimator, for all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from ..report.story import Data, Story
+
+
+class Reporting:
+    """Base of all estimators that can tell what they have learned. Subclasses say what their story is."""
+
+    def report(
+        self, path: Any, X: Any = None, y: Any = None, *, title: str | None = None, name: str | None = None
+    ) -> Path:
+        """Write a page about this model: one HTML file that loads nothing, to look at and to pass on.
+
+        It shows what is proved about the fit, how training got there, what was learned and, where data is given, how
+        well answers fit labels and where they do not.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; what was there before is replaced once all is written.
+        X, y : data as for ``fit``, or None
+            What to compare answers with, preferably data that the model has not seen. X may be a source of both.
+        title : str or None
+            What to write on top.
+        name : str or None
+            What to call the data, such as "the test set".
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        return self._write_report(path, X, y, None, title, name)
+
+    def _write_report(self, path: Any, X: Any, y: Any, groups: Any, title: str | None, name: str | None) -> Path:
+        from ..report import write
+        from ..report.output import check_path
+        from ..report.story import Data
+
+        check_is_fitted(self)
+        target = check_path(path)
+        data = Data(X, y, groups, name or "this data")
+        self._check_report_data(data)
+        write(target, self, data, {"title": title})
+        return target
+
+    def _check_report_data(self, data: Data) -> None:
+        """Answers are compared with labels: there must be both, or neither."""
+        if data.given and data.is_source and data.y is not None:
+            raise ValueError("A source has its labels within it: leave y out.")
+        if data.given and not data.is_source and data.y is None:
+            raise ValueError("y is missing: a report compares answers with labels. Give both X and y, or neither.")
+        if not data.given and data.y is not None:
+            raise ValueError("X is missing: there are labels, but nothing to answer. Give both X and y, or neither.")
+
+    def _story(self, data: Data) -> Story:
+        """What a page shows of this estimator, and of its answers to the data."""
+        raise NotImplementedError

@@ -1,0 +1,90 @@
+"""The story of a model of several labels: how well each is found, and which labels go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import numbers
+from .convergence import convergence
+from .heat import MOST, heat_table
+from .labels import label_table
+from .markup import Markup, element, table, together
+from .story import Data, Story
+from .weights import by_class
+
+
+def story(estimator: Any, data: Data) -> Story:
+    """Of a fitted MultilabelSVM."""
+    n = estimator.classes_.size
+    names = [f"label {k}" for k in range(n)]
+    told = Story("Several labels", history=convergence(estimator.history_, estimator.tol))
+    if data.given:
+        _compare(estimator, data, names, told)
+    told.tiles += [("labels", numbers.count(n)), ("pairs with weights", numbers.count(len(estimator.edges_)))]
+    coef = estimator.label_coef_[:, :-1] if estimator.fit_intercept else estimator.label_coef_
+    told.sections += [
+        ("Which labels go together", _attraction(estimator, names)),
+        ("Heaviest features", by_class([f"for {name}" for name in names], coef, _features(estimator))),
+    ]
+    told.hint = "With a matrix and its labels there are answers beside labels, too: model.report(path, X, y)"
+    return told
+
+
+def _features(estimator: Any) -> Any:
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
+    present, found, right = (np.zeros(len(names), np.int64) for _ in range(3))
+    rows = whole = 0
+    for X, Y in data.pairs():
+        truth, answer = np.asarray(Y) != 0, np.asarray(estimator.predict(X)) != 0
+        present += truth.sum(axis=0)
+        found += answer.sum(axis=0)
+        right += (truth & answer).sum(axis=0)
+        whole += int((truth == answer).all(axis=1).sum())
+        rows += len(truth)
+    wrong = int(present.sum() + found.sum() - 2 * right.sum())
+    cells = max(rows * len(names), 1)
+    told.tiles += [
+        (f"labels right on {data.name}", numbers.share(1.0 - wrong / cells)),
+        ("rows with all labels right", numbers.share(whole / max(rows, 1))),
+    ]
+    said = f"{numbers.count(whole)} of {numbers.count(rows)} rows have all labels right."
+    told.sections.append(
+        (f"Answers on {data.name}", together(element("p", said), label_table(names, present, found, right, "rows")))
+    )
+    told.facts = table(
+        [],
+        [["rows", numbers.count(rows)], ["labels per row", f"{present.sum() / max(rows, 1):.2f}"]],
+        "facts",
+    )
+
+
+def attraction(pair_coef: np.ndarray) -> np.ndarray:
+    """How much better it is for two labels to agree than to differ, from the weights of their four combinations."""
+    return pair_coef[:, 0, 0] + pair_coef[:, 1, 1] - pair_coef[:, 0, 1] - pair_coef[:, 1, 0]
+
+
+def _attraction(estimator: Any, names: list[str]) -> Markup:
+    if not len(estimator.edges_):
+        return element("p", 'Labels are independent: no pair of them has weights of its own (edges="none").')
+    strength = attraction(estimator.pair_coef_)
+    note = (
+        "What a row gains if two labels agree (both there, or neither) rather than differ: above zero they attract "
+        "each other, below they exclude each other."
+    )
+    if len(names) <= MOST:
+        values = np.full((len(names), len(names)), np.nan)
+        for (a, b), s in zip(estimator.edges_, strength, strict=True):
+            values[a, b] = values[b, a] = s
+        shown = heat_table(names, [str(k) for k in range(len(names))], values)
+    else:
+        order = np.argsort(-np.abs(strength), kind="stable")[: 2 * MOST]
+        rows = [
+            [names[estimator.edges_[e, 0]], names[estimator.edges_[e, 1]], numbers.number(strength[e])] for e in order
+        ]
+        shown = table(["label", "label", "attraction"], rows, "pairs")
+    return together(element("p", note, class_="note"), shown)

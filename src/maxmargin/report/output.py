@@ -1,0 +1,39 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def check_path(path: str | Path) -> Path:
+    """Complain about a place that cannot be written to before any work is done."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must name the HTML file to write, got {type(path).__name__}: {path!r}.")
+    target = Path(path)
+    if not target.name:
+        raise ValueError(f"path must name the HTML file to write, got {os.fspath(path)!r}.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write, such as {target / 'report.html'}.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {target.parent}. Create it first.")
+    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise PermissionError(f"Cannot write {path}: no permission to. Name another file.")
+    return target
+
+
+def write_whole(path: str | Path, text: str) -> None:
+    """Write beside the file that is meant, and take its place once all is written.
+
+    What is no plain file (a pipe, /dev/null) is written to as it is.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+        return
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""What reports show of models of images: scenes, parts and detectors, each in its own file."""

@@ -1,0 +1,131 @@
+"""Images that a model of scenes or of parts has classified for a report, and what both kinds of models tell of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...report import numbers
+from ...report.answers import confusion
+from ...report.markup import table
+from ...report.story import Data, Story
+from ...report.tallies import Classes
+from ..images import ImageError, ImageFolder, list_images
+
+_AT_A_TIME = 256  # images whose features are held while answering
+
+
+@dataclass(frozen=True)
+class Classified:
+    """Images, or features where those were given, with true classes where they are known, and those answered."""
+
+    images: list[Any] | None
+    features: Any
+    true: np.ndarray | None
+    answered: np.ndarray
+
+
+@contextlib.contextmanager
+def features_kept(model: Any) -> Iterator[None]:
+    """Features of images are asked for several times: those kept nowhere are kept until the page is done."""
+    if model.cache is not None or model.extractor_ is None:
+        yield
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        model.cache = folder
+        try:
+            yield
+        finally:
+            model.cache = None
+
+
+def classified(model: Any, data: Data, described: Any) -> Classified | None:
+    """Answers to the images of a report; ``described`` tells what was given. None where nothing was."""
+    if not data.given:
+        return None
+    found = described(data.X)
+    true = _true(data, found, model.classes_)
+    if found.images is None:
+        features = next(value for key, value in vars(found).items() if key not in ("images", "labels"))
+        return Classified(None, features, true, np.asarray(model.predict(features)))
+    if model.extractor_ is None:
+        raise ValueError(
+            "The model was trained on features and cannot look at images: give features of these images instead."
+        )
+    images = list(found.images)
+    wanted = np.arange(len(images)) if true is None else np.flatnonzero(true != "")
+    kept, answered = _answers(model, images, wanted)
+    return Classified([images[i] for i in kept], None, None if true is None else true[kept], answered)
+
+
+def _true(data: Data, found: Any, classes: np.ndarray) -> np.ndarray | None:
+    """Classes that were given, or that the folders of the images are named by."""
+    if data.y is not None:
+        true = np.asarray(data.y)
+        if true.shape != (len(found),):
+            raise ValueError(f"X has {len(found)} images, y has shape {true.shape}; one label for each is needed.")
+        return true
+    if isinstance(data.X, ImageFolder):
+        return data.X.labels
+    if isinstance(data.X, str | os.PathLike) and os.path.isdir(data.X):
+        return folder_classes(data.X, list_images(data.X), classes)
+    return None
+
+
+def folder_classes(folder: Any, files: list[str], classes: np.ndarray) -> np.ndarray | None:
+    """The sub-folders that images lie in, if all of these have names of classes; no text for images in none."""
+    inside = [os.path.relpath(file, folder).split(os.sep) for file in files]
+    if not all(steps[0] in classes for steps in inside if len(steps) > 1) or max(map(len, inside)) == 1:
+        return None
+    return np.array([steps[0] if len(steps) > 1 else "" for steps in inside])
+
+
+def _answers(model: Any, images: list[Any], wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the images that could be read, and their classes. Others are an error, or left out with a warning."""
+    kept: list[int] = []
+    answered: list[Any] = []
+    for begin in range(0, wanted.size, _AT_A_TIME):
+        at = wanted[begin : begin + _AT_A_TIME].tolist()
+        try:
+            answered += list(model.predict([images[i] for i in at]))
+            kept += at
+        except ImageError:
+            if model.on_error == "raise":
+                raise
+            for i in at:  # one by one, to see which of them
+                try:
+                    answered.append(model.predict([images[i]])[0])
+                    kept.append(i)
+                except ImageError as error:
+                    warnings.warn(f"left out: {error}", UserWarning, stacklevel=2)
+    if not kept:
+        raise ValueError(f"None of the {len(images)} images could be read.")
+    return np.array(kept), np.array(answered)
+
+
+def compare(model: Any, looked: Classified, on: str, told: Story) -> None:
+    """Accuracies and confusions, where classes are known."""
+    n = looked.answered.size
+    told.facts = table([], [["images", numbers.count(n)]], "facts")
+    told.tiles.append((f"images of {on}", numbers.count(n)))
+    if looked.true is None:
+        return
+    right = looked.true == looked.answered
+    mean = np.mean([right[looked.true == name].mean() for name in np.unique(looked.true)])
+    told.tiles[:0] = [
+        (f"accuracy on {on}", numbers.share(right.mean())), ("mean over classes", numbers.share(float(mean))),
+    ]  # fmt: skip
+    number = {name: k for k, name in enumerate(model.classes_.tolist())}
+    true, answered = (
+        np.array([number.get(name, -1) for name in side.tolist()], np.int64) for side in (looked.true, looked.answered)
+    )
+    tally = Classes(model.classes_)
+    tally.compare(true, answered, looked.true.tolist())
+    told.sections.append(("Which class was taken for which", confusion(tally, "images")))

@@ -1,0 +1,92 @@
+"""The story of a detector: its filters, how its bounds came down, what it finds and how precise that is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ...report import numbers
+from ...report.markup import Markup, element, table, together
+from ...report.search import search
+from ...report.story import LAST_BOUND, Story
+from ..detection.drawing import drawn
+from ..images import ImageError, read_image
+from .pictures import photograph, picture, pyplot
+
+_SHOWN = 6  # images with what is found in them
+_WIDE = 360  # pixels at most, in the page
+ABOUT = "of the last convex bound, placements of objects fixed; about other placements nothing is proved"
+
+
+def story(detector: Any, images: list[Any], curve: Any, on: str) -> Story:
+    """Of a fitted DeformablePartDetector; ``curve`` is None where the objects in the images are not known."""
+    pyplot()  # complains before any work is done
+    from ... import plots
+
+    # Of the last stage: bounds of the one before count anew, and have another objective.
+    history = search(detector.history_[detector.n_root_bounds_ :], detector.bound_tol, "placements")
+    told = Story("Detector", subject=LAST_BOUND, about=ABOUT, history=history)
+    if curve is not None:
+        told.tiles += [
+            (f"average precision on {on}", numbers.share(curve.average_precision)),
+            ("objects", numbers.count(curve.n_truths)),
+        ]
+        drawing = plots.precision_recall_curves({detector.label_ or "objects": curve}).figure
+        title = "How precise it is, for every share that is found"
+        told.sections.append((title, picture(drawing, "precision and recall")))
+    if images:
+        told.tiles.append((f"images of {on}", numbers.count(len(images))))
+        told.facts = table([], [["images", numbers.count(len(images))]], "facts")
+        told.sections.append(("What it finds", _examples(detector, images)))
+    told.sections.append(("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
+    told.tiles += _sizes(detector)
+    told.hint = (
+        "With images there is what is found in them, with boxes how precise it is: model.report(path, images, boxes)"
+    )
+    return told
+
+
+def parts_of(detector: Any) -> dict[str, int]:
+    """How many parts all components have together, for and against."""
+    signs = [part.sign for component in detector.star_.components for part in component.parts]
+    return {"parts": sum(sign > 0 for sign in signs), "negative_parts": sum(sign < 0 for sign in signs)}
+
+
+def _sizes(detector: Any) -> list[tuple[str, str]]:
+    counts = parts_of(detector)
+    tiles = [("components", numbers.count(len(detector.star_.components))), ("parts", numbers.count(counts["parts"]))]
+    if counts["negative_parts"]:
+        tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
+    return [*tiles, ("bounds", numbers.count(detector.n_bounds_))]
+
+
+def _examples(detector: Any, images: list[Any]) -> Markup | None:
+    """Some images, from the first to the last, with their boxes."""
+    shown = []
+    for i in np.unique(np.linspace(0, len(images) - 1, min(_SHOWN, len(images))).astype(int)):
+        try:
+            pixels = read_image(images[i], color=True)
+        except ImageError:
+            continue  # it has been named already
+        found = detector.detect(pixels)
+        caption = name = _name(images[i], int(i))
+        if not len(found):
+            caption += ": nothing found, this is the best box"
+            found = detector.detect(pixels, threshold=-np.inf, most=1)
+        image = photograph(drawn(pixels, found), 2 * _WIDE, name)  # sharp on fine screens too
+        shown.append(element("figure", image, element("figcaption", caption)))
+    note = element(
+        "p",
+        f"Boxes that score {numbers.number(round(detector.threshold_, 2))} or more, as detect finds them.",
+        class_="note",
+    )
+    return together(note, element("div", *shown, class_="gallery")) if shown else None
+
+
+def _name(image: Any, i: int) -> str:
+    """The name of a file, without its folder; images that are no files are counted."""
+    if not isinstance(image, str | os.PathLike):
+        return f"image {i}"
+    return os.path.basename(os.fspath(image)).encode("utf-8", "replace").decode()

@@ -1,0 +1,92 @@
+"""The story of a model of scenes: region models, and images with the parts of their regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...report import numbers
+from ...report.convergence import convergence
+from ...report.markup import Markup, element, together
+from ...report.search import climb, search
+from ...report.story import LAST_BOUND, Data, Story
+from .. import given
+from .classified import Classified, classified, compare, features_kept
+from .pictures import picture, pyplot
+
+_LABELLED = 6  # images with their parts
+ABOUT = "of the last convex bound, its parts fixed; about other parts nothing is proved"
+
+
+def story(model: Any, data: Data) -> Story:
+    """Of a fitted SceneClassifier."""
+    pyplot()  # complains before any work is done
+    told = Story("Scenes")
+    told.tiles += [
+        ("classes", numbers.count(model.classes_.size)), ("kind", model.kind), ("training", model.training),
+        ("grid", f"{model.grid_[0]} × {model.grid_[1]}"),
+    ]  # fmt: skip
+    _proof(model, told)
+    with features_kept(model):
+        looked = classified(model, data, given.described)
+        if looked is not None:
+            compare(model, looked, data.name, told)
+        if model.kind != "bow":
+            told.sections += _regions(model, looked)
+    told.hint = (
+        "With images there are answers, and the parts of their regions, too: maxmargin report MODEL FOLDER -o FILE"
+    )
+    return told
+
+
+def _proof(model: Any, told: Story) -> None:
+    """What is proved, and how training went."""
+    if model.training == "generative":
+        told.claim = element("p", "Generative training: counts and EM. There is no certificate.", class_="note")
+        told.history = climb(model.history_)
+    elif model.history_ and hasattr(model.history_[0], "changed"):
+        told.subject, told.about = LAST_BOUND, ABOUT
+        told.history = search(model.history_, model.bound_tol, "parts of regions")
+    else:
+        told.history = convergence(model.history_, model.tol)
+
+
+def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | None]]:
+    from ... import plots
+
+    figures = []
+    for name in model.classes_:
+        mine: dict[str, Any] = {}
+        at = np.flatnonzero(looked.answered == name) if looked is not None else np.empty(0, int)
+        if looked is not None and at.size:
+            mine = (
+                {"features": np.asarray(looked.features)[at]}
+                if looked.images is None
+                else {"images": [looked.images[i] for i in at]}
+            )
+        figures.append(picture(plots.region_models(model, name, **mine), f"region models of {name}"))
+    sections: list[tuple[str, Markup | None]] = [("Region models of each class", together(*figures))]
+    if looked is not None and looked.images is not None:
+        labelled = _labelled(model, looked.images, looked.answered)
+        sections.insert(0, ("Images and the parts of their regions", labelled))
+    return sections
+
+
+def _labelled(model: Any, images: list[Any], answered: np.ndarray) -> Markup:
+    """One image of each class, until there are enough."""
+    from ... import plots
+
+    shown = [int(np.flatnonzero(answered == name)[0]) for name in np.unique(answered)][:_LABELLED]
+    parts = model.predict_regions([images[i] for i in shown], answered[shown])
+    columns = min(3, len(shown))
+    rows = -(-len(shown) // columns)
+    figure, axes = pyplot().subplots(
+        rows, columns, figsize=(3.6 * columns, 3.0 * rows), layout="constrained", squeeze=False
+    )
+    for ax in axes.flat:
+        ax.set_axis_off()
+    for ax, i, table in zip(axes.flat, shown, parts, strict=False):
+        plots.labelled_regions(images[i], table, ax, legend=False)
+        ax.set_title(str(answered[i]), fontsize=10)
+    return picture(figure, "images with the parts of their regions")
