@@ -18,7 +18,7 @@ help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
 	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
-	@echo "make docs    the API and the mathematics as HTML in docs/_build"
+	@echo "make docs    the site as HTML in docs/_build/html: guide, gallery (runs all examples), API"
 	@echo "make clean   remove .venv and everything that was built"
 	@echo
 	@echo "With another interpreter: make demo PYTHON=python3.12"
@@ -46,11 +46,13 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/clusters.py
 
 docs: $(VENV)/.for-docs
-	$(BIN)/python docs/build.py
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "Documentation: docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f demo.png regularizers.png path.png ranking.png sequence.png segmentation.png multilabel.png own_model.png out_of_core.png clusters.png bags.png clustering.png scenes.png parts.png detection.png
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f *.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 need-data:

@@ -14,7 +14,7 @@ def blocks_of(page):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-PAGES = {page: blocks_of(page) for page in ("README.md", "docs/clusters.md")}
+PAGES = {page: blocks_of(page) for page in ("README.md", "docs/guide/clusters.md")}
 EXAMPLES = [(page, number) for page, blocks in PAGES.items() for number in range(len(blocks))]
 
 
