@@ -16,7 +16,16 @@ LOADED = {
     "script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src",
     "object": "data", "image": "href", "use": "href",
 }  # fmt: skip
-LOADED_BY_LINK = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "dns-prefetch", "manifest"}
+LOADED_BY_LINK = {
+    "stylesheet",
+    "icon",
+    "preload",
+    "prefetch",
+    "modulepreload",
+    "preconnect",
+    "dns-prefetch",
+    "manifest",
+}
 
 
 @dataclass

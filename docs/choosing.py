@@ -53,16 +53,15 @@ def drawn() -> str:
             middle = y + LEAF / 2
             parts.append(f'<path class="way" d="M{SPINE} {middle}H{SPINE + 22}"/>')
             parts.append(f'<a href="guide/{page}.html">')
-            parts.append(
-                f'<rect class="leaf" x="{SPINE + 22}" y="{y}" width="{WIDTH - SPINE - 22 - MARGIN}" height="{LEAF}" rx="8"/>'
-            )
+            width = WIDTH - SPINE - 22 - MARGIN
+            parts.append(f'<rect class="leaf" x="{SPINE + 22}" y="{y}" width="{width}" height="{LEAF}" rx="8"/>')
             parts.append(f'<text class="what" x="{SPINE + 36}" y="{y + 18}">{escape(what)}</text>')
             parts.append(f'<text class="name" x="{SPINE + 36}" y="{y + 36}">{escape(name)}</text></a>')
             y += LEAF + GAP
         if last:
             spine_to = y - GAP - LEAF / 2
         else:
-            parts.append(f'<text class="no" x="{SPINE + 8}" y="{y + AFTER - 12}">no</text>')
+            parts.append(f'<text class="no" x="{SPINE + 8}" y="{y + AFTER - 12}">no ↓</text>')
             y += AFTER - GAP + 4
     spine = f'<path class="way" d="M{SPINE} {spine_from + 20}V{spine_to}"/>'
     body = "\n".join([spine, *parts])

@@ -11,12 +11,12 @@ from pathlib import Path
 from posixpath import join, normpath
 from typing import Any
 
+import maxmargin
+
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path.insert(0, str(DOCS))  # for command_help, which is ours
 os.environ.setdefault("MPLBACKEND", "agg")
-
-import maxmargin
 
 project = "maxmargin"
 author = "The maxmargin developers"
@@ -65,8 +65,8 @@ def place_of(filename: str) -> tuple[int, str]:
     return (EXAMPLES.index(name) if name in EXAMPLES else len(EXAMPLES), name)
 
 
-# It is made from a copy of examples/: they write pictures beside themselves, and examples/papers, whose scripts need data
-# sets that have to be got first, has a page of its own.
+# It is made from a copy of examples/: they write pictures beside themselves, and examples/papers, whose scripts need
+# data sets that have to be got first, has a page of its own.
 COPIES = DOCS / "_build" / "examples"
 shutil.rmtree(COPIES, ignore_errors=True)
 shutil.copytree(ROOT / "examples", COPIES, ignore=shutil.ignore_patterns("papers", "*.png", "__pycache__"))
@@ -101,6 +101,7 @@ html_theme_options = {
         "color-brand-visited": "#1b6ca8",
         "color-foreground-primary": "#1c2430",
         "color-background-secondary": "#f5f6f8",
+        "color-code-background": "#f5f6f8",
         "color-api-name": "#1c2430",
         "color-api-pre-name": "#5b6675",
     },
@@ -111,6 +112,7 @@ html_theme_options = {
         "color-foreground-primary": "#e6eaf0",
         "color-background-primary": "#12161c",
         "color-background-secondary": "#1a2029",
+        "color-code-background": "#1a2029",
         "color-background-border": "#2f3843",
         "color-api-name": "#e6eaf0",
         "color-api-pre-name": "#9aa7b6",
@@ -118,7 +120,9 @@ html_theme_options = {
 }
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
-copybutton_selector = "div.highlight-python pre, div.highlight-sh pre, div.highlight-pycon pre, div.highlight-default pre"
+copybutton_selector = (
+    "div.highlight-python pre, div.highlight-sh pre, div.highlight-pycon pre, div.highlight-default pre"
+)
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
