@@ -45,8 +45,9 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/detection.py
 	$(BIN)/python benchmarks/clusters.py
 
+# Without running the examples of the gallery: make docs SPHINXOPTS='-D plot_gallery=0'
 docs: $(VENV)/.for-docs
-	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q $(SPHINXOPTS) docs docs/_build/html
 	$(BIN)/python docs/check_links.py docs/_build/html
 	@echo "Documentation: docs/_build/html/index.html"
 

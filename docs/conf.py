@@ -36,7 +36,7 @@ extensions = [
 exclude_patterns = ["_build", "gallery/README*", "gallery/*.ipynb", "gallery/*.py"]
 nitpicky = True  # a role that leads nowhere is an error, not plain text
 highlight_language = "text"  # formulas and output are the blocks that name no language
-suppress_warnings = ["config.cache"]  # the order of the gallery is a function, which Sphinx cannot keep
+suppress_warnings = ["config.cache"]  # the order of the gallery is a class, which Sphinx cannot keep
 
 # Pages in Markdown
 myst_enable_extensions = ["attrs_inline", "attrs_block", "colon_fence", "deflist"]
@@ -59,10 +59,15 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
-def place_of(filename: str) -> tuple[int, str]:
-    """From the simplest example to the largest; what is not in the list comes last."""
-    name = Path(filename).stem
-    return (EXAMPLES.index(name) if name in EXAMPLES else len(EXAMPLES), name)
+class FromSimpleToLarge:
+    """The order of the list above; what is not in it comes last."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, filename: str) -> tuple[int, str]:
+        name = Path(filename).stem
+        return (EXAMPLES.index(name) if name in EXAMPLES else len(EXAMPLES), name)
 
 
 # It is made from a copy of examples/: they write pictures beside themselves, and examples/papers, whose scripts need
@@ -75,7 +80,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": place_of,
+    "within_subsection_order": FromSimpleToLarge,
     "image_scrapers": ("matplotlib",),
     "capture_repr": (),
     "show_memory": False,
