@@ -52,7 +52,7 @@ docs: $(VENV)/.for-docs
 	@echo "Documentation: docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/gallery docs/sg_execution_times.rst .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f *.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
