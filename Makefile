@@ -53,7 +53,7 @@ docs: $(VENV)/.for-docs
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -f *.png
+	rm -f *.png examples/*.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 need-data:

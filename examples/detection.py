@@ -31,7 +31,7 @@ value of the last convex bound, which lies above the objective. It is no claim t
 """
 NEXT = """\
 Next: photographs of yours, with boxes as arrays, a CSV table, COCO or VOC files, go into
-DeformablePartDetector().fit(images, boxes); see docs/guide/detection.md."""
+DeformablePartDetector().fit(images, boxes); see docs/detection.md."""
 
 
 def drawn(size, mask, rng):
