@@ -18,7 +18,7 @@ help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
 	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
-	@echo "make docs    the API and the mathematics as HTML in docs/_build"
+	@echo "make docs    the site as HTML in docs/_build/html: guide, gallery (runs all examples), API"
 	@echo "make release wheel and sdist into dist, tried in empty environments of every Python on the path"
 	@echo "make clean   remove .venv and everything that was built"
 	@echo
@@ -46,14 +46,17 @@ bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/detection.py
 	$(BIN)/python benchmarks/clusters.py
 
+# Without running the examples of the gallery: make docs SPHINXOPTS='-D plot_gallery=0'
 docs: $(VENV)/.for-docs
-	$(BIN)/python docs/build.py
+	$(BIN)/sphinx-build -W --keep-going -q $(SPHINXOPTS) docs docs/_build/html
+	$(BIN)/python docs/check_links.py docs/_build/html
+	@echo "Documentation: docs/_build/html/index.html"
 
 release: $(VENV)/.for-release
 	$(BIN)/python release/check.py $(PYTHONS)
 
 clean:
-	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f *.png examples/*.png
 	find src tests benchmarks examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -6,8 +6,8 @@
     python benchmarks/clusters.py --report
 
 Each cell goes to results/clusters.json as soon as it is measured; at the end, or alone with --report, tables are made
-of that file, here and in docs/scaling.md. Sparse rows are generated (skewed.py), 445 bytes each on disk; words and the
-dense rows need the data folder (see datasets.py). Ray is measured where it is installed.
+of that file, here and in docs/guide/scaling.md. Sparse rows are generated (skewed.py), 445 bytes each on disk; words
+and the dense rows need the data folder (see datasets.py). Ray is measured where it is installed.
 """
 
 import argparse

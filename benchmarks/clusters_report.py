@@ -1,4 +1,4 @@
-"""Turns results/clusters.json into results/clusters.md, and renews the tables of docs/scaling.md."""
+"""Turns results/clusters.json into results/clusters.md, and renews the tables of docs/guide/scaling.md."""
 
 import re
 import statistics
@@ -18,7 +18,7 @@ OVERHEAD = 0.1  # seconds of a round beside the work, with Ray, at a million wei
 TOL = 1e-3
 ENTRIES = 54
 MANY_ROWS = 1e10
-GUIDE = Path(__file__).parent.parent / "docs" / "scaling.md"
+GUIDE = Path(__file__).parent.parent / "docs" / "guide" / "scaling.md"
 
 INTRODUCTION = """\
 # Training on clusters
@@ -52,7 +52,7 @@ def report(results: Results) -> str:
 
 
 def tables(cells: dict[str, Cell]) -> dict[str, str]:
-    """Those that docs/scaling.md has too, by their titles."""
+    """Those that docs/guide/scaling.md has too, by their titles."""
     found = {}
     for key, title in {"scale/sparse": "Shards, sparse rows", "scale/dense": "Shards, dense rows"}.items():
         if key in cells:

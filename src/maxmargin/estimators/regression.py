@@ -25,7 +25,7 @@ from .sourced import check_alone
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression with a certificate of optimality.
 
-    Minimises Ω(w) + C Σ_i max(0, |w·x_i − y_i| − ε), or with the squares of these losses.
+    Minimises Ω(w) + C Σ_i max(0, abs(w·x_i − y_i) − ε), or with the squares of these losses.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class DeformablePartDetector(LatentEstimator):
         Coarse cells around the image that a root may reach into.
     bound : {"cccp", "gmm"} or BoundChooser
     eta : float, default 0.5
-        See :class:`LatentStructuralSVM`.
+        See :class:`maxmargin.LatentStructuralSVM`.
     box_regression : bool, default True
         Predict boxes from root and parts, instead of taking the root's own.
     tol : float, default 0.02

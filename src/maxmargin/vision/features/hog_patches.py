@@ -21,8 +21,9 @@ class HOGPatches:
     """All square patches of a pyramid of histograms of oriented gradients (Naderi Parizi, chapter 3).
 
     Called with an image, it gives an array with a row for each patch, whose fields are ``window``, its left, top, right
-    and bottom as shares of width and height, and ``value``, its ``size``² × 32 features. Large images come first, then
-    smaller ones, in which the same number of cells covers more. Images that are smaller than a patch are enlarged.
+    and bottom as shares of width and height, and ``value``, its features, ``size`` by ``size`` by 32 numbers. Large
+    images come first, then smaller ones, in which the same number of cells covers more. Images that are smaller than a
+    patch are enlarged.
 
     Parameters
     ----------
