@@ -134,6 +134,8 @@ copybutton_prompt_is_regexp = True
 # Files of the repository that have a page on the site. Where one is included, its links to others lead to their pages.
 PAGES = {
     "CHANGELOG.md": "/project/changelog.md",
+    "SECURITY.md": "/project/security.md",
+    "LICENCES.md": "/project/licences.md",
     "CONTRIBUTING.md": "/project/contributing.md",
     "README.md": "/index.md",
     "examples": "/gallery/index.rst",
