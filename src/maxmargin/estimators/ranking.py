@@ -55,6 +55,11 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
+    # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True}  # noqa: RUF012
+
     _example_coef: np.ndarray | None
     fit_intercept = False
     intercept_scaling = 1.0
