@@ -27,6 +27,7 @@ from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
+from .telling import told
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
@@ -156,6 +157,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Any,

@@ -25,6 +25,7 @@ from ..protocols import Regularizer
 from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
+from .telling import users_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -120,7 +121,7 @@ class CertifiedEstimator(BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Any, stacklevel: int = 3) -> None:
+    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
         if not all(s.converged for s in solutions):
@@ -132,7 +133,7 @@ class CertifiedEstimator(BaseEstimator):
                 f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true"
                 + ("." if interrupted else "; raise max_passes, or scale the features to a similar range."),
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=users_line(),
             )
 
     def save(self, path: Any) -> None:

@@ -25,6 +25,7 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator, solve_side_by_side
 from .sourced import check_alone
+from .telling import told
 
 
 @storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
@@ -131,6 +132,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     @all_or_nothing
     def fit(
         self,
@@ -255,7 +257,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 solutions = self._solve_one_vs_rest(problems, warm, run, fingerprint)
                 alpha = stacked([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
-        self._keep(solutions, alpha, stacklevel=4)
+        self._keep(solutions, alpha)
 
     def _survey(self, source: Seekable) -> np.ndarray:
         """Look at all labels once: sets ``classes_`` and returns how much each class weighs."""

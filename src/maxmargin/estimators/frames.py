@@ -1,4 +1,4 @@
-"""Data frames of pandas, polars and Arrow: columns must hold numbers, labels must be there. None of the three is imported.
+"""Data frames of pandas, polars and Arrow, none of which is imported: columns hold numbers, and no label is missing.
 
 scikit-learn turns frames into matrices and checks the names of columns. What is said here is which column is at fault.
 """
@@ -31,7 +31,9 @@ def check_columns(X: Any) -> None:
 def _remedy(held: str) -> str:
     if held == _TIMES:
         return "Turn them into numbers first, such as days since a date, hours, or the day of the week."
-    return "Encode it first, for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave it out."
+    return (
+        "Encode it first, for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave it out."
+    )
 
 
 def _strangers(X: Any) -> Iterator[tuple[str, str, Any]]:

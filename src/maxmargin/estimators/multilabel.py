@@ -18,6 +18,7 @@ from .clustered import bare, held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator
+from .telling import told
 
 
 @storable("model_", "coef_", "_alpha", "_fitted_C")
@@ -94,6 +95,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Any,

@@ -21,6 +21,7 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
+from .telling import told
 
 
 @storable("coef_", "_alpha", "_example_coef", "_fitted_C")
@@ -55,10 +56,11 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
-    # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them.
+    # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them. Its
+    # Pipeline offers every score a sample_weight, if only None, and fails where the name is not known at all.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
     __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
-    __metadata_request__score = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "sample_weight": None}  # noqa: RUF012
 
     _example_coef: np.ndarray | None
     fit_intercept = False
@@ -91,6 +93,7 @@ class RankingSVM(LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     @all_or_nothing
     def fit(
         self,

@@ -23,6 +23,7 @@ from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
+from .telling import told
 
 
 class StructuredEstimator(CertifiedEstimator):
@@ -86,7 +87,7 @@ class StructuredEstimator(CertifiedEstimator):
                     self._store([partial], partial.alpha)
                 raise
         self._take_over(model, solution.weights, fitted)
-        self._keep([solution], solution.alpha, stacklevel=4)
+        self._keep([solution], solution.alpha)
 
     def _chosen_solver(self, problem: Problem, before: np.ndarray | None) -> Solver:
         if isinstance(problem.constraints, Sharded):
@@ -318,6 +319,7 @@ class StructuralSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Sequence[Any] | Source,
@@ -382,10 +384,11 @@ class StructuralSVM(StructuredEstimator):
             return self.model_.predict_all(X, self.coef_)
         return [self.model_.predict(x, self.coef_) for x in X]
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]))
+        losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
+        return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None

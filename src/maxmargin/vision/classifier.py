@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
+from ..estimators.telling import told
 from ..models import Reconfigurable
 from ..persistence import storable
 from ..problem import Certificate
@@ -182,6 +183,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     def fit(
         self,

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators import inputs
 from ..estimators.certified import Run, all_or_nothing
 from ..estimators.latent_search import LatentEstimator
+from ..estimators.telling import told, users_line
 from ..latent import Settings
 from ..latent.progress import SearchLine
 from ..persistence import storable
@@ -226,6 +227,7 @@ class DeformablePartDetector(LatentEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     @one_blas_thread()
     def fit(
@@ -289,7 +291,7 @@ class DeformablePartDetector(LatentEstimator):
             self.threshold_ = last.threshold(self.box_regression_)
         except KeyboardInterrupt:
             interrupted = True
-        self._warn(last.solution, interrupted, stacklevel=5)
+        self._warn(last.solution, interrupted)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -412,7 +414,7 @@ class DeformablePartDetector(LatentEstimator):
                 f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
                 f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
                 "More components, a larger finest or more padding let more boxes in.",
-                stacklevel=5,
+                stacklevel=users_line(),
             )
 
     @contextlib.contextmanager

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing
+from ..estimators.telling import told, users_line
 from ..persistence import storable
 from ..problem import Certificate
 from . import given as given_images, given_patches as given
@@ -198,6 +199,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     def fit(
         self,
@@ -331,7 +333,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             warnings.warn(
                 f"The mean of the patches is {whitening.offset:.0f} times as long as they are spread around it: joint "
                 "training will be slow, or get nowhere. Subtract the mean from all patches, of images to predict too.",
-                stacklevel=4,
+                stacklevel=users_line(),
             )
         selecting = self.training != "random"
         size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
@@ -377,7 +379,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.n_passes_ = sum(record.passes for record in found.history)
         told = self._missed(found)
         if told:
-            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=users_line())
 
     def _missed(self, found: Trained) -> str:
         """Which goal was missed, if one was."""
