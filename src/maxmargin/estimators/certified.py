@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..checkpoint import CheckpointFolder
+from ..notebook import bracket
 from ..problem import Certificate, Record, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2
@@ -135,6 +136,20 @@ class CertifiedEstimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=users_line(),
             )
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, as notebooks show it, and the certificate below."""
+        return super()._repr_html_inner() + self._certificate_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate_html()
+        return bundle
+
+    def _certificate_html(self) -> str:
+        certificate = getattr(self, "certificate_", None)
+        return "" if certificate is None else bracket(certificate)
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
