@@ -112,7 +112,7 @@ def test_weights_are_routed_through_pipeline_and_search(routing):
     pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), svm)
     search = GridSearchCV(pipeline, {"linearsvc__C": [0.1, 1.0]}, cv=3).fit(X, wrong, sample_weight=weight)
     assert search.best_score_ > 0.8  # half of the labels are wrong, and weigh nothing
-    assert search.best_estimator_.score(X, Y) > 0.9
+    assert search.best_estimator_.score(X, Y) > 0.8
 
 
 def test_weights_that_nobody_asked_for_are_an_error(routing):
