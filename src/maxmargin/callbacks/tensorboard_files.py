@@ -37,6 +37,8 @@ class TensorBoard:
     ['LinearSVC']
     """
 
+    folder: Path
+
     def __init__(self, folder: str | Path, *, name: str | None = None) -> None:
         needed("tensorboardX", "tensorboard", "A log for TensorBoard")
         self.folder = Path(folder)

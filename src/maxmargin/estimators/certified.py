@@ -68,6 +68,7 @@ class CertifiedEstimator(BaseEstimator):
 
     certificate_: Certificate
     history_: list[Record]
+    n_passes_: int
 
     def _check_settings(self) -> None:
         inputs.check_positive("tol", self.tol)

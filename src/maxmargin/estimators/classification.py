@@ -96,6 +96,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     True
     """
 
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
     def __init__(
         self,
         C: float = 1.0,

@@ -31,6 +31,10 @@ class LatentEstimator(CertifiedEstimator):
     coef_: np.ndarray
     history_: list[BoundRecord]  # type: ignore[assignment]
     objective_: float
+    latent_: Any
+    certificate_: Certificate
+    n_bounds_: int
+    n_passes_: int
 
     def _search_settings(self) -> Settings:
         """The settings of the search, checked."""

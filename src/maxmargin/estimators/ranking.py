@@ -56,6 +56,8 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
+    coef_: np.ndarray
+
     # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them. Its
     # Pipeline offers every score a sample_weight, if only None, and fails where the name is not known at all.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
@@ -63,8 +65,8 @@ class RankingSVM(LinearEstimator):
     __metadata_request__score = {"groups": True, "sample_weight": None}  # noqa: RUF012
 
     _example_coef: np.ndarray | None
-    fit_intercept = False
-    intercept_scaling = 1.0
+    fit_intercept: bool = False
+    intercept_scaling: float = 1.0
 
     def __init__(
         self,

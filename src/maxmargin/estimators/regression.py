@@ -49,6 +49,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     True
     """
 
+    coef_: np.ndarray
+    intercept_: float
+
     def __init__(
         self,
         C: float = 1.0,

@@ -14,7 +14,7 @@ from ..distributed.ascent import ShardAscent
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Solution
+from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
@@ -32,6 +32,9 @@ class StructuredEstimator(CertifiedEstimator):
     coef_: np.ndarray
     model_: Model
     _shares: Planes
+    certificate_: Certificate
+    n_passes_: int
+    history_: list[Record]
 
     @property
     def _alpha(self) -> Planes:

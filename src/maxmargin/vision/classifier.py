@@ -126,6 +126,15 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    classes_: np.ndarray
+    extractor_: Any
+    grid_: tuple[int, int]
+    n_features_in_: int
+    left_out_: int
+    feature_map_: str
+    mean_: Any
+    learner_: Any
+
     def __init__(
         self,
         kind: str = "rbow",

@@ -22,10 +22,11 @@ from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from .detection.annotations import annotated
+from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
-from .detection.model import Prior
+from .detection.model import Prior, StarModel
 from .detection.objective import DetectionObjective
 from .detection.photos import Photo, fingerprint, photos_of
 from .detection.reading import read_all
@@ -153,6 +154,17 @@ class DeformablePartDetector(LatentEstimator):
     >>> bool(np.abs(found.boxes[0] - boxes[8]).max() < 8)
     True
     """
+
+    grid_: Grid
+    label_: str | None
+    threshold_: float
+    left_out_: int
+    history_: list[BoundRecord]
+    n_root_bounds_: int
+    star_: StarModel
+    box_regression_: BoxRegression | None
+    n_bounds_: int
+    n_passes_: int
 
     def __init__(
         self,

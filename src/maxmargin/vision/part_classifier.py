@@ -147,6 +147,18 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     """
 
     selection_: Selected | None = None
+    classes_: np.ndarray
+    extractor_: Any
+    left_out_: int
+    n_features_in_: int
+    filters_: np.ndarray
+    part_weights_: np.ndarray
+    bias_: np.ndarray
+    centre_: np.ndarray
+    filter_penalty_: float
+    history_: list[JointRecord]  # type: ignore[assignment]
+    certificate_: Certificate
+    n_passes_: int
 
     def __init__(
         self,
@@ -375,7 +387,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.filters_, self.part_weights_ = found.filters, found.weights.table
         self.bias_, self.centre_ = found.weights.bias, found.weights.centre
         self.filter_penalty_, self._alpha = found.penalty, found.shares
-        self.certificate_, self.history_ = found.certificate, found.history  # type: ignore[assignment]
+        self.certificate_, self.history_ = found.certificate, found.history
         self.n_passes_ = sum(record.passes for record in found.history)
         told = self._missed(found)
         if told:
