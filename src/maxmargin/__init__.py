@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import (
+        callbacks as callbacks,
         checks as checks,
         constraints as constraints,
         data as data,
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
-_MODULES = ("checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers", "vision")
+_MODULES = (
+    "callbacks", "checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers",
+    "vision",
+)  # fmt: skip
 _NAMES = {
     "LinearSVC": "estimators",
     "LinearSVR": "estimators",

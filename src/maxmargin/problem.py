@@ -188,6 +188,11 @@ class Certificate:
             f"Certificate({self.lower:.8g} <= optimum <= {self.upper:.8g}, relative gap {self.relative_gap:.0e}{note})"
         )
 
+    def _repr_html_(self) -> str:
+        from .notebook import bracket
+
+        return bracket(self)
+
 
 @dataclass(frozen=True)
 class Record:
@@ -268,6 +273,18 @@ class LatentSolution:
     def interrupted(self) -> bool:
         return self.ended is Ending.INTERRUPTED
 
+    def __repr__(self) -> str:
+        return f"LatentSolution({self._summary()}, {self.certificate!r})"
+
+    def _summary(self) -> str:
+        bounds = f"{len(self.history)} bounds, ended by: {self.ended.value}"
+        return f"objective {self.objective:.8g}, {self.weights.size} weights, {bounds}"
+
+    def _repr_html_(self) -> str:
+        from .notebook import bracket
+
+        return bracket(self.certificate, self._summary())
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -279,3 +296,16 @@ class Solution:
     history: list[Record]
     converged: bool
     interrupted: bool = False
+
+    def __repr__(self) -> str:
+        return f"Solution({self._summary()}, {self.certificate!r})"
+
+    def _summary(self) -> str:
+        ended = "converged" if self.converged else "interrupted" if self.interrupted else "not converged"
+        seconds = f" in {self.history[-1].seconds:.3g} s" if self.history else ""
+        return f"{ended}, {self.weights.size} weights, {len(self.history)} passes{seconds}"
+
+    def _repr_html_(self) -> str:
+        from .notebook import bracket
+
+        return bracket(self.certificate, self._summary())

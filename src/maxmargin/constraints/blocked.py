@@ -30,6 +30,12 @@ class Blocked:
         How many examples (rows of dual variables) the chunk has; pairs, where pairs are ranked.
     """
 
+    first: np.ndarray
+    n_examples: int
+    n_constraints: int
+    dual_shape: tuple[int, ...]
+    largest: int
+
     closed = True
 
     def __init__(

@@ -107,6 +107,17 @@ class Cache:
         C_i.
     """
 
+    n_examples: int
+    n_weights: int
+    budget: np.ndarray
+    store: RowStore
+    slots: Slots
+    labels: np.ndarray
+    answer_bytes: np.ndarray
+    idle: np.ndarray
+    spilled: Spilled
+    away_linear: float
+
     closed = True
     by_example = False
 

@@ -27,6 +27,12 @@ class Classes(Closed):
     budget : float array (n,) or (1,)
     """
 
+    n_classes: Any
+    n_examples: int
+    n_constraints: int
+    n_weights: int
+    dual_shape: tuple[int, Any]
+
     _kernels = kernels
 
     def __init__(self, rows: Rows, label: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> None:

@@ -26,6 +26,9 @@ class Pool:
         Bytes to take, all of them reserved at the first use (an operating system gives out only what is written to).
     """
 
+    place: np.ndarray
+    norms: np.ndarray
+
     def __init__(self, memory: int) -> None:
         self.memory = memory
         self.place = np.empty(0, np.int64)

@@ -29,6 +29,13 @@ class Scalar(Closed):
         C·loss² instead of C·loss.
     """
 
+    epsilon: float
+    squared: bool
+    n_examples: int
+    n_constraints: int
+    n_weights: int
+    dual_shape: tuple[int]
+
     _kernels = kernels
 
     def __init__(

@@ -38,6 +38,10 @@ class Searched:
         C_i.
     """
 
+    budget: np.ndarray
+    n_examples: int
+    n_weights: int
+
     closed = False
 
     def __init__(self, oracle: Oracle, budget: np.ndarray) -> None:

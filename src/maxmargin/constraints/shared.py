@@ -25,6 +25,15 @@ class SharedSlack(Closed):
         −1 where x_ij is minus the row; the row itself (+1) by default.
     """
 
+    loss: np.ndarray
+    first: np.ndarray
+    budget: np.ndarray
+    side: np.ndarray
+    n_constraints: int
+    n_examples: int
+    n_weights: int
+    dual_shape: tuple[int]
+
     _kernels = kernels
     by_example = False
 

@@ -46,6 +46,10 @@ class Shards:
         Where the folder is, if not on a local disk. Chunks are then read, not mapped, and checked every time.
     """
 
+    n_skipped: int
+    n_features: int
+    offsets: np.ndarray
+
     def __init__(
         self,
         what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

@@ -180,6 +180,8 @@ def _of_mine(ticket: Ticket) -> _LocalTicket:
 class _Shared:
     """An array in memory that has no name: gone with its last user, here or in a worker, however that ends."""
 
+    place: SharedArray
+
     def __init__(self, array: np.ndarray) -> None:
         if array.dtype.hasobject:
             raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")

@@ -27,6 +27,7 @@ from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -159,6 +160,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Any,

@@ -20,12 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..checkpoint import CheckpointFolder
+from ..notebook import bracket
 from ..problem import Certificate, Record, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2
 from ..solvers.progress import ProgressLine
 from . import inputs
 from .reporting import Reporting
+from .telling import users_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,6 +69,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
 
     certificate_: Certificate
     history_: list[Record]
+    n_passes_: int
 
     def _check_settings(self) -> None:
         inputs.check_positive("tol", self.tol)
@@ -121,7 +124,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Any, stacklevel: int = 3) -> None:
+    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
         if not all(s.converged for s in solutions):
@@ -133,8 +136,22 @@ class CertifiedEstimator(Reporting, BaseEstimator):
                 f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true"
                 + ("." if interrupted else "; raise max_passes, or scale the features to a similar range."),
                 ConvergenceWarning,
-                stacklevel=stacklevel,
+                stacklevel=users_line(),
             )
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's diagram, as notebooks show it, and the certificate below."""
+        return super()._repr_html_inner() + self._certificate_html()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._certificate_html()
+        return bundle
+
+    def _certificate_html(self) -> str:
+        certificate = getattr(self, "certificate_", None)
+        return "" if certificate is None else bracket(certificate)
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""

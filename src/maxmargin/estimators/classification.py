@@ -25,6 +25,7 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator, solve_side_by_side
 from .sourced import check_alone
+from .telling import told
 
 
 @storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
@@ -61,7 +62,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     memory : int, str or None
         Bytes of working memory allowed beyond data and weights, such as "200MB".
     n_jobs : int or None
-        Threads.
+        Threads; -1 for all cores, of which a worker of joblib has its share. None: one, or as many as
+        ``joblib.parallel_config`` says.
     random_state : int, Generator or None
         Order of visits. The same seed and one thread give the same bits.
     warm_start : bool
@@ -93,6 +95,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     >>> svm.score(X, y) > 0.9
     True
     """
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
 
     def __init__(
         self,
@@ -131,6 +137,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     @all_or_nothing
     def fit(
         self,
@@ -255,7 +262,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 solutions = self._solve_one_vs_rest(problems, warm, run, fingerprint)
                 alpha = stacked([s.alpha for s in solutions])
         self._set_weights([s.weights for s in solutions])
-        self._keep(solutions, alpha, stacklevel=4)
+        self._keep(solutions, alpha)
 
     def _survey(self, source: Seekable) -> np.ndarray:
         """Look at all labels once: sets ``classes_`` and returns how much each class weighs."""

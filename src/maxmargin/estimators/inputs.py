@@ -7,11 +7,14 @@ import os
 from numbers import Real
 from typing import Any
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
+from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ..data.sizes import as_bytes
+from . import frames
 
 _NO_LABELS = "no labels"
 
@@ -26,6 +29,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
+    frames.check_columns(X)
     options = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
@@ -37,12 +41,12 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
     }
     if isinstance(y, str) and y == _NO_LABELS:
         X = validate_data(estimator, X, **options)
-        _check_finite(X)
+        _check_finite(X, estimator)
         return X
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    X, y = validate_data(estimator, X, y, **options)
-    _check_finite(X)
+    X, y = validate_data(estimator, X, frames.labels(y), **options)
+    _check_finite(X, estimator)
     return X, y
 
 
@@ -52,7 +56,7 @@ def _fits_float32(X: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "bui" and dtype.itemsize <= 2
 
 
-def _check_finite(X: Any) -> None:
+def _check_finite(X: Any, estimator: Any) -> None:
     values = X.data if sp.issparse(X) else X
     # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -68,14 +72,17 @@ def _check_finite(X: Any) -> None:
         row, column = divmod(at, X.shape[1])
     value = values.reshape(-1)[at]
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
+    names = getattr(estimator, "feature_names_in_", None)
+    named = "" if names is None else f" {names[column]!r}"
     raise ValueError(
-        f"X contains {kind} at row {row}, column {column} ({bad.size} such values in all). "
+        f"X contains {kind} at row {row}, column {column}{named} ({bad.size} such values in all). "
         "Fill in or drop missing values first, for example with sklearn.impute.SimpleImputer."
     )
 
 
 def check_labels(y: Any) -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
+    frames.check_present(y)
     if hasattr(y, "dtype") and y.dtype != object:
         return
     values = y.tolist() if hasattr(y, "tolist") else y
@@ -155,15 +162,22 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def check_threads(n_jobs: Any) -> int:
-    """n_jobs as a number of threads: None is 1, −1 all cores, −2 all but one.
+    """n_jobs as a number of threads: −1 is all cores, −2 all but one, None what ``joblib.parallel_config`` says, or 1.
 
-    joblib's own count is about processes and says 1 inside the workers of a pool, where threads do no harm.
+    Inside the workers of joblib, such as those of a grid search, "all cores" is the worker's share of them.
     """
     if n_jobs is None:
-        return 1
+        return min(joblib.effective_n_jobs(None), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.")
-    if n_jobs > 0:
-        return int(n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+
+
+def _cores() -> int:
+    """Cores that are ours. joblib tells the processes it starts how many threads each may have, as it tells Numba."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores + 1 + int(n_jobs))
+    allowed = os.environ.get("NUMBA_NUM_THREADS", "")
+    if allowed.isdigit():
+        return max(1, min(cores, int(allowed)))
+    in_a_worker = getattr(get_active_backend()[0], "nesting_level", None)  # of a pool of threads
+    return 1 if in_a_worker else cores

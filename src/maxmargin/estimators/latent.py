@@ -22,6 +22,7 @@ from .clustered import held
 from .fingerprints import of_pairs, of_values
 from .latent_search import LatentEstimator
 from .structured import check_pairs, paired
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -137,6 +138,7 @@ class LatentStructuralSVM(LatentEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Sequence[Any],
@@ -273,12 +275,11 @@ class LatentStructuralSVM(LatentEstimator):
             return self.model_.predict_all(X, self.coef_)
         return [self.model_.predict(x, self.coef_) for x in X]
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
-        return 0.0 - float(
-            np.mean([self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)])
-        )
+        losses = [self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]
+        return 0.0 - float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
     def _story(self, data: Data) -> Story:
         from ..report.latent import story

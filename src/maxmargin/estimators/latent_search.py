@@ -17,6 +17,7 @@ from ..solvers import best_start, certify, choose, choose_open
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, latent_recipe
+from .telling import users_line
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
@@ -30,6 +31,10 @@ class LatentEstimator(CertifiedEstimator):
     coef_: np.ndarray
     history_: list[BoundRecord]  # type: ignore[assignment]
     objective_: float
+    latent_: Any
+    certificate_: Certificate
+    n_bounds_: int
+    n_passes_: int
 
     def _search_settings(self) -> Settings:
         """The settings of the search, checked."""
@@ -106,7 +111,7 @@ class LatentEstimator(CertifiedEstimator):
                 "all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), or another "
                 "bound.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=users_line(),
             )
         self._warn(best, interrupted)
 
@@ -209,7 +214,7 @@ class LatentEstimator(CertifiedEstimator):
             alpha = best_start(problem, [alpha, self._alpha_for(problem, ratio)])
         return {"weights": weights, "alpha": alpha}
 
-    def _warn(self, found: LatentSolution, interrupted: bool, stacklevel: int = 4) -> None:
+    def _warn(self, found: LatentSolution, interrupted: bool) -> None:
         """``found`` is the best of all starts; the one that was interrupted may be another."""
         if found.converged and not interrupted:
             return
@@ -232,5 +237,5 @@ class LatentEstimator(CertifiedEstimator):
         warnings.warn(
             f"{type(self).__name__} {reason}{left}. The weights are the best found{advice}",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=users_line(),
         )

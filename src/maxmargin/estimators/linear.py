@@ -39,6 +39,10 @@ class LinearEstimator(CertifiedEstimator):
 
     n_features_in_: int
     _alpha: np.ndarray | None
+    origin_: dict[str, Any]
+    certificate_: Certificate
+    history_: list[Record]
+    n_passes_: int
 
     def _bias(self) -> float:
         if not self.fit_intercept:

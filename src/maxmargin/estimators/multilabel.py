@@ -19,6 +19,7 @@ from .clustered import bare, held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -98,6 +99,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Any,

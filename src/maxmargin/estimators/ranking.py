@@ -22,6 +22,7 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data
@@ -59,9 +60,17 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
+    coef_: np.ndarray
+
+    # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them. Its
+    # Pipeline offers every score a sample_weight, if only None, and fails where the name is not known at all.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__score = {"groups": True, "sample_weight": None}  # noqa: RUF012
+
     _example_coef: np.ndarray | None
-    fit_intercept = False
-    intercept_scaling = 1.0
+    fit_intercept: bool = False
+    intercept_scaling: float = 1.0
 
     def __init__(
         self,
@@ -90,6 +99,7 @@ class RankingSVM(LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     @all_or_nothing
     def fit(
         self,

@@ -19,6 +19,7 @@ from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
 from .sourced import check_alone
+from .telling import told
 
 
 @storable("coef_", "intercept_", "_alpha", "_fitted_C")
@@ -47,6 +48,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     >>> svr.certificate_.relative_gap <= 1e-3
     True
     """
+
+    coef_: np.ndarray
+    intercept_: float
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     @all_or_nothing
     def fit(
         self,

@@ -22,6 +22,7 @@ from .clustered import held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator, check_pairs, paired
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -113,6 +114,7 @@ class SequenceSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Sequence[Any] | Source,
@@ -299,15 +301,15 @@ class SequenceSVM(StructuredEstimator):
         prepared = self.prepare(X)
         return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
 
-    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]]) -> float:
-        """Share of the tokens that get the right label."""
+    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> float:
+        """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
         X, Y = check_pairs(X, Y)
         prepared = self.prepare(X)
         _check_lengths(prepared, Y)
         found = self.predict(prepared)
-        return float(
-            np.mean([a == b for y, z in zip(Y, found, strict=True) for a, b in zip(_plain(y), z, strict=True)])
-        )
+        right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(_plain(y), z, strict=True)]
+        weights = inputs.check_weights(sample_weight, Y)
+        return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None

@@ -15,7 +15,7 @@ from ..distributed.ascent import ShardAscent
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Solution
+from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
@@ -24,6 +24,7 @@ from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
+from .telling import told
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -35,6 +36,9 @@ class StructuredEstimator(CertifiedEstimator):
     coef_: np.ndarray
     model_: Model
     _shares: Planes
+    certificate_: Certificate
+    n_passes_: int
+    history_: list[Record]
 
     @property
     def _alpha(self) -> Planes:
@@ -90,7 +94,7 @@ class StructuredEstimator(CertifiedEstimator):
                     self._store([partial], partial.alpha)
                 raise
         self._take_over(model, solution.weights, fitted)
-        self._keep([solution], solution.alpha, stacklevel=4)
+        self._keep([solution], solution.alpha)
 
     def _chosen_solver(self, problem: Problem, before: np.ndarray | None) -> Solver:
         if isinstance(problem.constraints, Sharded):
@@ -330,6 +334,7 @@ class StructuralSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @told
     def fit(
         self,
         X: Sequence[Any] | Source,
@@ -394,10 +399,11 @@ class StructuralSVM(StructuredEstimator):
             return self.model_.predict_all(X, self.coef_)
         return [self.model_.predict(x, self.coef_) for x in X]
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        return -float(np.mean([self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]))
+        losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
+        return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None

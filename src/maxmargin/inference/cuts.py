@@ -40,6 +40,15 @@ class Network:
         Several edges may join the same nodes, but none a node to itself.
     """
 
+    edges: np.ndarray
+    source: int
+    sink: int
+    n_arcs: int
+    place: np.ndarray
+    head: np.ndarray
+    first: np.ndarray
+    tail: np.ndarray
+
     def __init__(self, n_nodes: int, edges: np.ndarray) -> None:
         self.n_nodes = n_nodes
         self.edges = edges = as_edges(edges, n_nodes)

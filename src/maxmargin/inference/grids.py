@@ -55,6 +55,12 @@ class GridSearch:
     True
     """
 
+    rows: int
+    cols: int
+    n_labels: int
+    n_cells: int
+    exact: bool
+
     def __init__(self, rows: int, cols: int, n_labels: int, *, exact_limit: int = _EXACT_LIMIT) -> None:
         if rows < 1 or cols < 1:
             raise ValueError(f"A grid needs at least one row and one column, got {rows} × {cols}.")

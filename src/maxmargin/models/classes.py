@@ -35,6 +35,8 @@ class Multiclass:
     1
     """
 
+    cost: np.ndarray | None
+
     exact = True
 
     def __init__(
@@ -112,6 +114,10 @@ class Multiclass:
 
 class MulticlassOracle:
     """The model bound to data: scores of whole batches are one matrix product."""
+
+    y: np.ndarray
+    n_examples: Any
+    n_weights: int
 
     releases_gil = True
 

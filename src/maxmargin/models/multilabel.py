@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..data.arrays import as_matrix, as_rows
 from ..inference import cuts
-from ..inference.trees import visiting_order
+from ..inference.trees import Visit, visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, Rows
 from .labelling import LOSSES, joined
@@ -198,6 +198,18 @@ class MultilabelOracle:
         Without them the search is for the highest score, as in prediction.
     """
 
+    n_weights: int
+    n_labels: int
+    rows: Rows
+    n_examples: int
+    y: np.ndarray
+    costs: np.ndarray
+    pairs: np.ndarray
+    pair_at: int
+    bias_at: int
+    releases_gil: bool
+    visit: Visit | None
+
     def __init__(self, model: Multilabel, X: Any, Y: Any = None) -> None:
         self.n_weights = model.n_weights
         self.n_labels = model._sizes()[0]
@@ -212,7 +224,7 @@ class MultilabelOracle:
         self.bias_at = model.pair_at - self.n_labels if model.bias else -1
         self.visit = visiting_order(self.n_labels, self.pairs)
         self.releases_gil = model.exact
-        self.network = None if model.exact else cuts.Network(self.n_labels, self.pairs)
+        self.network: cuts.Network | None = None if model.exact else cuts.Network(self.n_labels, self.pairs)
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         labels, excess = self.best(ids, w)

@@ -53,6 +53,12 @@ class Reconfigurable:
     (0, [0, 1])
     """
 
+    n_parts: int
+    grid: tuple[int, int] | None
+    pair_kind: int
+    allowed: np.ndarray | None
+    cost: np.ndarray | None
+
     def __init__(
         self,
         n_classes: int | None = None,

@@ -46,6 +46,12 @@ class RegionData:
     Latent values are a list of int16 arrays, one part for each region. Who asks ``once`` only saves the room for these.
     """
 
+    y: np.ndarray
+    n_examples: int
+    n_weights: int
+    exact: bool
+    costs: np.ndarray
+
     def __init__(self, model: Reconfigurable, X: Any, Y: Any, *, once: bool = False) -> None:
         self.model = model
         self.N, self.P, self.R, self.D, self.Q = model.sizes()
@@ -294,6 +300,11 @@ class RegionData:
 
 class RegionOracle:
     """The bound in which image i is of class y_i with parts z_i."""
+
+    data: RegionData
+    z: np.ndarray
+    n_examples: int
+    n_weights: int
 
     releases_gil = True
 

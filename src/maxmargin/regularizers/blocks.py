@@ -20,6 +20,9 @@ class Blocks:
         Together the indices must name every weight once.
     """
 
+    parts: list[tuple[np.ndarray, Regularizer]]
+    n_weights: int
+
     def __init__(self, parts: Sequence[tuple[np.ndarray, Regularizer]]) -> None:
         self.parts = [(np.asarray(index, dtype=np.int64), r) for index, r in parts]
         every = np.sort(np.concatenate([index for index, _ in self.parts]))

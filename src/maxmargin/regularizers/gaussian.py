@@ -27,6 +27,9 @@ class GaussianPrior:
     array([3. , 0.5])
     """
 
+    mean: np.ndarray
+    covariance: np.ndarray
+
     def __init__(self, mean: Any = 0.0, covariance: Any = 1.0) -> None:
         self.mean = np.asarray(mean, dtype=np.float64)
         self.covariance = np.asarray(covariance, dtype=np.float64)

@@ -48,6 +48,9 @@ def chosen(scores: np.ndarray) -> np.ndarray:
 class Classes:
     """Counts of (true class, answer). Labels that were not in the training data count as wrong, and are told apart."""
 
+    rows: int
+    unseen: int
+
     name = "accuracy"
 
     def __init__(self, classes: np.ndarray) -> None:

@@ -157,7 +157,7 @@ class CuttingState:
     loss: float = 0.0
 
     def __post_init__(self) -> None:
-        self.plane = np.zeros(self.map.v.size)
+        self.plane: np.ndarray = np.zeros(self.map.v.size)
         self.answers: dict[int, Any] = {}
 
     @property

@@ -179,8 +179,10 @@ class _Root:
     """L with LLᵀ the covariance of the regularizer: ω = L⁻¹(w − m) makes it ½‖ω‖²."""
 
     def __init__(self, shape: Shape) -> None:
-        self.full = None if shape.covariance is None else linalg.cholesky(shape.covariance, lower=True)
-        self.scale = 1.0 if shape.scale is None else np.sqrt(shape.scale)
+        self.full: np.ndarray | None = (
+            None if shape.covariance is None else linalg.cholesky(shape.covariance, lower=True)
+        )
+        self.scale: float | np.ndarray = 1.0 if shape.scale is None else np.sqrt(shape.scale)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return self.scale * x if self.full is None else self.full @ x

@@ -11,6 +11,7 @@ from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
 from ..estimators.reporting import Reporting
+from ..estimators.telling import told
 from ..models import Reconfigurable
 from ..persistence import storable
 from ..problem import Certificate
@@ -129,6 +130,15 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     True
     """
 
+    classes_: np.ndarray
+    extractor_: Any
+    grid_: tuple[int, int]
+    n_features_in_: int
+    left_out_: int
+    feature_map_: str
+    mean_: Any
+    learner_: Any
+
     def __init__(
         self,
         kind: str = "rbow",
@@ -186,6 +196,7 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     def fit(
         self,

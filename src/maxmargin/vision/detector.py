@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators import inputs
 from ..estimators.certified import Run, all_or_nothing
 from ..estimators.latent_search import LatentEstimator
+from ..estimators.telling import told, users_line
 from ..latent import Settings
 from ..latent.progress import SearchLine
 from ..persistence import storable
@@ -22,10 +23,11 @@ from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from .detection.annotations import Annotated, annotated
+from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
-from .detection.model import Prior
+from .detection.model import Prior, StarModel
 from .detection.objective import DetectionObjective
 from .detection.photos import Photo, fingerprint, photos_of
 from .detection.reading import read_all
@@ -157,6 +159,17 @@ class DeformablePartDetector(LatentEstimator):
     True
     """
 
+    grid_: Grid
+    label_: str | None
+    threshold_: float
+    left_out_: int
+    history_: list[BoundRecord]
+    n_root_bounds_: int
+    star_: StarModel
+    box_regression_: BoxRegression | None
+    n_bounds_: int
+    n_passes_: int
+
     def __init__(
         self,
         n_components: int = 1,
@@ -230,6 +243,7 @@ class DeformablePartDetector(LatentEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     @one_blas_thread()
     def fit(
@@ -293,7 +307,7 @@ class DeformablePartDetector(LatentEstimator):
             self.threshold_ = last.threshold(self.box_regression_)
         except KeyboardInterrupt:
             interrupted = True
-        self._warn(last.solution, interrupted, stacklevel=5)
+        self._warn(last.solution, interrupted)
         return self
 
     def _checked_settings(self) -> Settings:
@@ -416,7 +430,7 @@ class DeformablePartDetector(LatentEstimator):
                 f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
                 f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
                 "More components, a larger finest or more padding let more boxes in.",
-                stacklevel=5,
+                stacklevel=users_line(),
             )
 
     @contextlib.contextmanager

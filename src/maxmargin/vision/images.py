@@ -31,7 +31,7 @@ class ImageError(ValueError):
         super().__init__(message)
         self.path = path
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
         # Errors travel between processes, and the usual way loses keyword arguments.
         return _again, (str(self), self.path)
 
@@ -256,6 +256,11 @@ class ImageFolder:
     >>> folder.labels.tolist()
     ['coast', 'coast', 'forest']
     """
+
+    path: str
+    ignored: int
+    labels: np.ndarray
+    classes: np.ndarray
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing
+from ..estimators.telling import told, users_line
 from ..persistence import storable
 from ..problem import Certificate
 from . import given as given_images, given_patches as given
@@ -149,6 +150,18 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     """
 
     selection_: Selected | None = None
+    classes_: np.ndarray
+    extractor_: Any
+    left_out_: int
+    n_features_in_: int
+    filters_: np.ndarray
+    part_weights_: np.ndarray
+    bias_: np.ndarray
+    centre_: np.ndarray
+    filter_penalty_: float
+    history_: list[JointRecord]  # type: ignore[assignment]
+    certificate_: Certificate
+    n_passes_: int
 
     def __init__(
         self,
@@ -201,6 +214,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
 
     # Learning.
 
+    @told
     @all_or_nothing
     def fit(
         self,
@@ -334,7 +348,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             warnings.warn(
                 f"The mean of the patches is {whitening.offset:.0f} times as long as they are spread around it: joint "
                 "training will be slow, or get nowhere. Subtract the mean from all patches, of images to predict too.",
-                stacklevel=4,
+                stacklevel=users_line(),
             )
         selecting = self.training != "random"
         size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
@@ -376,11 +390,11 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         self.filters_, self.part_weights_ = found.filters, found.weights.table
         self.bias_, self.centre_ = found.weights.bias, found.weights.centre
         self.filter_penalty_, self._alpha = found.penalty, found.shares
-        self.certificate_, self.history_ = found.certificate, found.history  # type: ignore[assignment]
+        self.certificate_, self.history_ = found.certificate, found.history
         self.n_passes_ = sum(record.passes for record in found.history)
         told = self._missed(found)
         if told:
-            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"PartClassifier {told}", ConvergenceWarning, stacklevel=users_line())
 
     def _missed(self, found: Trained) -> str:
         """Which goal was missed, if one was."""

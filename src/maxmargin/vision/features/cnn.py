@@ -43,6 +43,12 @@ class CNNRegions:
     'efficientnet-lite0 grid=2x2 size=256 context=0.5 root=True normalize=True'
     """
 
+    grid: tuple[int, int]
+    size: int
+    context: float
+    root: bool
+    normalize: bool
+
     color = True
 
     def __init__(

@@ -47,6 +47,15 @@ class CNNPatches:
     (70, (1280,))
     """
 
+    sizes: tuple[int, ...]
+    window: int
+    stride: int
+    flips: bool
+    context: float
+    root: bool
+    normalize: bool
+    dtype: str
+
     color = True
 
     def __init__(

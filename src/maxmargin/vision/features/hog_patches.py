@@ -56,6 +56,15 @@ class HOGPatches:
     [0.0, 0.0, 0.5, 0.75]
     """
 
+    size: int
+    cell: int
+    octave_scales: int
+    stride: int
+    max_side: int | None
+    flips: bool
+    color: bool
+    dtype: str
+
     releases_gil = True
 
     def __init__(

@@ -58,6 +58,14 @@ class ReducedPatches:
     ((34, 16), (6, 6, 32))
     """
 
+    n_components: int
+    n_sampled: int
+    random_state: int
+    dtype: str
+    mean_: np.ndarray
+    basis_: np.ndarray
+    variances_: np.ndarray
+
     def __init__(
         self,
         extractor: Any,

@@ -54,6 +54,13 @@ class WordHistograms:
     ((2, 3, 8), 47, 47)
     """
 
+    grid: tuple[int, int]
+    sift: DenseSIFT
+    n_sampled: int
+    random_state: int
+    n_words: int
+    max_iter: int
+
     color = False  # what extraction.over_images asks of its work: a grey image,
     releases_gil = True  # and kernels and products of matrices that let other threads run
 

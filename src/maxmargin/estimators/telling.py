@@ -1,0 +1,50 @@
+"""Callbacks that want to know of a whole fit: whose it is when it begins, and how it has ended."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def told(fit: F) -> F:
+    """Decorator of ``fit``: a callback with a method ``begin`` is given the estimator and returns the callback for this
+    one fit. Where that one has a method ``end``, it is given the estimator and what went wrong (None: nothing)."""
+
+    @functools.wraps(fit)
+    def wrapped(self: Any, *args: Any, callbacks: Iterable[Any] = (), **kwargs: Any) -> Any:
+        with _listening(self, tuple(callbacks)) as callbacks:
+            return fit(self, *args, callbacks=callbacks, **kwargs)
+
+    return cast(F, wrapped)
+
+
+def users_line() -> int:
+    """The ``stacklevel`` at which a warning names the user's own line: the first call from outside of this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("maxmargin", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+@contextmanager
+def _listening(estimator: Any, callbacks: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    listeners: list[Any] = []
+    try:
+        for callback in callbacks:
+            listeners.append(callback.begin(estimator) if hasattr(callback, "begin") else callback)
+        yield tuple(listeners)
+    except BaseException as error:
+        _end(listeners, estimator, error)
+        raise
+    _end(listeners, estimator, None)
+
+
+def _end(listeners: list[Any], estimator: Any, error: BaseException | None) -> None:
+    for listener in listeners:
+        if hasattr(listener, "end"):
+            listener.end(estimator, error)

@@ -1,0 +1,48 @@
+"""How a certificate looks in a notebook: a bracket, in the colours of the text around it, dark or light."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .problem import Certificate
+
+_GRID = (
+    "display:inline-grid;grid-template-columns:auto minmax(5em,17em) auto;gap:.1em .8em;align-items:center;"
+    "margin:.5em 0;line-height:1.3;font-family:system-ui,sans-serif;font-size:14px;font-variant-numeric:tabular-nums"
+)
+_BAR = "height:6px;border-radius:3px;background:linear-gradient(90deg,#2f86c9,{end})"
+_SMALL = "font-size:12px;opacity:.75"
+
+
+def bracket(certificate: Certificate, note: str = "") -> str:
+    """The certificate as HTML that needs no style sheet; ``note`` is one more line below."""
+    lower, upper = told(certificate.lower, certificate.upper)
+    bar = _BAR.format(end="#d9674e" if math.isfinite(certificate.upper) else "transparent")
+    if math.isfinite(certificate.upper):
+        gap, reached = f"relative gap {certificate.relative_gap:.1e}", "these weights reach"
+    elif certificate.exact:
+        gap, reached = "certify(X, y) adds the upper bound", "not computed"
+    else:
+        gap, reached = "the search was approximate", "not bounded"
+    cells = [
+        f"<strong>{lower}</strong>",
+        f'<span style="{bar}"></span>',
+        f'<strong style="text-align:right">{upper}</strong>',
+        f'<span style="{_SMALL}">nothing gets below</span>',
+        f'<span style="{_SMALL};text-align:center">{gap}</span>',
+        f'<span style="{_SMALL};text-align:right">{reached}</span>',
+    ]
+    if note:
+        cells.append(f'<span style="{_SMALL};grid-column:1/-1">{escape(note)}</span>')
+    return f'<div class="maxmargin-certificate" style="{_GRID}">{"".join(cells)}</div>'
+
+
+def told(lower: float, upper: float) -> tuple[str, str]:
+    """Both bounds with as many digits as it takes to tell them apart."""
+    digits = 5
+    while digits < 12 and f"{lower:.{digits}g}" == f"{upper:.{digits}g}":
+        digits += 1
+    return f"{lower:.{digits + 1}g}", f"{upper:.{digits + 1}g}" if math.isfinite(upper) else "∞"
