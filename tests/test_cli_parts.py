@@ -110,7 +110,7 @@ def test_progress_is_a_line_for_every_step(folder, tmp_path, capsys):
         (["--regions", "0"], "such as 1,2"),
         (["--components", "few"], "must be a whole number of at least 1"),
         (["--loss", "hinge"], "--loss is for rows of a matrix"),
-        (["--report", "r.html"], "maxmargin report"),
+        (["--report", "no/r.html"], "there is no folder no"),
         (["--memory", "lots"], "memory must be a number of bytes"),
     ],
 )
@@ -190,6 +190,18 @@ def test_report_shows_weights_detections_and_filters(folder, tmp_path, capsys):
     answer(capsys, "report", folder / "joint.mm", "-o", page)
     text = page.read_text()
     assert 'alt="part weights"' in text and 'alt="top detections"' not in text and 'class="confusion"' not in text
+
+
+def test_training_can_write_the_page(folder, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    page, path = tmp_path / "r.html", tmp_path / "m.mm"
+    random = ["--task", "parts", "--training", "random", "--n-parts", "3", "--components", "8", "--quiet"]
+    arguments = ["train", folder / "train", "-o", path, *random, "--cache", folder / "features"]
+    assert answer(capsys, *arguments, "--report", page)[0]["report"] == str(page)
+    assert "of 12 images have the right answer" in page.read_text() and "accuracy on training images" in page.read_text()
+    said, _ = answer(capsys, *arguments, "--report", page, "--test", folder / "test", "--test", folder / "train")
+    assert said["test"]["images"] == 20 and "of 20 images have the right answer" in page.read_text()
+    assert "accuracy on test images (test, train)" in page.read_text()
 
 
 def test_the_method_writes_the_same_page(folder, tmp_path, capsys):

@@ -151,7 +151,7 @@ def test_generative_training_has_no_certificate(folder, tmp_path, capsys):
         (["--loss", "hinge"], "--loss is for rows of a matrix"),
         (["--label", "y"], "--label is for rows of a matrix"),
         (["--no-intercept"], "--no-intercept is for rows of a matrix"),
-        (["--report", "r.html"], "maxmargin report"),
+        (["--report", "no/r.html"], "there is no folder no"),
         (["--memory", "lots"], "memory must be a number of bytes"),
         (["--task", "classify"], "is a folder of images, and --task classify is for rows"),
     ],

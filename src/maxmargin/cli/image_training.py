@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts
-from .files import check_writable, replacing
+from .files import check_writable, draw_into_files, named, replacing
 from .images import answers_of, kind_of, labelled, verdict_on
 from .measuring import peak_memory
 from .talk import Talk
@@ -26,8 +26,12 @@ from .talk import Talk
 def train(args: argparse.Namespace, talk: Talk, task: str) -> int:
     kind = kind_of(task)
     check_writable(args.output, args.data)
+    check_writable(args.report, args.data)
     if args.report is not None:
-        raise ValueError(f"--report is for rows of a matrix. For {kind.WHAT}: maxmargin report MODEL FOLDER -o FILE.")
+        from ..vision.pages.pictures import pyplot
+
+        draw_into_files()
+        pyplot()  # complain now rather than after training
     classifier = kind.classifier(args, int(talk.progress))
     _check_settings(args, kind)
     folder = labelled(args.data[0])
@@ -41,13 +45,16 @@ def train(args: argparse.Namespace, talk: Talk, task: str) -> int:
         classifier.save(path)
     # Whoever has interrupted does not want to wait for more images.
     score = _score(classifier, args.test, args.on_error) if args.test and not seen else None
+    page = None if seen else args.report
     facts = {
         "task": task, "task_guessed": args.task == "auto", "model": args.output, "data": args.data,
         "images": len(folder) - classifier.left_out_, "left_out": classifier.left_out_,
         "classes": classifier.classes_.size, "training": classifier.training, **kind.facts(classifier),
         **kind.outcome(classifier, bool(seen)), "interrupted": bool(seen), "seconds": seconds,
-        "peak_memory": peak_memory(), "test": score,
+        "peak_memory": peak_memory(), "test": score, "report": page,
     }  # fmt: skip
+    if page is not None:
+        _report(page, args, classifier, facts)
     talk.result(command="train", **facts)
     _summary(args, classifier, facts, kind, talk)
     return INTERRUPTED if seen else DONE if facts["converged"] else NOT_CONVERGED
@@ -94,6 +101,8 @@ def _summary(args: argparse.Namespace, classifier: Any, facts: dict[str, Any], k
     ]
     if facts["test"] is not None:
         table += _scores(facts["test"])
+    if facts["report"]:
+        table.append(("report", facts["report"]))
     talk.facts("Interrupted: the best model so far" if facts["interrupted"] else "Trained", table)
     if not facts["converged"] and not facts["interrupted"]:
         more = "" if facts["certificate"] is None else f" {kind.HELPS}"
@@ -107,10 +116,26 @@ def _summary(args: argparse.Namespace, classifier: Any, facts: dict[str, Any], k
     steps = [("predict", f"maxmargin predict {model} PHOTOS -o answers.txt")]
     if facts["certificate"] is not None:
         steps.append(("prove it again", f"maxmargin certify {model} {data}{again}"))
-    steps.append(("look at it", f"maxmargin report {model} {data}{again} -o report.html"))
+    if not facts["report"]:
+        steps.append(("look at it", f"maxmargin report {model} {data}{again} -o report.html"))
     if args.checkpoint and not facts["converged"]:
         steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))
     talk.next_steps(steps)
+
+
+def _report(page: str, args: argparse.Namespace, classifier: Any, facts: dict[str, Any]) -> None:
+    """A page with answers to the images of ``--test``, or to those that were learned from."""
+    from .. import report
+    from ..report.story import Data
+
+    folders = [labelled(path) for path in args.test or args.data]
+    files, labels = [file for folder in folders for file in folder.paths], [folder.labels for folder in folders]
+    known = {
+        "title": f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}",
+        "seconds": facts["seconds"], "peak_memory": facts["peak_memory"],
+    }  # fmt: skip
+    name = f"test images ({named(args.test)})" if args.test else "training images"
+    report.write(page, classifier, Data(files, np.concatenate(labels), name=name), known)
 
 
 def bracket(certificate: dict[str, Any], tol: float) -> list[tuple[str, str]]:

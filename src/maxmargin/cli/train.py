@@ -142,9 +142,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("afterwards")
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
     detect_options.add_held_out(group)
-    group.add_argument(
-        "--report", metavar="FILE", help="write a report as one HTML file; of scenes and parts: maxmargin report"
-    )
+    group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
     options.add_talk(parser)
 
 
