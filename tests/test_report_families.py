@@ -142,7 +142,7 @@ def test_structural_losses_and_worst_answers(rng, tmp_path):
     rows = reader.table("example", "loss", "truth", "answer")
     assert [int(i) for i in rows] == np.argsort(-losses, kind="stable")[: min(10, (losses > 0).sum())].tolist()
     assert [number(row[0]) for row in rows.values()] == sorted(losses[losses > 0].tolist(), reverse=True)[:10]
-    bars = [int(n) for n in re.findall(r"loss \d (\d+) answers", reader.words)]
+    bars = [int(n) for n in re.findall(r"loss \d (\d+) answers?", reader.words)]
     assert sum(bars) == 15
     true, answered = np.concatenate(Y[25:]), np.concatenate(model.predict(X[25:]))
     assert np.array_equal(matrix(reader.table("", "0", "1", "right"), 2), confusion_matrix(true, answered))
@@ -186,7 +186,7 @@ def test_bags_and_the_instance_that_decided(rng, tmp_path):
         assert (int(row[0]), int(row[3])) == (len(X[35 + int(i)]), decided[int(i)])
         assert number(row[4]) == pytest.approx(scores[int(i)], rel=1e-3)
     place, n = np.unique(decided, return_counts=True)
-    assert all(f"instance {p} {k} bags" in reader.words for p, k in zip(place, n, strict=True))
+    assert all(f"instance {p} {k} bag" in reader.words for p, k in zip(place, n, strict=True))
 
 
 def test_clusters_sizes_centres_and_labels(iris, tmp_path):

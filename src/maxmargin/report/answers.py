@@ -105,7 +105,7 @@ def _residuals(tally: Residuals) -> Markup:
     edges, heights, beyond = _bars(tally)
     caption = "How far the labels lie above (right) or below (left) the answers."
     if beyond:
-        caption += f" {numbers.count(beyond)} rows lie outside this picture."
+        caption += f" {numbers.counted(beyond, 'rows')} {'lies' if beyond == 1 else 'lie'} outside this picture."
     chart = histogram(edges, heights, title="Residuals", x_label="label − answer", y_label="rows")
     return together(facts, element("figure", chart, element("figcaption", caption), class_="single"))
 

@@ -66,7 +66,7 @@ def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: Story) -> 
 def _places(instance: np.ndarray) -> Markup:
     place, n = np.unique(instance, return_counts=True)
     order = np.argsort(-n, kind="stable")[:_MOST_PLACES] if place.size > _MOST_PLACES else np.arange(place.size)
-    entries = [(f"instance {place[k]}", int(n[k]), f"{numbers.count(n[k])} bags") for k in order]
+    entries = [(f"instance {place[k]}", int(n[k]), numbers.counted(n[k], "bags")) for k in order]
     note = "How often the instance at each place of its bag had the highest score. Places are counted from 0"
     note += f"; the {_MOST_PLACES} most frequent are shown." if place.size > _MOST_PLACES else "."
     return together(element("p", note, class_="note"), bars(entries))

@@ -119,7 +119,7 @@ def histogram(
     for low, high, n in zip(edges[:-1], edges[1:], heights, strict=True):
         x, y = across(low), up(float(n))
         width = max(across(high) - x - 0.8, 0.4)
-        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.count(n)} {what}"
+        note = f"{numbers.number(low)} to {numbers.number(high)}: {numbers.counted(n, what)}"
         bar = element("rect", x=_place(x), y=_place(y), width=_place(width), height=_place(_BOTTOM - y), class_="bar")
         parts.append(element("g", element("title", note), bar))
     if across.low < 0.0 < across.high:

@@ -14,6 +14,7 @@ _PROOF = (
     "and both follow from weights, dual variables and data alone. It speaks of the training problem; how well the "
     "model does on new data, only a test can tell."
 )
+_SHORT = 9  # letters that fit into a tile
 _NO_PROOF_YET = (
     "These weights reach the upper value, and no weights whatever get below the lower one. More passes bring the two "
     "together; features of similar scale, or a smaller C, do so sooner."
@@ -27,8 +28,12 @@ def headline(estimator: Any, title: str, story: Story, tiles: list[tuple[str, st
 
 
 def tile_list(tiles: list[tuple[str, str]]) -> Markup:
-    """Numbers side by side, each with its name."""
-    return element("dl", *[element("div", element("dt", k), element("dd", v)) for k, v in tiles], class_="tiles")
+    """Numbers side by side, each with its name; long words are set smaller, so that they need not be broken."""
+    shown = [
+        element("div", element("dt", k), element("dd", v, class_="word" if len(v) > _SHORT and v.isalpha() else None))
+        for k, v in tiles
+    ]
+    return element("dl", *shown, class_="tiles")
 
 
 def _certified(estimator: Any, story: Story) -> Markup:

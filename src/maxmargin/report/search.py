@@ -110,9 +110,10 @@ def _gap_panel(share: np.ndarray, goal: float | None) -> Panel | None:
     if not positive.size:
         return None
     goals = () if not goal else (goal,)
+    scale = "log" if positive.size == share.size else "linear"  # on which there is a place for no gap at all
     return Panel(
         "Gap between bound and objective", "gap, share of objective", [Curve("gap", "gap", share)],
-        linear_range(share, 0.0), decade_range(float(positive.min()), float(positive.max()), *goals), "log",
+        linear_range(share, 0.0), decade_range(float(positive.min()), float(positive.max()), *goals), scale,
         (goal, f"goal {goal:g}") if goal else None,
     )  # fmt: skip
 

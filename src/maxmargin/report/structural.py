@@ -75,7 +75,7 @@ def loss_histogram(losses: np.ndarray) -> Markup | None:
     value, n = np.unique(losses, return_counts=True)
     if value.size <= _MOST_BARS:
         entries = [
-            (f"loss {numbers.number(v)}", int(k), f"{numbers.count(k)} answers") for v, k in zip(value, n, strict=True)
+            (f"loss {numbers.number(v)}", int(k), numbers.counted(k, "answers")) for v, k in zip(value, n, strict=True)
         ]
         return together(element("p", said), bars(entries))
     edges = np.linspace(0.0, top, 21)

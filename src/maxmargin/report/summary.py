@@ -52,9 +52,17 @@ def settings(estimator: Any) -> Markup:
     rows = []
     for key, value in given.items():
         same = key in defaults and repr(defaults[key]) == repr(value)
-        shown = "–" if value is None else value if isinstance(value, str | int | float) else repr(value)
-        rows.append([key, shown if same else element("b", shown)])
+        rows.append([key, _setting(value) if same else element("b", _setting(value))])
     return table([], rows, "facts")
+
+
+def _setting(value: Any) -> Any:
+    """What tells the value; of an object that does not describe itself, its class, as its address tells nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, str | int | float):
+        return value
+    return type(value).__name__ if type(value).__repr__ is object.__repr__ else repr(value)
 
 
 def _has_defaults(estimator: Any) -> bool:

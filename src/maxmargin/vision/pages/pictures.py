@@ -8,7 +8,8 @@ from typing import Any
 
 from ...report.markup import Markup, element
 
-_DOTS = 80  # per inch
+_DOTS = 80  # per inch of a figure, as it is shown; it has twice as many, to be sharp on fine screens
+_WIDE = 640  # dots: wider figures scroll on a phone, where their text would be too small
 
 
 def pyplot() -> Any:
@@ -23,9 +24,11 @@ def pyplot() -> Any:
 def picture(figure: Any, what: str) -> Markup:
     """A figure, on white in a dark page as well; it is closed."""
     data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=_DOTS, facecolor="white")
+    figure.savefig(data, format="png", dpi=2 * _DOTS, facecolor="white")
     pyplot().close(figure)
-    return element("span", image(data.getvalue(), "png", what), class_="plate")
+    across = round(figure.get_figwidth() * _DOTS)
+    shown = image(data.getvalue(), "png", what, across)
+    return element("span", shown, class_="plate wide" if across > _WIDE else "plate")
 
 
 def photograph(drawn: Any, most: int, what: str) -> Markup:
@@ -36,5 +39,5 @@ def photograph(drawn: Any, most: int, what: str) -> Markup:
     return image(data.getvalue(), "jpeg", what)
 
 
-def image(data: bytes, form: str, what: str) -> Markup:
-    return element("img", alt=what, src=f"data:image/{form};base64,{base64.b64encode(data).decode()}")
+def image(data: bytes, form: str, what: str, width: int | None = None) -> Markup:
+    return element("img", alt=what, width=width, src=f"data:image/{form};base64,{base64.b64encode(data).decode()}")
