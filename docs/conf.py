@@ -121,9 +121,10 @@ html_theme_options = {
         "color-background-border": "#2f3843",
         "color-api-name": "#e6eaf0",
         "color-api-pre-name": "#9aa7b6",
+        "color-sidebar-caption-text": "#9aa7b6",
     },
 }
-pygments_style = "friendly"
+pygments_style = "a11y-light"  # those of other styles are too pale on grey
 pygments_dark_style = "github-dark"
 copybutton_selector = (
     "div.highlight-python pre, div.highlight-sh pre, div.highlight-pycon pre, div.highlight-default pre"
@@ -170,6 +171,15 @@ def redirect_links(app: Any, path: Path, parent: str, content: list[str]) -> Non
     content[0] = re.sub(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", redirected, content[0])
 
 
+def keep_numbers_whole(app: Any, path: Path, parent: str, content: list[str]) -> None:
+    """Browsers break 1e-03 after its sign where columns are narrow, as they are in tables of results."""
+    lines = content[0].split("\n")
+    content[0] = "\n".join(
+        re.sub(r"\b[\d.]*\de-\d+\b", r'<span class="whole">\g<0></span>', line) if line.startswith("|") else line
+        for line in lines
+    )
+
+
 def skip_foreign(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:
     """What an estimator has from scikit-learn is described there, what an exception or a tuple has, in Python."""
     function = thing.fget if isinstance(thing, property) else getattr(thing, "__func__", thing)
@@ -179,4 +189,5 @@ def skip_foreign(app: Any, what: str, name: str, thing: Any, skip: bool, options
 
 def setup(app: Any) -> None:
     app.connect("include-read", redirect_links)
+    app.connect("include-read", keep_numbers_whole)
     app.connect("autodoc-skip-member", skip_foreign)

@@ -241,3 +241,23 @@ def test_elements_escape_what_they_are_given():
     assert element("p", "<i>", title='"') == '<p title="&quot;">&lt;i&gt;</p>'
     assert element("p", Markup("<i></i>"), class_=None) == "<p><i></i></p>"
     assert "<td>&lt;b&gt;</td>" in table(["<a>"], [["<b>"]])
+
+
+def test_one_pass_is_told_in_a_table_and_not_drawn(digit_model):
+    from maxmargin.report.convergence import convergence
+
+    whole = convergence(digit_model.history_, digit_model.tol)
+    alone = convergence(digit_model.history_[-1:], digit_model.tol)
+    assert "<svg" in whole and "<svg" not in alone and "data-curves" not in alone
+    assert f"{digit_model.certificate_.lower:.8g}" in alone
+
+
+def test_settings_that_do_not_describe_themselves_are_named_by_their_class():
+    from maxmargin.report.summary import settings
+
+    class Plain:
+        pass
+
+    shown = settings(LinearSVC(solver=Plain(), regularizer=[1.5]))
+    assert "<b>Plain</b>" in shown and "0x" not in shown
+    assert "<b>[1.5]</b>" in shown

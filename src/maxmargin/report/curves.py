@@ -65,7 +65,12 @@ def thinned(n: int) -> np.ndarray:
 
 
 def drawn(curves: Curves, name: str = "along") -> Markup:
-    """The pictures, the switch, and the numbers as a table. ``name`` tells switches of one page apart."""
+    """The pictures, the switch, and the numbers as a table. ``name`` tells switches of one page apart.
+
+    Of one point there is only the table: a picture of it shows nothing.
+    """
+    if len(curves.rows) == 1:
+        return table(list(curves.head), [list(curves.rows[0])], "numbers")
     views = []
     for k, (along, place) in enumerate(curves.along.items()):
         figures = [element("figure", _still(panel, along, place, curves.notes)) for panel in curves.panels]

@@ -77,11 +77,11 @@ def _examples(detector: Any, images: list[Any]) -> Markup | None:
             found = detector.detect(pixels, threshold=-np.inf, most=1)
         image = photograph(drawn(pixels, found), 2 * _WIDE, name)  # sharp on fine screens too
         shown.append(element("figure", image, element("figcaption", caption)))
-    note = element(
-        "p",
-        f"Boxes that score {numbers.number(round(detector.threshold_, 2))} or more, as detect finds them.",
-        class_="note",
-    )
+    counts = parts_of(detector)
+    said = f"Boxes that score {numbers.number(round(detector.threshold_, 2))} or more, as detect finds them."
+    said += " White frames are their parts." if counts["parts"] else ""
+    said += " Violet frames are parts that speak against an object." if counts["negative_parts"] else ""
+    note = element("p", said, class_="note")
     return together(note, element("div", *shown, class_="gallery")) if shown else None
 
 
