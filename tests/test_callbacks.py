@@ -163,10 +163,11 @@ def test_mlflow_writes_into_a_given_run_and_leaves_it_open(client):
     import mlflow
 
     with mlflow.start_run() as run:
-        log = MLflow(run_id=run.info.run_id, model=False, report=False)
+        log = MLflow(run_id=run.info.run_id, model=False)
         LatentSVC(random_state=0).fit(BAGS, BAG_LABELS, callbacks=[log])
         assert client.get_run(run.info.run_id).info.status == "RUNNING"
     assert {"objective", "bound", "gap", "certificate_lower"} <= set(client.get_run(run.info.run_id).data.metrics)
+    assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["report.html"]
 
 
 def test_mlflow_marks_fits_that_failed(client):

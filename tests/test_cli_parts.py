@@ -198,7 +198,9 @@ def test_training_can_write_the_page(folder, tmp_path, capsys):
     random = ["--task", "parts", "--training", "random", "--n-parts", "3", "--components", "8", "--quiet"]
     arguments = ["train", folder / "train", "-o", path, *random, "--cache", folder / "features"]
     assert answer(capsys, *arguments, "--report", page)[0]["report"] == str(page)
-    assert "of 12 images have the right answer" in page.read_text() and "accuracy on training images" in page.read_text()
+    assert (
+        "of 12 images have the right answer" in page.read_text() and "accuracy on training images" in page.read_text()
+    )
     said, _ = answer(capsys, *arguments, "--report", page, "--test", folder / "test", "--test", folder / "train")
     assert said["test"]["images"] == 20 and "of 20 images have the right answer" in page.read_text()
     assert "accuracy on test images (test, train)" in page.read_text()

@@ -268,7 +268,10 @@ def test_notebooks_show_the_certificate_below_the_diagram():
     assert "maxmargin-certificate" not in svm._repr_html_()
     shown = svm.fit(X, Y)._repr_mimebundle_()["text/html"]
     assert shown.count("maxmargin-certificate") == svm._repr_html_().count("maxmargin-certificate") == 1
-    assert f"relative gap {svm.certificate_.relative_gap:.1e}" in shown
+    assert f"relative gap {svm.certificate_.relative_gap:.1e}" in shown and "latent" not in shown
+    assert (
+        "of the last convex bound, latent values fixed" in LatentSVC(random_state=0).fit(BAGS, BAG_LABELS)._repr_html_()
+    )
     with sklearn.config_context(display="text"):
         assert "text/html" not in svm._repr_mimebundle_()
 

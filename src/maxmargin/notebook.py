@@ -22,7 +22,8 @@ def bracket(certificate: Certificate, note: str = "") -> str:
     lower, upper = told(certificate.lower, certificate.upper)
     bar = _BAR.format(end="#d9674e" if math.isfinite(certificate.upper) else "transparent")
     if math.isfinite(certificate.upper):
-        gap, reached = f"relative gap {certificate.relative_gap:.1e}", "these weights reach"
+        gap = f'<span style="white-space:nowrap">relative gap {certificate.relative_gap:.1e}</span>'
+        reached = "these weights reach"
     elif certificate.exact:
         gap, reached = "certify(X, y) adds the upper bound", "not computed"
     else:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -70,6 +70,8 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     certificate_: Certificate
     history_: list[Record]
     n_passes_: int
+    _certified: ClassVar[str] = ""
+    """What the certificate is about, in a few words, where that is not the training problem itself."""
 
     def _check_settings(self) -> None:
         inputs.check_positive("tol", self.tol)
@@ -151,7 +153,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
 
     def _certificate_html(self) -> str:
         certificate = getattr(self, "certificate_", None)
-        return "" if certificate is None else bracket(certificate)
+        return "" if certificate is None else bracket(certificate, self._certified)
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""

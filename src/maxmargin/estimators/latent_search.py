@@ -35,6 +35,7 @@ class LatentEstimator(CertifiedEstimator):
     certificate_: Certificate
     n_bounds_: int
     n_passes_: int
+    _certified = "of the last convex bound, latent values fixed"
 
     def _search_settings(self) -> Settings:
         """The settings of the search, checked."""

@@ -149,6 +149,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     True
     """
 
+    _certified = "of the part weights, filters fixed"
+
     selection_: Selected | None = None
     classes_: np.ndarray
     extractor_: Any
