@@ -59,7 +59,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError('A report on images draws pictures: pip install "maxmargin[plots]"') from error
+        raise ImportError('A report on images draws pictures: pip install "maxmargin[plots]".') from error
     matplotlib.use("agg")
     from matplotlib import pyplot
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Blocked
@@ -19,6 +18,7 @@ from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
+from ..wording import shown
 from . import inputs, sourced
 from .certified import Run, all_or_nothing, total
 from .clustered import as_source
@@ -238,7 +238,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _check_several_classes(self) -> None:
         if self.classes_.size < 2:
             raise ValueError(
-                f"LinearSVC needs examples of at least 2 classes, y has one class only: {self.classes_[0]!r}."
+                f"LinearSVC needs examples of at least 2 classes, y has one class only: {shown(self.classes_[0])}."
             )
 
     def _fit_problems(
@@ -352,7 +352,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:
             return 1.0 - np.eye(n_classes)
-        cost = np.asarray(self.cost, dtype=np.float64)
+        try:
+            cost = np.asarray(self.cost, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"cost must be a table of numbers, true class × other, got {shown(self.cost)}.") from None
         if cost.shape != (n_classes, n_classes):
             raise ValueError(f"cost must have shape {(n_classes, n_classes)}, one row per class, got {cost.shape}.")
         return cost
@@ -367,18 +370,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _class_factors(self, counts: np.ndarray) -> np.ndarray | None:
         """What ``class_weight`` multiplies C by in each class, given how much each class weighs."""
-        if self.class_weight is None:
-            return None
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            factors = counts.sum() / (counts.size * np.maximum(counts, 1e-300))
-        else:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
-            raise ValueError(
-                "class_weight must be finite, not negative, and not zero for every class; "
-                f"it gives {dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))}."
-            )
-        return factors
+        return inputs.check_class_weight(self.class_weight, self.classes_, counts)
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:
         shape = problems[0].constraints.dual_shape  # type: ignore[attr-defined]

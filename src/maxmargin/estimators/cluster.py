@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,10 @@ from ..latent.kmeans_points import Measured, Points
 from ..latent.kmeans_starts import STARTS
 from ..latent.kmeans_stream import Past
 from ..persistence import storable
+from ..wording import whole
 from . import inputs
 from .certified import all_or_nothing
+from .settings import check_settings
 
 
 @storable(
@@ -149,6 +150,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         y : ignored
         sample_weight : array (n_samples,) or None
         """
+        check_settings(self)
         warm = self.cluster_centers_ if self.warm_start and hasattr(self, "cluster_centers_") else None
         X = inputs.check_matrix(self, X, reset=True, accept_sparse=False)
         self._cluster(X, inputs.check_weights(sample_weight, X), warm)
@@ -206,6 +208,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         minimiser of the sum of both, until these agree. ``inertia_`` is the value of that bound: the objective on all
         chunks is at most that. ``labels_`` are those of this chunk.
         """
+        check_settings(self)
         first = not hasattr(self, "cluster_centers_")
         X = inputs.check_matrix(self, X, reset=first, accept_sparse=False)
         weight = inputs.check_weights(sample_weight, X)
@@ -268,10 +271,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return points.measure(centres, np.zeros(X.shape[0], np.int32))
 
     def _whole(self, name: str) -> int:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        return int(value)
+        return whole(name, getattr(self, name))
 
     def _settings(self) -> Settings:
         inputs.check_choice("bound", self.bound, (*BOUNDS, "kmeans"))

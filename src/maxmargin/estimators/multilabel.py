@@ -144,8 +144,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         return self._checked(X, Y, reset=False)
 
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        if Y is None:
-            raise ValueError("MultilabelSVM requires y to be passed, but the target y is None.")
+        inputs.check_there(self, Y)
         try:
             table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
         except ValueError:
@@ -159,7 +158,9 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         wrong = np.argwhere((table != 0) & (table != 1))
         if len(wrong):
             i, l = wrong[0]
-            raise ValueError(f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}.")
+            raise ValueError(
+                f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}. MultiLabelBinarizer makes them."
+            )
         return X, table.astype(np.int8)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
+from ..estimators.settings import check_settings
 from ..models import Reconfigurable
 from ..persistence import storable
 from ..problem import Certificate
@@ -239,6 +240,7 @@ class SceneClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _check_settings(self) -> None:
+        check_settings(self)
         inputs.check_choice("kind", self.kind, KINDS)
         inputs.check_choice("training", self.training, ("discriminative", "generative"))
         inputs.check_choice("parts", self.parts, ("separate", "shared"))

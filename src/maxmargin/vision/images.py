@@ -135,7 +135,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError('Reading images needs Pillow: pip install "maxmargin[vision]"') from error
+        raise ImportError('Reading images needs Pillow: pip install "maxmargin[vision]".') from error
     return Image
 
 
