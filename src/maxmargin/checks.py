@@ -63,6 +63,8 @@ def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) 
     >>> from maxmargin.models import regression
     >>> check_constraints(regression(as_rows(np.eye(3)), np.arange(3.0), np.ones(1)))
     """
+    if not hasattr(constraints, "dual_shape"):
+        raise ValueError(f"constraints must be what maxmargin.models.binary and others make, got {shown(constraints)}.")
     rng = np.random.default_rng(random_state)
     problem = Problem(constraints, L2())
     shape = constraints.dual_shape

@@ -141,9 +141,9 @@ def save(estimator: Any, path: str | Path) -> None:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     _check_path(path)
     if os.path.isdir(path):
-        raise IsADirectoryError(f"path={str(path)!r} is a folder. Give the name of a file in it, such as 'model.mm'.")
+        raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it, such as 'model.mm'.")
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise FileNotFoundError(f"path={str(path)!r} is in a folder that does not exist. Make the folder first.")
+        raise FileNotFoundError(f"{path} is in a folder that does not exist. Make the folder first.")
     arrays: dict[str, np.ndarray] = {}
     header = _content(estimator, "", arrays)
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
@@ -285,20 +285,20 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
 
     _check_path(path)
     if os.path.isdir(path):
-        raise IsADirectoryError(f"path={str(path)!r} is a folder. Give a file that save has written.")
+        raise IsADirectoryError(f"{path} is a folder. Give a file that save has written.")
     if not os.path.exists(path):
-        raise FileNotFoundError(f"path={str(path)!r} does not exist. Relative paths start at {os.getcwd()}.")
+        raise FileNotFoundError(f"{path} does not exist. Relative paths start at {os.getcwd()}.")
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(
-            f"path={str(path)!r} is not a model file, or it is cut short or damaged: {error}. Give a file that save "
+            f"{path} is not a model file, or it is cut short or damaged: {error}. Give a file that save "
             "has written, or copy it anew."
         ) from None
     if metadata.get("format") != FORMAT:
-        raise ValueError(f"path={str(path)!r} was not written by maxmargin. Give a file that save has written.")
+        raise ValueError(f"{path} was not written by maxmargin. Give a file that save has written.")
     version = metadata.get("version", "")
     if version != str(VERSION):
         raise ValueError(

@@ -23,7 +23,7 @@ def write_svmlight(
     import pyarrow as pa
 
     if os.path.isdir(path):
-        raise IsADirectoryError(f"path={os.fspath(path)!r} is a folder. Give the name of a file in it.")
+        raise IsADirectoryError(f"{os.fspath(path)} is a folder. Give the name of a file in it.")
     try:
         y = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

@@ -327,9 +327,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class that is the positive one in each binary problem."""
         return [1] if self.classes_.size == 2 else range(self.classes_.size)
 
-    def _check_choices(self) -> None:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+
+    def _check_choices(self) -> None:
+        """Settings that go together with the number of classes or not."""
         if self._is_joint() and self._is_squared():
             raise ValueError("loss='squared_hinge' has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
         if self.cost is not None and not self._is_joint():
@@ -470,6 +474,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose class is found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
 
 
 def _signs(label: np.ndarray, positive: int) -> np.ndarray:

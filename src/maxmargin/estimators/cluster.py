@@ -150,7 +150,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         y : ignored
         sample_weight : array (n_samples,) or None
         """
-        check_settings(self)
+        self._settings()
         warm = self.cluster_centers_ if self.warm_start and hasattr(self, "cluster_centers_") else None
         X = inputs.check_matrix(self, X, reset=True, accept_sparse=False)
         self._cluster(X, inputs.check_weights(sample_weight, X), warm)
@@ -208,14 +208,13 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         minimiser of the sum of both, until these agree. ``inertia_`` is the value of that bound: the objective on all
         chunks is at most that. ``labels_`` are those of this chunk.
         """
-        check_settings(self)
+        self._settings()
         first = not hasattr(self, "cluster_centers_")
         X = inputs.check_matrix(self, X, reset=first, accept_sparse=False)
         weight = inputs.check_weights(sample_weight, X)
         if first:
             self._cluster(X, weight, None)
             return self
-        self._settings()
         if self.cluster_centers_.shape[0] != self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters}, but the chunks before left {self.cluster_centers_.shape[0]} clusters. "
@@ -274,6 +273,7 @@ class GMMKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return whole(name, getattr(self, name))
 
     def _settings(self) -> Settings:
+        check_settings(self)
         inputs.check_choice("bound", self.bound, (*BOUNDS, "kmeans"))
         eta = inputs.check_positive("eta", self.eta)
         if eta > 1.0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.sizes import as_bytes
 from ..wording import one_of, shown
@@ -40,11 +40,11 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
     }
     if isinstance(y, str) and y == _NO_LABELS:
         X = _validated(estimator, X, options=options)
-        _check_finite(X)
+        _check_finite(X, estimator)
         return X
     check_there(estimator, y)
     X, y = _validated(estimator, X, y, options=options)
-    _check_finite(X)
+    _check_finite(X, estimator)
     return X, y
 
 
@@ -72,7 +72,7 @@ def _fits_float32(X: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "bui" and dtype.itemsize <= 2
 
 
-def _check_finite(X: Any) -> None:
+def _check_finite(X: Any, estimator: Any) -> None:
     values = X.data if sp.issparse(X) else X
     # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -88,10 +88,22 @@ def _check_finite(X: Any) -> None:
         row, column = divmod(at, X.shape[1])
     value = values.reshape(-1)[at]
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
+    names = getattr(estimator, "feature_names_in_", None)
+    name = "" if names is None or len(names) != X.shape[1] else f" {str(names[column])!r}"
     raise ValueError(
-        f"X contains {kind} at row {row}, column {column} ({bad.size} such values in all). "
+        f"X contains {kind} at row {row}, column {column}{name} ({bad.size} such values in all). "
         "Fill in or drop missing values first, for example with sklearn.impute.SimpleImputer."
     )
+
+
+def check_scored(estimator: Any, X: Any, y: Any) -> None:
+    """What a score compares answers with: as many as there are rows."""
+    check_is_fitted(estimator)
+    check_kind(X)
+    check_there(estimator, y)
+    rows, answers = _num_samples(X), _num_samples(y)
+    if rows != answers:
+        raise ValueError(f"X has {rows} rows, y has {answers} entries. Give one entry of y for each row of X.")
 
 
 def check_labels(y: Any) -> None:

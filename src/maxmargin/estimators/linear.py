@@ -37,6 +37,10 @@ class LinearEstimator(CertifiedEstimator):
     n_features_in_: int
     _alpha: np.ndarray | None
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._bias()
+
     def _bias(self) -> float:
         if not self.fit_intercept:
             return 0.0

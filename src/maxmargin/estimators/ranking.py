@@ -173,8 +173,11 @@ class RankingSVM(LinearEstimator):
     def _block(self, chunk: Chunk) -> Scalar:
         return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
 
-    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+
+    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
         return ranking(rows, grade, group, self._budget(None), squared=self.loss == "squared_hinge")
 
     def _by_example(self, source: Seekable, problem: Problem, alpha: np.ndarray) -> np.ndarray:

@@ -24,11 +24,15 @@ def check_kind(X: Any) -> None:
             f"X is the text {shown(X)}, a matrix of numbers is needed. Read a file first: maxmargin.data.open(path) "
             "gives a source, which fit takes in place of X and y."
         )
-    if isinstance(X, dict):
+    if isinstance(X, dict) and not sp.issparse(X):  # one of the sparse formats is a dict
         raise TypeError(
             f"X is a dict. {_NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
         )
     for column, dtype in _dtypes(X):
+        if getattr(dtype, "kind", None) == "c":
+            raise ValueError(
+                f"Complex data not supported: X{column} is {dtype}. Give real and imaginary parts as columns."
+            )
         if getattr(dtype, "kind", None) in ("m", "M"):
             raise ValueError(
                 f"X has dates or times{column} ({dtype}), numbers are needed. Turn them into a number, such as days "
@@ -88,6 +92,8 @@ def _wrong_dimensions(text: str, X: Any, y: Any) -> str | None:
     if "Expected 2D array" not in text and "Found array with dim" not in text:
         return None
     shape = np.shape(X)
+    if shape == (0,):
+        return "X is empty. Give at least one row."
     if len(shape) == 1:
         swapped = y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1
         return (

@@ -102,6 +102,7 @@ class GroupNorm:
 
     def norms(self, w: np.ndarray) -> np.ndarray:
         """‖w^p‖ for every group."""
+        self._check_size(w.size)
         return np.sqrt(np.bincount(self._group, weights=w * w, minlength=self._threshold.size))
 
     def value(self, w: np.ndarray) -> float:
@@ -120,12 +121,15 @@ class GroupNorm:
         u = v / self.l2 if self.centre is None else self.centre + v / self.l2
         return u * shrinkage(self.norms(u), self._threshold / self.l2)[self._group]
 
-    def shape(self, n_weights: int) -> Shape:
+    def _check_size(self, n_weights: int) -> None:
         if self._group.size != n_weights:
             raise ValueError(
                 f"GroupNorm: the groups cover {self._group.size} weights, the problem has {n_weights}. Put every "
                 "weight into a group."
             )
+
+    def shape(self, n_weights: int) -> Shape:
+        self._check_size(n_weights)
         if self.pure:
             raise ValueError(
                 "GroupNorm: a pure group norm has no weight map: solve it by proximal steps, as fit does, or give it "

@@ -258,6 +258,8 @@ class ImageFolder:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise ImageError(f"path must be a folder with one sub-folder per class, got {type(path).__name__}.")
         self.path = os.fspath(path)
         _check_folder(self.path)
         entries = _visible(self.path)
