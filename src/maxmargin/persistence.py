@@ -294,7 +294,7 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
         raise ValueError(
-            f"{path} is not a model file, or it is cut short or damaged: {error}. Give a file that save "
+            f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
             "has written, or copy it anew."
         ) from None
     if metadata.get("format") != FORMAT:

@@ -383,6 +383,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the bags whose class is found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
+
     def predict_latent(self, X: Any) -> np.ndarray:
         """The instance that decided: the highest one for two classes, else the best one for the predicted class."""
         scores, best = self._looked(X)

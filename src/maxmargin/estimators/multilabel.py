@@ -169,6 +169,11 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         X = inputs.check_matrix(self, X, reset=False)
         return np.asarray(self.model_.predict_all(X, self.coef_), dtype=np.int64)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose labels are all found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
+
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 

@@ -148,7 +148,9 @@ def _labels(text: str, X: Any, y: Any) -> str | None:
         bad = [i for i, v in enumerate(values) if _is_missing(v)]
         if bad:
             value = "infinity" if isinstance(values[bad[0]], float) and np.isinf(values[bad[0]]) else "NaN"
-            return f"y contains {value} at row {bad[0]} ({len(bad)} such values in all). Drop the rows without a label."
+            return (
+                f"y contains {value} at row {bad[0]} ({len(bad)} such values in all). Drop such rows, or fill them in."
+            )
     return None
 
 
