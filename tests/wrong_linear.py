@@ -44,7 +44,7 @@ CASES = [
     Wrong("X inf", "X", fit(spoiled(np.inf), Y2), ValueError, "infinity", "Fill in or drop"),
     Wrong("X sparse NaN", "X", fit(sp.csr_matrix(spoiled(np.nan)), Y2), ValueError, "row 3, column 1", "SimpleImputer"),
     Wrong("frame NaN", "X", lambda _: LinearSVC().fit(frame(b=np.nan), Y2), ValueError, "column 1 'b'", "Fill in"),
-    Wrong("frame text", "X", lambda _: LinearSVC().fit(frame(c="red"), Y2), ValueError, "column 'c', is 'red'", "Encode"),
+    Wrong("frame text", "X", lambda _: LinearSVC().fit(frame(c="red"), Y2), ValueError, "Column 'c' of X holds values such as 'red'", "Encode"),
     Wrong("X objects", "X", fit(X.astype(str).astype(object) + "x", Y2), ValueError, r"X\[0, 0\] is '", "Encode"),
     Wrong("X dates", "X", fit(np.full((20, 3), np.datetime64("2020-01-01")), Y2), ValueError, "dates", "days since"),
     Wrong("X complex", "data", fit(X + 1j, Y2), ValueError, "Complex data", "not supported"),

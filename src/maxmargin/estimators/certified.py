@@ -51,10 +51,6 @@ class Run:
     cluster: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.callbacks, list | tuple) or not all(map(callable, self.callbacks)):
-            raise ValueError(
-                f"callbacks must be a list of functions, each given a record; got {shown(self.callbacks)}."
-            )
         if not isinstance(self.checkpoint, str | os.PathLike | None):
             raise ValueError(f"checkpoint must be the path of a folder, or None; got {shown(self.checkpoint)}.")
 

@@ -186,7 +186,7 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
             f"sample_weight must be one number for each row, got {shown(sample_weight)}. Weights of classes go into "
             "class_weight."
         ) from None
-    n = X.shape[0]
+    n = _num_samples(X)
     weights = np.full(n, weights) if weights.ndim == 0 else weights
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), one number for each row; got shape {weights.shape}.")
