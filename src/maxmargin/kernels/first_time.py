@@ -1,4 +1,4 @@
-"""A word to whoever waits: the first problem of a kind compiles its kernels, for seconds, before anything else is said."""
+"""A word to whoever waits: the first problem of a kind compiles its kernels, for seconds, before anything else."""
 
 import sys
 from typing import Any
