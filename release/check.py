@@ -29,12 +29,12 @@ def build() -> tuple[Path, Path]:
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     subprocess.run([sys.executable, "-m", "build", "--outdir", str(ROOT / "dist"), str(ROOT)], check=True)
     (wheel,), (sdist,) = (ROOT / "dist").glob("*.whl"), (ROOT / "dist").glob("*.tar.gz")
-    inside = zipfile.ZipFile(wheel).namelist()
+    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as source:
+        inside, packed = archive.namelist(), {name.partition("/")[2] for name in source.getnames()}
     sources = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").rglob("*") if _belongs(path)}
     missing, strangers = sources - set(inside), {n for n in inside if ".dist-info/" not in n} - sources
     assert not missing and not strangers, f"the wheel lacks {sorted(missing)}, and has {sorted(strangers)}"
     assert any(name.endswith("licenses/LICENSE") for name in inside), "the wheel has no licence"
-    packed = {name.partition("/")[2] for name in tarfile.open(sdist).getnames()}
     for name in ("tests/test_solve.py", "docs/mathematics.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"):
         assert name in packed, f"the sdist lacks {name}"
     return wheel, sdist

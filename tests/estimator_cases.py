@@ -33,7 +33,7 @@ BAD_INPUTS = {
     "no labels": (X, None, "requires y to be passed, but the target y is None"),
     "NaN in labels": (X, np.where(Y, np.nan, 0.0), "y contains NaN"),
     "complex": (X + 1j, Y, "Complex data not supported"),
-    "text in X": (np.full((N, D), "a"), Y, "could not convert string to float|dtype='numeric' is not compatible"),
+    "text in X": (np.full((N, D), "a"), Y, r"X\[0, 0\] is 'a'"),
 }
 BAD_SETTINGS = {
     "C zero": ({"C": 0}, "C must be greater than 0, got 0"),

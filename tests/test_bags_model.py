@@ -325,7 +325,7 @@ def test_bags_and_model_must_fit_together():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"states": "one"}, "'shared' or 'separate'"),
+        ({"states": "one"}, "'shared', 'separate'"),
         ({"bias": np.nan}, "bias must be a finite number"),
         ({"cost": np.ones((2, 2))}, "zeros on the diagonal"),
         ({"cost": np.zeros((2, 3))}, "square"),

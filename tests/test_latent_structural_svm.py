@@ -822,7 +822,7 @@ def test_a_bound_that_is_not_solved_is_said(hard):
         ({"eta": 0.0}, "eta must be above 0"),
         ({"eta": 1.5}, "eta must be above 0"),
         ({"bound": "best"}, "bound must be one of"),
-        ({"bound": RandomWalk}, "bound must be one of"),
+        ({"bound": RandomWalk}, "bound is the class RandomWalk"),
         ({"init": "somewhere"}, "init must be"),
         ({"init": np.ones(2)}, "3 finite numbers"),
         ({"init": np.full(3, np.nan)}, "3 finite numbers"),

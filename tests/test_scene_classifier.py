@@ -763,7 +763,7 @@ def test_weights_that_cannot_be(counts):
             (np.ones(17), "sample_weight"),
             (np.ones(19), "sample_weight"),
             (np.full(18, -1.0), "must not be negative"),
-            (np.zeros(18), "(?i)sample weights .* zero|non-zero"),
+            (np.zeros(18), "sample_weight are zero"),
         ):
             with pytest.raises(ValueError, match=message):
                 small(kind).fit(X, y, sample_weight=weight)

@@ -18,7 +18,15 @@ import pytest
 import maxmargin
 
 ROOT = Path(__file__).parent.parent
-READ_BY_SITE = ["docs", "examples", "benchmarks/results", "CHANGELOG.md", "CONTRIBUTING.md"]
+READ_BY_SITE = [
+    "docs",
+    "examples",
+    "benchmarks/results",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENCES.md",
+    "SECURITY.md",
+]
 PUBLIC_BY_NAME = ["distributed", "protocols", "problem", "data.synthetic", "vision.scenes"]  # the others are attributes
 check_links = runpy.run_path(str(ROOT / "docs" / "check_links.py"))["problems"]
 

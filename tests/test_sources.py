@@ -257,7 +257,7 @@ def test_list_of_files_is_as_wide_as_the_widest(tmp_path):
         (lambda: mm.data.open(X, groups=np.arange(N) % 2), r"group 0 begins again in row 2\..*convert gather"),
         (lambda: mm.data.open(X[0]), "one row per example"),
         (lambda: mm.data.open(X, n_features=3), "x has 7 columns, n_features=3"),
-        (lambda: mm.data.open(X, chunk_rows=0), "chunk_rows must be at least 1"),
+        (lambda: mm.data.open(X, chunk_rows=0), "chunk_rows must be a whole number of at least 1"),
         (lambda: mm.data.open(X, on_error="ignore"), "'raise' or 'skip'"),
         (lambda: mm.data.open(X, dtype=int), "float32 or float64"),
         (lambda: mm.data.open(X, label="y"), "label= means nothing for arrays. It is for Parquet"),

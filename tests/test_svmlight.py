@@ -507,7 +507,7 @@ def test_what_cannot_be_written(tmp_path):
         write_svmlight(path, np.eye(3), [1, 2])
     with pytest.raises(ValueError, match="not finite"):
         write_svmlight(path, np.array([[np.nan]]), [1])
-    with pytest.raises(ValueError, match="Groups must be"):
+    with pytest.raises(ValueError, match="group must be"):
         write_svmlight(path, np.eye(1), [1], group=[-1])
 
 

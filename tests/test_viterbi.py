@@ -250,7 +250,7 @@ def test_kernels_equal_their_source(forbid, rng):
         ({"loss": np.zeros((2, 3))}, "got shape"),
         ({"n_labels": 3, "loss": 1.0 - np.eye(2)}, "3 × 3"),
         ({"loss": -1.0 + np.eye(2)}, "not negative"),
-        ({"rescaling": "both"}, "'margin' or 'slack'"),
+        ({"rescaling": "both"}, "'margin', 'slack'"),
         ({"rescaling": "slack", "loss": 1.0 - np.eye(2)}, "Hamming"),
         ({"forbidden": [True, False]}, "square"),
     ],

@@ -5,6 +5,7 @@ Names are imported when first used, so that ``import maxmargin`` is fast and com
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f".{name}", __name__)
     if name in _NAMES:
         return getattr(import_module(f".{_NAMES[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Python's own traceback names the closest attribute, if it is told which module was asked.
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

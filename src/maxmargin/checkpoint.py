@@ -170,6 +170,7 @@ class CheckpointFolder:
     def _check_identity(self, saved: dict[str, str]) -> None:
         names = [k for k in {**saved, **self.identity} if saved.get(k) != self.identity.get(k)]
         if names:
+            names = ["estimator"] if "estimator" in names else names  # whose settings need not be compared
             told = "; ".join(f"{k} was {saved.get(k)}, now it is {self.identity.get(k)}" for k in names)
             raise CheckpointError(
                 f"The checkpoint folder {self.folder} belongs to another run: {told}. Name another folder, or delete "

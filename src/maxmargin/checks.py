@@ -20,6 +20,7 @@ from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
+from .wording import check_object, shown, whole
 
 
 def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Any = 0) -> None:
@@ -28,6 +29,9 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
     >>> from maxmargin.regularizers import GaussianPrior
     >>> check_regularizer(GaussianPrior(1.0, 2.0), n_weights=3)
     """
+    check_object("regularizer", regularizer)
+    whole("n_weights", n_weights)
+    regularizer.shape(n_weights)  # says if it is for another number of weights
     rng = np.random.default_rng(random_state)
     for _ in range(20):
         v = rng.normal(size=n_weights) * 10.0 ** rng.uniform(-1, 1)
@@ -59,6 +63,8 @@ def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) 
     >>> from maxmargin.models import regression
     >>> check_constraints(regression(as_rows(np.eye(3)), np.arange(3.0), np.ones(1)))
     """
+    if not hasattr(constraints, "dual_shape"):
+        raise ValueError(f"constraints must be what maxmargin.models.binary and others make, got {shown(constraints)}.")
     rng = np.random.default_rng(random_state)
     problem = Problem(constraints, L2())
     shape = constraints.dual_shape
@@ -110,6 +116,9 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
     >>> X, Y = [np.eye(2), np.ones((3, 2))], [[0, 1], [1, 1, 0]]
     >>> check_model(Chain(), X, Y)
     """
+    for name, value in (("X", X), ("Y", Y)):
+        if not hasattr(value, "__len__"):
+            raise ValueError(f"{name} must be a list with one entry per example, got {shown(value)}.")
     n_examples, n_answers = count(X), count(Y)
     assert n_examples == n_answers > 0, (
         f"There must be as many answers as inputs, and some: got {n_examples} and {n_answers}."

@@ -19,6 +19,7 @@ import numpy as np
 
 from . import latent, models, regularizers
 from .problem import Certificate, Planes, Record
+from .wording import shown
 
 FORMAT = "maxmargin"
 VERSION = 1
@@ -138,6 +139,11 @@ def save(estimator: Any, path: str | Path) -> None:
     name = type(estimator).__name__
     if name not in _KNOWN:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
+    _check_path(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it, such as 'model.mm'.")
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise FileNotFoundError(f"{path} is in a folder that does not exist. Make the folder first.")
     arrays: dict[str, np.ndarray] = {}
     header = _content(estimator, "", arrays)
     metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
@@ -268,18 +274,31 @@ def _hand_over(estimator: Any, model: Any, path: str | Path) -> None:
         estimator.model = model
 
 
+def _check_path(path: Any) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the name of a file, got {shown(path)}.")
+
+
 def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """The header and the arrays of a file of this format and version."""
     from safetensors import SafetensorError, safe_open
 
+    _check_path(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{path} is a folder. Give a file that save has written.")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"{path} does not exist. Relative paths start at {os.getcwd()}.")
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
-        raise ValueError(f"{path} is not a model file, or it is damaged ({error}).") from None
+        raise ValueError(
+            f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
+            "has written, or copy it anew."
+        ) from None
     if metadata.get("format") != FORMAT:
-        raise ValueError(f"{path} was not written by maxmargin.")
+        raise ValueError(f"{path} was not written by maxmargin. Give a file that save has written.")
     version = metadata.get("version", "")
     if version != str(VERSION):
         raise ValueError(
@@ -322,7 +341,10 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
         return {"part": kind, "content": {k: encode(getattr(value, k), f"{where}.{k}", arrays) for k in names}}
     if hasattr(value, "most_violated"):
         return _THEIRS
-    raise ValueError(f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin.")
+    raise ValueError(
+        f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin. Only these go "
+        "into files."
+    )
 
 
 def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:

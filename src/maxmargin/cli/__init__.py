@@ -32,6 +32,7 @@ _OPTIONS = {
     "group=": "--group ",
     "weight=": "--weight ",
     "memory=": "--memory ",
+    "a file that save has written": "a file that maxmargin train has written",
     "pool_size must": "--pool must",
     "at least n_parts=": "at least --n-parts ",
     "a smaller n_components or a larger n_sampled": "a smaller --components",

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Rows
+from ..wording import shown
 from .description import Description
 
 
@@ -27,12 +28,20 @@ class Closed(ABC):
     _terms: tuple[Any, ...]
 
     def __init__(self, rows: Rows) -> None:
+        if not hasattr(rows, "arrays"):
+            raise ValueError(
+                f"rows must be Rows, got {type(rows).__name__}. Of a matrix: maxmargin.data.arrays.as_rows(X)."
+            )
         self.rows = rows
         self._arrays = rows.arrays
 
     def _check(self, **arrays: np.ndarray) -> None:
         """One entry per example, or one for all: kernels would read past anything shorter."""
         for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):
+                raise ValueError(
+                    f"{type(self).__name__}: {name} must be an array, got {shown(array)}: numpy.array([C])."
+                )
             if array.ndim != 1 or array.size not in (1, self.n_examples):
                 raise ValueError(
                     f"{type(self).__name__}: {name} must have 1 or {self.n_examples} entries, got shape {array.shape}."

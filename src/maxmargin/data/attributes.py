@@ -55,9 +55,10 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
     tokens: list[Any] = []
     plain = True
     for i, sequence in enumerate(X):
-        if isinstance(sequence, str | dict):
+        if isinstance(sequence, str | dict) or not isinstance(sequence, Iterable):
             raise ValueError(
-                f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}."
+                f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}. X is "
+                "a list of sequences; one alone goes in as [x]."
             )
         before = len(tokens)
         tokens.extend(sequence)
@@ -106,7 +107,10 @@ def _pairs(token: Any) -> Iterator[tuple[Any, float]]:
             yield name, 1.0
         elif isinstance(value, Real):
             if not math.isfinite(value):
-                raise ValueError(f"Feature {name!r} has the value {value}; values must be finite.")
+                raise ValueError(
+                    f"Feature {name!r} has the value {value}; values must be finite. Leave out what is missing, or "
+                    "give None."
+                )
             yield name, float(value)
         elif isinstance(value, list | tuple | set | frozenset):
             for item in value:

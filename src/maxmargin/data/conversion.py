@@ -19,10 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
+from ..wording import shown, whole
 from .dealing import Bucket, Buckets, Hand, load_segment
 from .errors import DataError
 from .memory import csr_view
-from .opening import open_source, takes
+from .opening import open_source, precision as precision_of, takes
 from .shard_format import Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
@@ -49,11 +50,16 @@ def convert_source(
     """``maxmargin.data.convert``; described there."""
     limit, shard = as_bytes(memory, "memory"), as_bytes(shard_bytes, "shard_bytes")
     batch = as_bytes(batch_bytes, "batch_bytes")
-    precision = np.dtype(dtype).name
-    if precision not in ("float32", "float64"):
-        raise DataError(f"dtype must be float32 or float64, not {precision}.")
+    precision = precision_of(dtype)
     if batch > 2**30:
         raise DataError(f"batch_bytes must be at most 1 GiB, not {batch_bytes}.")
+    if not isinstance(folder, str | os.PathLike):
+        raise DataError(f"folder must be the path of a new folder, not {shown(folder)}.")
+    whole("seed", seed, 0)
+    if not isinstance(shuffle, bool | np.bool_) or not isinstance(overwrite, bool | np.bool_):
+        raise DataError(f"shuffle and overwrite must be True or False, not {shown(shuffle)} and {shown(overwrite)}.")
+    if progress is not None and not callable(progress):
+        raise DataError(f"progress must be a function or None, not {shown(progress)}.")
     target = Path(folder)
     check_target(target, overwrite)
     if takes(what, "dtype", options):

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
+from ..wording import shown
 from .errors import DataError
 from .prefetch import prefetched
 
@@ -63,6 +64,11 @@ class Pairs:
 
     def _pieces(self) -> Iterator[Chunk]:
         fresh = self._make()
+        if not isinstance(fresh, Iterable):
+            raise DataError(
+                f"The function that was given returns {shown(fresh)}, an iterator of pairs (x, y) is needed. Let it "
+                "yield them."
+            )
         again = iter(fresh)
         done = 0
         while part := list(islice(again, self._rows)):

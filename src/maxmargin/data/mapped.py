@@ -128,7 +128,9 @@ def map_npy(path: str | os.PathLike[str]) -> tuple[np.ndarray, MappedFile]:
                 read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
                 shape, fortran, dtype = read(file)
             except (ValueError, EOFError) as error:
-                raise DataError(f"{name} is not a whole .npy file: {error}", path=name) from None
+                raise DataError(
+                    f"{name} is not a whole .npy file: {error}. Write it anew with numpy.save.", path=name
+                ) from None
             start = file.tell()
     except OSError as error:
         raise unreadable(name, error) from error
@@ -159,7 +161,8 @@ def unreadable(path: str | os.PathLike[str], error: OSError) -> DataError:
     name = os.fspath(path)
     if isinstance(error, FileNotFoundError):
         folder = Path(name).parent
-        hint = "" if folder.is_dir() else f" There is no folder {folder} either."
+        here = "" if folder.is_absolute() else f" Relative paths start at {os.getcwd()}."
+        hint = here if folder.is_dir() else f" There is no folder {folder} either.{here}"
         return DataError(f"{name} does not exist.{hint}", path=name)
     if isinstance(error, PermissionError):
         return DataError(f"{name} may not be read by you: ask for read permission.", path=name)

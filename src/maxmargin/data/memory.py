@@ -257,7 +257,9 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
         with np.load(name, allow_pickle=False) as stored:
             held = {key: stored[key] for key in stored.files}
     except (ValueError, BadZipFile, EOFError, KeyError) as error:
-        raise DataError(f"{name} is not a whole .npz file of plain arrays: {error}", path=name) from None
+        raise DataError(
+            f"{name} is not a whole .npz file of plain arrays: {error}. Write it anew with numpy.savez.", path=name
+        ) from None
     except OSError as error:
         raise unreadable(name, error) from error
     if {"data", "indices", "indptr", "shape"} <= held.keys():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..wording import shown
 from .errors import DataError
 from .mapped import unreadable
 from .stores import Store, is_uri, located, store_of
@@ -38,6 +39,14 @@ _WORDS = {
     "npz": ".npz arrays",
     "folder": "folders of shards",
 }
+_OTHERS = {
+    ".arff": "an ARFF table",
+    ".json": "JSON",
+    ".pickle": "a pickle, whose loading would run code",
+    ".pkl": "a pickle, whose loading would run code",
+    ".xls": "an Excel table",
+    ".xlsx": "an Excel table",
+}
 # Which options mean something to which kind; others are refused rather than ignored.
 _TAKES = {
     "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype", "filesystem"},
@@ -61,11 +70,12 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
         raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}.")
     given = {**dict.fromkeys(names), **_DEFAULTS, **given}
     if given["on_error"] not in ("raise", "skip"):
-        raise DataError(f"on_error must be 'raise' or 'skip', not {given['on_error']!r}.")
-    if given["dtype"] is not None and np.dtype(given["dtype"]) not in (np.float32, np.float64):
-        raise DataError(f"dtype must be float32 or float64, not {np.dtype(given['dtype'])}.")
-    if given["chunk_rows"] is not None and given["chunk_rows"] < 1:
-        raise DataError(f"chunk_rows must be at least 1, not {given['chunk_rows']}.")
+        raise DataError(f"on_error must be 'raise' or 'skip', not {shown(given['on_error'])}.")
+    if given["dtype"] is not None:
+        precision(given["dtype"])
+    rows = given["chunk_rows"]
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1):
+        raise DataError(f"chunk_rows must be a whole number of at least 1, not {shown(rows)}.")
     kind, thing, store = _kind(what, given["labels"] is not None, given["filesystem"])
     if kind in _WORDS:
         given["filesystem"] = store
@@ -73,6 +83,17 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
     if kind in ("arrays", "npy", "npz", "folder"):
         options["whole_groups"] = whole_groups
     return _OPENERS[kind](thing, options)
+
+
+def precision(dtype: Any) -> str:
+    """The name of a type that inputs are kept in."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in ("float32", "float64"):
+        raise DataError(f"dtype must be float32 or float64, not {name or shown(dtype)}.")
+    return name
 
 
 def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
@@ -125,7 +146,7 @@ def _found(name: str, store: Store | None) -> list[str]:
         raise unreadable(name, FileNotFoundError())
     found = sorted(glob.glob(name, recursive=True))
     if not found:
-        raise DataError(f"No file fits the pattern {name!r}.", path=name)
+        raise DataError(f"No file fits the pattern {name!r}. Relative paths start at {os.getcwd()}.", path=name)
     return found
 
 
@@ -158,6 +179,12 @@ def _kind_of_file(name: str, store: Store | None) -> str:
         suffixes.pop()
     if suffixes and suffixes[-1] in _KINDS:
         return _KINDS[suffixes[-1]]
+    if suffixes and suffixes[-1] in _OTHERS:
+        raise DataError(
+            f"{name} is {_OTHERS[suffixes[-1]]}, which is not read. Read it with another library, such as pandas, and "
+            "open the table: maxmargin.data.open(X, labels=y).",
+            path=name,
+        )
     if suffixes and suffixes[-1] in (".csv", ".tsv"):
         raise DataError(
             f"{name} is a table in text, which is not read. Turn it into Parquet first: pyarrow.parquet.write_table("

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import text as kernels
+from ..wording import shown
 
 
 def write_svmlight(
@@ -21,13 +22,24 @@ def write_svmlight(
     """
     import pyarrow as pa
 
-    y = np.asarray(y, dtype=np.float64)
-    X = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"{os.fspath(path)} is a folder. Give the name of a file in it.")
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"y must be numbers, one for each row: svmlight text has no other labels; got {shown(y)}."
+        ) from None
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(f"X must be a matrix of numbers, one row per example; got {X.dtype} of shape {X.shape}.")
     groups = np.empty(0, np.int64) if group is None else np.asarray(group, dtype=np.int64)
     if y.shape != (X.shape[0],) or (group is not None and groups.shape != y.shape):
-        raise ValueError(f"X has {X.shape[0]} rows, y is of shape {y.shape}, group of shape {groups.shape}.")
+        raise ValueError(
+            f"X has {X.shape[0]} rows, y is of shape {y.shape}, group of shape {groups.shape}. Give one for each row."
+        )
     if groups.size and (groups.min() < 0 or groups.max() >= 10**18):
-        raise ValueError("Groups must be whole numbers from 0 to 10^18 − 1.")
+        raise ValueError("group must be whole numbers from 0 to 10^18 − 1.")
     compression = {".gz": "gzip", ".zst": "zstd"}.get(os.path.splitext(os.fspath(path))[1].lower())
     with pa.output_stream(os.fspath(path), compression=compression) as file:
         begin = 0

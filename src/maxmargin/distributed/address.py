@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from maxmargin.distributed.processes import LocalProcesses
 from maxmargin.distributed.ray_actors import RayActors
+from maxmargin.wording import shown
 
 if TYPE_CHECKING:
     from maxmargin.distributed.transport import Transport
@@ -87,6 +88,6 @@ def _count(cluster: str, digits: str | None) -> int | None:
 
 def _wrong(cluster: object) -> ValueError:
     return ValueError(
-        f"cluster={cluster!r} is not understood. Possible are {WORDS}, or an object with the methods of "
+        f"cluster={shown(cluster)} is not understood. Possible are:\n{WORDS},\nor an object with the methods of "
         "maxmargin.distributed.Transport."
     )

@@ -7,6 +7,7 @@ from typing import Any
 from ..problem import Problem
 from ..protocols import Solver
 from ..solvers.choose import SOLVERS, interior_point_pays, refused_interior_point
+from ..wording import one_of
 from .ascent import ShardAscent
 from .interior import ShardInterior
 
@@ -19,9 +20,7 @@ def choose_sharded(
     """The solver of that name; a solver object is returned as it is."""
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
-    names = sorted(SOLVERS) if problem.constraints.closed else list(_OPEN)
-    if name not in names:
-        raise ValueError(f"solver must be one of {names} or a Solver on a cluster, got {name!r}.")
+    one_of("solver", name, sorted(SOLVERS) if problem.constraints.closed else _OPEN, " or a Solver on a cluster")
     if getattr(problem.regularizer, "pure", False):
         raise ValueError(
             f"{problem.regularizer!r} is not strongly convex, which training over shards relies on. Give the group "

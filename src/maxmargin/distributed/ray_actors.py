@@ -314,7 +314,7 @@ def _ray() -> Any:
         import ray
     except ImportError as error:
         raise ImportError(
-            'Workers on a Ray cluster need ray, which is not installed: pip install "maxmargin[ray]"'
+            'Workers on a Ray cluster need ray, which is not installed: pip install "maxmargin[ray]".'
         ) from error
     return ray
 

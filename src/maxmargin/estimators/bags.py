@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..constraints.oracle import count
@@ -23,6 +22,7 @@ from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import L2, Blocks
 from ..solvers import solve
+from ..wording import shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
@@ -192,7 +192,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags, y = self._check(X, y)
         classes = np.unique(y)
         if classes.size < 2:
-            raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {classes[0]!r}.")
+            raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
         label = np.searchsorted(classes, y)
         objective = self._objective(bags, classes, label, sample_weight)
 
@@ -244,8 +244,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         if is_source(X):
             raise ValueError("LatentSVC needs its bags in memory, got a source. Read them first, or a part of them.")
         bags = as_bags(X, width)
-        if y is None:
-            raise ValueError("LatentSVC requires y to be passed, but the target y is None.")
+        inputs.check_there(self, y)
         inputs.check_labels(y)
         labels = column_or_1d(y)
         if labels.size != len(bags):
@@ -266,10 +265,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         weights = inputs.check_weights(sample_weight, np.empty((label.size, 1)))
         if weights is not None:
             budget *= weights
-        if self.class_weight is not None:
-            factors = compute_class_weight(self.class_weight, classes=classes, y=classes[label], sample_weight=weights)
-            budget *= factors[label]
-        return budget
+        factors = inputs.check_class_weight(
+            self.class_weight, classes, np.bincount(label, weights, minlength=classes.size)
+        )
+        return budget if factors is None else budget * factors[label]
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
         """The user's regularizer for the features of every class, l2 for the intercepts."""
@@ -388,6 +387,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         """The class of every bag."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the bags whose class is found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
 
     def predict_latent(self, X: Any) -> np.ndarray:
         """The instance that decided: the highest one for two classes, else the best one for the predicted class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import re
 import warnings
 import zlib
@@ -25,8 +26,10 @@ from ..problem import Certificate, Record, Solution
 from ..protocols import Regularizer
 from ..regularizers import L2
 from ..solvers.progress import ProgressLine
+from ..wording import shown
 from . import inputs
 from .reporting import Reporting
+from .settings import check_settings
 from .telling import users_line
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,6 +49,10 @@ class Run:
     every: float = 30.0
     callbacks: Sequence[Any] = ()
     cluster: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.checkpoint, str | os.PathLike | None):
+            raise ValueError(f"checkpoint must be the path of a folder, or None; got {shown(self.checkpoint)}.")
 
 
 def all_or_nothing(fit: F) -> F:
@@ -74,20 +81,12 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     """What the certificate is about, in a few words, where that is not the training problem itself."""
 
     def _check_settings(self) -> None:
+        check_settings(self)
         inputs.check_positive("tol", self.tol)
-        if not isinstance(self.max_passes, int | np.integer) or self.max_passes < 1:
-            raise ValueError(f"max_passes must be a whole number of at least 1, got {self.max_passes!r}.")
 
     def _own_regularizer(self) -> Regularizer:
         """The regularizer that was asked for, l2 by default."""
-        regularizer = L2() if self.regularizer is None else self.regularizer
-        missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(regularizer, m)]
-        if missing:
-            raise ValueError(
-                f"regularizer must have the methods of maxmargin.protocols.Regularizer; {regularizer!r} lacks "
-                f"{', '.join(missing)}. Ready-made ones are in maxmargin.regularizers."
-            )
-        return regularizer
+        return L2() if self.regularizer is None else self.regularizer
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""

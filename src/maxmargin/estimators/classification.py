@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Blocked
@@ -19,6 +18,7 @@ from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
+from ..wording import shown
 from . import inputs, sourced
 from .certified import Run, all_or_nothing, total
 from .clustered import as_source
@@ -245,7 +245,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _check_several_classes(self) -> None:
         if self.classes_.size < 2:
             raise ValueError(
-                f"LinearSVC needs examples of at least 2 classes, y has one class only: {self.classes_[0]!r}."
+                f"LinearSVC needs examples of at least 2 classes, y has one class only: {shown(self.classes_[0])}."
             )
 
     def _fit_problems(
@@ -334,9 +334,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class that is the positive one in each binary problem."""
         return [1] if self.classes_.size == 2 else range(self.classes_.size)
 
-    def _check_choices(self) -> None:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+
+    def _check_choices(self) -> None:
+        """Settings that go together with the number of classes or not."""
         if self._is_joint() and self._is_squared():
             raise ValueError("loss='squared_hinge' has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
         if self.cost is not None and not self._is_joint():
@@ -359,7 +363,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:
             return 1.0 - np.eye(n_classes)
-        cost = np.asarray(self.cost, dtype=np.float64)
+        try:
+            cost = np.asarray(self.cost, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"cost must be a table of numbers, true class × other, got {shown(self.cost)}.") from None
         if cost.shape != (n_classes, n_classes):
             raise ValueError(f"cost must have shape {(n_classes, n_classes)}, one row per class, got {cost.shape}.")
         return cost
@@ -374,18 +381,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _class_factors(self, counts: np.ndarray) -> np.ndarray | None:
         """What ``class_weight`` multiplies C by in each class, given how much each class weighs."""
-        if self.class_weight is None:
-            return None
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            factors = counts.sum() / (counts.size * np.maximum(counts, 1e-300))
-        else:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
-        if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
-            raise ValueError(
-                "class_weight must be finite, not negative, and not zero for every class; "
-                f"it gives {dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))}."
-            )
-        return factors
+        return inputs.check_class_weight(self.class_weight, self.classes_, counts)
 
     def _dual_shape(self, problems: list[Problem]) -> tuple[int, ...]:
         shape = problems[0].constraints.dual_shape  # type: ignore[attr-defined]
@@ -485,6 +481,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """The class of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose class is found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
 
 
 def _signs(label: np.ndarray, positive: int) -> np.ndarray:

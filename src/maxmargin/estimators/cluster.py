@@ -3,7 +3,6 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +19,11 @@ from ..latent.kmeans_points import Measured, Points
 from ..latent.kmeans_starts import STARTS
 from ..latent.kmeans_stream import Past
 from ..persistence import storable
+from ..wording import whole
 from . import inputs
 from .certified import all_or_nothing
 from .reporting import Reporting
+from .settings import check_settings
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -154,6 +155,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         y : ignored
         sample_weight : array (n_samples,) or None
         """
+        self._settings()
         warm = self.cluster_centers_ if self.warm_start and hasattr(self, "cluster_centers_") else None
         X = inputs.check_matrix(self, X, reset=True, accept_sparse=False)
         self._cluster(X, inputs.check_weights(sample_weight, X), warm)
@@ -211,13 +213,13 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         minimiser of the sum of both, until these agree. ``inertia_`` is the value of that bound: the objective on all
         chunks is at most that. ``labels_`` are those of this chunk.
         """
+        self._settings()
         first = not hasattr(self, "cluster_centers_")
         X = inputs.check_matrix(self, X, reset=first, accept_sparse=False)
         weight = inputs.check_weights(sample_weight, X)
         if first:
             self._cluster(X, weight, None)
             return self
-        self._settings()
         if self.cluster_centers_.shape[0] != self.n_clusters:
             raise ValueError(
                 f"n_clusters={self.n_clusters}, but the chunks before left {self.cluster_centers_.shape[0]} clusters. "
@@ -289,12 +291,10 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         return points.measure(centres, np.zeros(X.shape[0], np.int32))
 
     def _whole(self, name: str) -> int:
-        value = getattr(self, name)
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
-        return int(value)
+        return whole(name, getattr(self, name))
 
     def _settings(self) -> Settings:
+        check_settings(self)
         inputs.check_choice("bound", self.bound, (*BOUNDS, "kmeans"))
         eta = inputs.check_positive("eta", self.eta)
         if eta > 1.0:

@@ -5,7 +5,9 @@ from typing import Any, TypeVar
 
 from sklearn.base import clone
 
+from ..wording import check_object, shown
 from .certified import CertifiedEstimator
+from .inputs import check_positive
 
 E = TypeVar("E", bound=CertifiedEstimator)
 
@@ -32,14 +34,25 @@ def path(
     >>> [s.C for s in steps], all(s.certificate_.relative_gap <= 1e-3 for s in steps)
     ([0.01, 0.1, 1.0], True)
     """
+    check_object("estimator", estimator)
     given = {name: values for name, values in (("C", C), ("group_norm", group_norm)) if values is not None}
     if len(given) != 1:
         raise ValueError("path needs the values of one parameter: C=[...] or group_norm=[...].")
     ((name, values),) = given.items()
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list of values, got {values!r}.")
+    if not hasattr(estimator, "_begin_like"):
+        raise ValueError(
+            f"estimator must be one of maxmargin's that starts from an earlier fit, such as LinearSVC() or "
+            f"SequenceSVM(), got {shown(estimator)}."
+        )
     if name not in estimator.get_params(deep=False):
-        raise ValueError(f"{type(estimator).__name__} has no parameter {name}; LatentStructuralSVM has.")
+        raise ValueError(f"{type(estimator).__name__} has no parameter {name}; LatentStructuralSVM has. Use C=[...].")
+    values = list(values)
+    if not values:
+        raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
+    for value in values if name == "C" else ():
+        check_positive(name, value)  # the last one too, before the first is fitted
     steps: list[E] = []
     for value in values:
         step = clone(estimator).set_params(**{name: value}, warm_start=True)

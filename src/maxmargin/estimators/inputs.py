@@ -11,10 +11,12 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 from joblib.parallel import get_active_backend
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.sizes import as_bytes
+from ..wording import one_of, shown
 from . import frames
+from .tables import check_kind, explained
 
 _NO_LABELS = "no labels"
 
@@ -29,6 +31,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
+    check_kind(X)
     frames.check_columns(X)
     options = {
         "accept_sparse": "csr",
@@ -40,14 +43,31 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
         **options,
     }
     if isinstance(y, str) and y == _NO_LABELS:
-        X = validate_data(estimator, X, **options)
+        X = _validated(estimator, X, options=options)
         _check_finite(X, estimator)
         return X
-    if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    X, y = validate_data(estimator, X, frames.labels(y), **options)
+    check_there(estimator, y)
+    X, y = _validated(estimator, X, frames.labels(y), options=options)
     _check_finite(X, estimator)
     return X, y
+
+
+def _validated(estimator: Any, X: Any, *y: Any, options: dict[str, Any]) -> Any:
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except (TypeError, ValueError) as error:
+        raise explained(error, X, *y) from None
+
+
+def check_there(estimator: Any, y: Any) -> None:
+    """Labels must not be forgotten, and be a list of them."""
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None. Give one entry for each row: fit(X, y)."
+        )
+    if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
+        raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
 
 
 def _fits_float32(X: Any) -> bool:
@@ -73,11 +93,21 @@ def _check_finite(X: Any, estimator: Any) -> None:
     value = values.reshape(-1)[at]
     kind = "NaN" if np.isnan(value) else "infinity (inf)"
     names = getattr(estimator, "feature_names_in_", None)
-    named = "" if names is None else f" {names[column]!r}"
+    name = "" if names is None or len(names) != X.shape[1] else f" {str(names[column])!r}"
     raise ValueError(
-        f"X contains {kind} at row {row}, column {column}{named} ({bad.size} such values in all). "
+        f"X contains {kind} at row {row}, column {column}{name} ({bad.size} such values in all). "
         "Fill in or drop missing values first, for example with sklearn.impute.SimpleImputer."
     )
+
+
+def check_scored(estimator: Any, X: Any, y: Any) -> None:
+    """What a score compares answers with: as many as there are rows."""
+    check_is_fitted(estimator)
+    check_kind(X)
+    check_there(estimator, y)
+    rows, answers = _num_samples(X), _num_samples(y)
+    if rows != answers:
+        raise ValueError(f"X has {rows} rows, y has {answers} entries. Give one entry of y for each row of X.")
 
 
 def check_labels(y: Any) -> None:
@@ -88,8 +118,14 @@ def check_labels(y: Any) -> None:
     values = y.tolist() if hasattr(y, "tolist") else y
     if not isinstance(values, list | tuple):
         return
-    if None in values:
+    if any(value is None for value in values):
         raise ValueError(f"y[{values.index(None)}] is None. Every row needs a label; drop the rows that have none.")
+    table = next((i for i, v in enumerate(values) if isinstance(v, dict | set)), None)
+    if table is not None:
+        raise ValueError(
+            f"y[{table}] is {shown(values[table])}, which is no class label. Labels are text, whole numbers or "
+            "booleans; rows with several labels each are for MultilabelSVM."
+        )
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
@@ -104,7 +140,7 @@ def check_classes(y: np.ndarray) -> None:
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(
-            f"Unknown label type: continuous. y[{at}] is {y[at]!r}, which is no class label. "
+            f"Unknown label type: continuous. y[{at}] is {shown(y[at])}, which is no class label. "
             "Use LinearSVR for regression, or round y if these are classes."
         )
 
@@ -114,37 +150,86 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
     if getattr(y, "dtype", None) == np.float32:
         return np.ascontiguousarray(y)
     try:
-        return np.ascontiguousarray(y, dtype=np.float64)
+        numbers = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}.") from None
+        raise ValueError(
+            f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}. Turn them into numbers, or "
+            "use LinearSVC if they name classes."
+        ) from None
+    if not np.isfinite(numbers).all():
+        at = int(np.argmax(~np.isfinite(numbers)))
+        raise ValueError(f"y contains NaN or infinity: y[{at}] is {numbers[at]:g}. Drop the rows without a number.")
+    return numbers
 
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, got {value!r}.")
+        raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {value!r}.")
     return float(value)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
-    return value
+    return one_of(name, value, choices)
 
 
 def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
-    """Sample weights as float64, not negative, not all zero; None stays None."""
+    """Sample weights as float64, finite, not negative, not all zero; None stays None, one number is for all rows."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"sample_weight must be one number for each row, got {shown(sample_weight)}. Weights of classes go into "
+            "class_weight."
+        ) from None
+    n = _num_samples(X)
+    weights = np.full(n, weights) if weights.ndim == 0 else weights
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), one number for each row; got shape {weights.shape}.")
+    if not np.isfinite(weights).all():
+        at = int(np.argmax(~np.isfinite(weights)))
+        raise ValueError(f"sample_weight contains NaN or infinity: sample_weight[{at}] is {weights[at]:g}.")
     if (weights < 0).any():
         at = int(np.argmax(weights < 0))
         raise ValueError(f"sample_weight must not be negative; sample_weight[{at}] is {weights[at]:g}.")
     if not weights.any():
-        raise ValueError("All sample weights are zero: no example is left to learn from.")
+        raise ValueError("All entries of sample_weight are zero: no example is left to learn from.")
     return weights
+
+
+def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+    """What ``class_weight`` multiplies C by in each class, given how much each class weighs; None stays None."""
+    if class_weight is None:
+        return None
+    known = classes.tolist()
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factors = counts.sum() / (counts.size * np.maximum(counts, 1e-300))
+    elif not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight must be None, 'balanced' or a dict of classes and factors such as {{{known[0]!r}: 2.0}}, "
+            f"got {shown(class_weight)}."
+        )
+    else:
+        unknown = [key for key in class_weight if key not in known]
+        if unknown and any(key not in class_weight for key in known):  # all known: some are in other data only
+            raise ValueError(
+                f"class_weight has a factor for {shown(unknown[0])}, which is not among the classes of y: "
+                f"{shown(known)}."
+            )
+        try:
+            factors = np.array([class_weight.get(key, 1.0) for key in known], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"class_weight must give a number for each class, got {shown(class_weight)}.") from None
+    if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
+        raise ValueError(
+            "class_weight must be finite, not negative, and not zero for every class; "
+            f"it gives {dict(zip(known, factors.tolist(), strict=True))}."
+        )
+    return factors
 
 
 def check_memory(memory: Any) -> int | None:
@@ -154,8 +239,26 @@ def check_memory(memory: Any) -> int | None:
     return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
 
 
+def check_seed(random_state: Any) -> None:
+    """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
+    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return
+    seeds = (
+        random_state if isinstance(random_state, list | tuple | np.ndarray) and len(random_state) else [random_state]
+    )
+    for seed in seeds:
+        if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
+            continue
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ValueError(
+                "random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got "
+                f"{shown(random_state)}."
+            )
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """Seeds and generators as they are; a RandomState, which scikit-learn hands around, gives a seed."""
+    check_seed(random_state)
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     return np.random.default_rng(random_state)
@@ -169,7 +272,9 @@ def check_threads(n_jobs: Any) -> int:
     if n_jobs is None:
         return min(joblib.effective_n_jobs(None), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}.")
+        raise ValueError(
+            f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}. 1 is one thread, -1 all cores."
+        )
     return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
 
 

@@ -142,7 +142,7 @@ class LatentStructuralSVM(LatentEstimator):
     def fit(
         self,
         X: Sequence[Any],
-        Y: Sequence[Any],
+        Y: Sequence[Any] | None = None,
         Z: Sequence[Any] | None = None,
         sample_weight: Any = None,
         *,

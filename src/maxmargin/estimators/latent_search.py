@@ -14,6 +14,7 @@ from ..latent.progress import SearchLine
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Solver
 from ..solvers import best_start, certify, choose, choose_open
+from ..wording import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, latent_recipe
@@ -40,8 +41,6 @@ class LatentEstimator(CertifiedEstimator):
     def _search_settings(self) -> Settings:
         """The settings of the search, checked."""
         self._check_settings()
-        if not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
-            raise ValueError(f"n_init must be a whole number of at least 1, got {self.n_init!r}.")
         return Settings(
             eta=self.eta,
             tol=self.tol,
@@ -54,10 +53,7 @@ class LatentEstimator(CertifiedEstimator):
         if hasattr(self.bound, "choose") and not isinstance(self.bound, type):
             return self.bound
         if not isinstance(self.bound, str) or self.bound not in CHOOSERS:
-            raise ValueError(
-                f"bound must be one of {sorted(CHOOSERS)} or an object with a method choose, such as "
-                f"maxmargin.latent.MultiFold(10); got {self.bound!r}."
-            )
+            one_of("bound", self.bound, sorted(CHOOSERS), " or an object of maxmargin.latent such as MultiFold(10)")
         return CHOOSERS[self.bound]()
 
     def _search(

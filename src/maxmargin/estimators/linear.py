@@ -44,6 +44,10 @@ class LinearEstimator(CertifiedEstimator):
     history_: list[Record]
     n_passes_: int
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._bias()
+
     def _bias(self) -> float:
         if not self.fit_intercept:
             return 0.0

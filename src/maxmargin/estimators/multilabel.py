@@ -150,8 +150,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         return self._checked(X, Y, reset=False)
 
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
-        if Y is None:
-            raise ValueError("MultilabelSVM requires y to be passed, but the target y is None.")
+        inputs.check_there(self, Y)
         try:
             table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
         except ValueError:
@@ -165,7 +164,9 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         wrong = np.argwhere((table != 0) & (table != 1))
         if len(wrong):
             i, l = wrong[0]
-            raise ValueError(f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}.")
+            raise ValueError(
+                f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}. MultiLabelBinarizer makes them."
+            )
         return X, table.astype(np.int8)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -173,6 +174,11 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         check_is_fitted(self)
         X = inputs.check_matrix(self, X, reset=False)
         return np.asarray(self.model_.predict_all(X, self.coef_), dtype=np.int64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows whose labels are all found."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.

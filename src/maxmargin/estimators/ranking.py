@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Scalar
 from ..constraints.sourced import is_source
@@ -16,6 +16,7 @@ from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
+from ..wording import shown
 from . import inputs, sourced
 from .certified import Run, all_or_nothing
 from .clustered import as_source
@@ -186,8 +187,11 @@ class RankingSVM(LinearEstimator):
     def _block(self, chunk: Chunk) -> Scalar:
         return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
 
-    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+
+    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
         return ranking(rows, grade, group, self._budget(None), squared=self.loss == "squared_hinge")
 
     def _by_example(self, source: Seekable, problem: Problem, alpha: np.ndarray) -> np.ndarray:
@@ -252,8 +256,9 @@ class RankingSVM(LinearEstimator):
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
-        y = inputs.check_numbers(column_or_1d(y), "grades")
-        check_consistent_length(X, y)
+        check_is_fitted(self)
+        X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
+        y = inputs.check_numbers(y, "grades")
         order, start = by_group(y, _groups(groups, y))
         return float(pairs.ordered_share(order, start, y, self.predict(X)))
 
@@ -262,9 +267,23 @@ def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
     """Groups as whole numbers 0, 1, …; one group if none are given."""
     if groups is None:
         return np.zeros(y.shape[0], np.int64)
-    groups = column_or_1d(groups)
-    check_consistent_length(groups, y)
-    return np.unique(groups, return_inverse=True)[1]
+    given = np.asarray(groups)
+    if given.shape != y.shape:
+        raise ValueError(
+            f"groups must have one entry for each of {y.shape[0]} rows, got "
+            f"{shown(groups) if given.ndim == 0 else f'shape {given.shape}'}."
+        )
+    values = given.tolist() if given.dtype.kind in "fO" else []
+    missing = [i for i, value in enumerate(values) if value is None or value != value]
+    if missing:
+        raise ValueError(
+            f"groups has no value at row {missing[0]} ({len(missing)} such rows in all). Name the group of every row, "
+            "or drop those without."
+        )
+    try:
+        return np.unique(given, return_inverse=True)[1]
+    except TypeError:
+        raise ValueError("groups mixes kinds that cannot be compared. Make them all text or all numbers.") from None
 
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:

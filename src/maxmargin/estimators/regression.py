@@ -162,13 +162,17 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
         return self._blocked(source, block)
 
-    def _constraints(self, rows: Rows, target: np.ndarray, budget: np.ndarray) -> Scalar:
+    def _check_settings(self) -> None:
+        super()._check_settings()
         inputs.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+        inputs.check_positive("epsilon", self.epsilon, zero=True)
+
+    def _constraints(self, rows: Rows, target: np.ndarray, budget: np.ndarray) -> Scalar:
         return regression(
             rows,
             target,
             budget,
-            epsilon=inputs.check_positive("epsilon", self.epsilon, zero=True),
+            epsilon=float(self.epsilon),
             squared=self.loss == "squared_epsilon_insensitive",
         )
 
@@ -198,3 +202,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         check_is_fitted(self)
         X = inputs.check_matrix(self, X, reset=False)
         return np.asarray(X @ self.coef_.astype(X.dtype)) + self.intercept_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Coefficient of determination R² of the predictions: 1 is perfect."""
+        inputs.check_scored(self, X, y)
+        return super().score(X, y, sample_weight)

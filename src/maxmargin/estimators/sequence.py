@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +16,7 @@ from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Source
+from ..wording import shown
 from . import inputs
 from .certified import Run
 from .clustered import held, read
@@ -198,7 +199,9 @@ class SequenceSVM(StructuredEstimator):
         X, Y = check_pairs(X, Y)
         begun = hasattr(self, "model_")
         if begun and (self._names is None) != _is_numeric(X):
-            raise ValueError("The stream began with the other kind of features: named ones, or matrices.")
+            raise ValueError(
+                "The stream began with the other kind of features: named ones, or matrices. X must be alike."
+            )
         # A chunk that is refused must not leave its names behind.
         attributes = None if _is_numeric(X) else Attributes(self._names if begun and self._names else ())
         if attributes is not None:
@@ -233,14 +236,13 @@ class SequenceSVM(StructuredEstimator):
             return None
         forbidden = np.ones((len(classes), len(classes)), bool)
         if isinstance(self.allowed_transitions, str):
-            inputs.check_choice("allowed_transitions", self.allowed_transitions, ("observed",))
             for y in labels:
                 forbidden[y[:-1], y[1:]] = False
             return forbidden
         number = _numbers(classes)
-        for pair in self.allowed_transitions:
-            if len(pair) != 2 or not _known(pair[0], number) or not _known(pair[1], number):
-                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {classes.tolist()}.")
+        for pair in self._listed_transitions():
+            if not _known(pair[0], number) or not _known(pair[1], number):
+                raise ValueError(f"allowed_transitions names {pair!r}; the labels are {shown(classes.tolist())}.")
             forbidden[number[pair[0]], number[pair[1]]] = False
         for i, y in enumerate(labels):
             bad = np.flatnonzero(forbidden[y[:-1], y[1:]])
@@ -248,9 +250,27 @@ class SequenceSVM(StructuredEstimator):
                 t = int(bad[0])
                 raise ValueError(
                     f"Sequence {i} has {classes.tolist()[y[t]]!r} followed by {classes.tolist()[y[t + 1]]!r} at token "
-                    f"{t}, which allowed_transitions does not allow."
+                    f"{t}, which allowed_transitions does not allow. Add the pair, or mend the labels."
                 )
         return forbidden
+
+    def _listed_transitions(self) -> list[Any]:
+        """The pairs of ``allowed_transitions``, where they are listed."""
+        allowed = self.allowed_transitions
+        if allowed is None or (isinstance(allowed, str) and allowed == "observed"):
+            return []
+        pairs = list(allowed) if isinstance(allowed, Iterable) and not isinstance(allowed, str) else [allowed]
+        wrong = next((pair for pair in pairs if not isinstance(pair, list | tuple) or len(pair) != 2), None)
+        if wrong is not None:
+            raise ValueError(
+                "allowed_transitions must be None, 'observed' or pairs of labels such as [('A', 'B')], got "
+                f"{shown(wrong)}."
+            )
+        return pairs
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self._listed_transitions()
 
     def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
@@ -260,16 +280,18 @@ class SequenceSVM(StructuredEstimator):
         check_is_fitted(self)
         if isinstance(X, Sequences):
             if X.n_features != self.model_.n_features:
-                raise ValueError(f"The sequences have {X.n_features} features, the model {self.model_.n_features}.")
+                raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
         if not hasattr(X, "__len__") or isinstance(X, str | dict):
-            raise ValueError(f"X must be a list of sequences, got {type(X).__name__}.")
+            raise ValueError(f"X must be a list of sequences, got {shown(X)}. One sequence goes in as [x].")
         if len(X) == 0:
-            raise ValueError("There are no sequences.")
+            raise ValueError("X has no sequences. Give a list with at least one.")
         if self._names is None:
             return Sequences.of(X, self.model_.n_features)
         if _is_numeric(X):
-            raise ValueError("The model was trained on named features (dicts or lists), X holds matrices.")
+            raise ValueError(
+                "The model was trained on named features, X holds matrices. Give lists of dicts or of names."
+            )
         if getattr(self, "_attributes", None) is None:
             self._attributes = Attributes(self._names)
         return cast(Attributes, self._attributes).encode(X)
@@ -353,7 +375,7 @@ class SequenceSVM(StructuredEstimator):
         check_is_fitted(self)
         number = _numbers(self.classes_)
         if not _known(label, number):
-            raise ValueError(f"{label!r} is not among the labels {self.classes_.tolist()}.")
+            raise ValueError(f"label={label!r} is not among the labels {self.classes_.tolist()}.")
         weights = self.emissions_[:, number[label]]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         names = self.feature_names_
@@ -480,7 +502,7 @@ def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
     wrong = np.flatnonzero(length != np.diff(X.offsets))
     if wrong.size:
         i = int(wrong[0])
-        raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels.")
+        raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels. Give one for each.")
 
 
 def _classes(Y: Sequence[Any]) -> np.ndarray:
@@ -494,16 +516,23 @@ def _label_set(Y: Sequence[Any]) -> set[Any]:
         try:
             found.update(_plain(y))
         except TypeError:
-            raise ValueError(f"Y[{i}] has labels that are not hashable: {_plain(y)[:3]!r} …") from None
+            raise ValueError(
+                f"Y[{i}] has labels that are not hashable, such as {shown(_plain(y)[0])}. Give one text or number for "
+                "each token."
+            ) from None
     if None in found:
         i = next(i for i, y in enumerate(Y) if None in _plain(y))
-        raise ValueError(f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}.")
+        raise ValueError(
+            f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}. Every token needs a label."
+        )
     return found
 
 
 def _sorted(found: set[Any]) -> np.ndarray:
     if len({isinstance(label, str) for label in found}) > 1:
-        raise ValueError(f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}.")
+        raise ValueError(
+            f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}. Make them all strings or all numbers."
+        )
     if len(found) < 2:
         raise ValueError(f"SequenceSVM needs at least 2 different labels, Y has {sorted(found)!r}.")
     ordered = sorted(found)

@@ -19,6 +19,7 @@ from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
+from ..wording import shown
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
@@ -232,16 +233,12 @@ class StructuredEstimator(CertifiedEstimator):
 def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
     """As many answers as inputs, and at least one."""
     if Y is None:
-        raise ValueError("Y is None: structured estimators need the true answers, one for each example.")
-    # A pandas Series is asked by its index, which after a split is not 0, 1, 2, …
-    X, Y = (value.to_list() if hasattr(value, "to_list") else value for value in (X, Y))
-    for name, value in (("X", X), ("Y", Y)):
-        if not hasattr(value, "__len__") or isinstance(value, str | dict):
-            raise ValueError(f"{name} must be a list with one entry per example, got {type(value).__name__}.")
+        raise ValueError(
+            "Y is None: structured estimators need the true answers, one for each example. Give them: fit(X, Y)."
+        )
+    X, Y = check_inputs(X), check_inputs(Y, "Y")
     if count(X) != count(Y):
-        raise ValueError(f"X has {count(X)} examples, Y has {count(Y)}.")
-    if count(X) == 0:
-        raise ValueError("There are no examples.")
+        raise ValueError(f"X has {count(X)} examples, Y has {count(Y)}. Give one answer for each example.")
     return X, Y
 
 
@@ -251,6 +248,16 @@ def paired(data: Data) -> Data:
         return data
     X, Y = check_pairs(data.X, data.y)
     return replace(data, X=X, y=Y)
+
+
+def check_inputs(X: Any, name: str = "X") -> Any:
+    """A list with one entry per example, and at least one."""
+    X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
+    if not hasattr(X, "__len__") or isinstance(X, str | dict):
+        raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
+    if count(X) == 0:
+        raise ValueError(f"{name} has no examples. Give a list with at least one.")
+    return X
 
 
 @storable("model_", "coef_", "_alpha", "_fitted_C")
@@ -394,10 +401,15 @@ class StructuralSVM(StructuredEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
-        X = X.to_list() if hasattr(X, "to_list") else X
-        if hasattr(self.model_, "predict_all"):
-            return self.model_.predict_all(X, self.coef_)
-        return [self.model_.predict(x, self.coef_) for x in X]
+        X = check_inputs(X)
+        if not hasattr(self.model_, "predict_all"):
+            return [self.model_.predict(x, self.coef_) for x in X]
+        answers = self.model_.predict_all(X, self.coef_)
+        if len(answers) != count(X):
+            raise ValueError(
+                f"X has {count(X)} entries, which the model reads as one example. Put it into a list: [x]."
+            )
+        return answers
 
     def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""

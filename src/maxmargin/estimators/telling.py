@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
+from ..wording import shown
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -17,10 +19,16 @@ def told(fit: F) -> F:
 
     @functools.wraps(fit)
     def wrapped(self: Any, *args: Any, callbacks: Iterable[Any] = (), **kwargs: Any) -> Any:
+        if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
+            raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
         with _listening(self, tuple(callbacks)) as callbacks:
             return fit(self, *args, callbacks=callbacks, **kwargs)
 
     return cast(F, wrapped)
+
+
+def _listens(callback: Any) -> bool:
+    return callable(callback) or callable(getattr(callback, "begin", None))
 
 
 def users_line() -> int:

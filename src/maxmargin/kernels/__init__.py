@@ -10,8 +10,12 @@ array it is handed has its references counted.
 
 import numba
 
+from . import first_time
+
 _OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
 
 compiled = numba.njit(**_OPTIONS)
 compiled_sum = numba.njit(**_OPTIONS, fastmath={"reassoc", "contract", "arcp", "nsz"})
 inlined = numba.njit(**_OPTIONS, forceinline=True)
+
+first_time.register()

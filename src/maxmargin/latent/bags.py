@@ -14,6 +14,7 @@ from ..kernels import bags as kernels
 from ..problem import Problem, Rows
 from ..protocols import Regularizer, Standing
 from ..solvers.threads import run
+from ..wording import one_of
 
 NEGATIVES = ("bag", "instances")
 
@@ -68,8 +69,7 @@ class BagObjective:
         bias: float = 0.0,
         n_threads: int = 1,
     ) -> None:
-        if negatives not in NEGATIVES:
-            raise ValueError(f"negatives must be one of {list(NEGATIVES)}, got {negatives!r}.")
+        one_of("negatives", negatives, NEGATIVES)
         self.bags = bags
         self.positive = np.asarray(positive, bool)
         self.budget = np.ascontiguousarray(budget, np.float64)

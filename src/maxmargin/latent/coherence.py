@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import shown
+
 
 class Coherence:
     """A bias for ``Biased``: labellings of regions are welcome where neighbours agree (Naderi Parizi (5.39)).
@@ -20,6 +22,8 @@ class Coherence:
     """
 
     def __init__(self, edges: Any) -> None:
+        if not hasattr(edges, "__len__") or isinstance(edges, str):
+            raise ValueError(f"Coherence: edges must be pairs of neighbouring regions, got {shown(edges)}.")
         self.edges = edges
         each = len(edges) > 0 and np.ndim(edges[0]) == 2
         self._edges = [self._checked(e) for e in (edges if each else [edges])]

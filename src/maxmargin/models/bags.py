@@ -12,6 +12,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
 from ..kernels import bags as kernels, segments
 from ..problem import Rivals, Rows
+from ..wording import one_of
 from . import labelling
 
 
@@ -60,18 +61,18 @@ class Bags:
         bias: float = 1.0,
         cost: Any = None,
     ) -> None:
-        if states not in ("shared", "separate"):
-            raise ValueError(f"states must be 'shared' or 'separate', got {states!r}.")
-        if not np.isfinite(bias):
+        labelling.check_sizes(n_classes=n_classes, n_features=n_features, n_states=n_states)
+        one_of("states", states, ("shared", "separate"))
+        if not isinstance(bias, int | float | np.number) or not np.isfinite(bias):
             raise ValueError(f"bias must be a finite number, got {bias!r}.")
         self.n_classes = n_classes
         self.n_features = n_features
         self.state_kind = states
         self.n_states = n_states
         self.bias = float(bias)
+        if cost is not None:
+            labelling.check_loss(cost, n_classes, "cost", ())
         self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
-        if self.cost is not None:
-            labelling.check_loss(self.cost, n_classes)
 
     def __repr__(self) -> str:
         return (

@@ -28,5 +28,7 @@ def binary(
     squared : bool
         Pay C·ξ² instead of C·ξ.
     """
+    if (np.abs(sign) != 1).any():
+        raise ValueError("sign must be +1 or −1 for every row. Of classes 0 and 1 it is 2 * y - 1.")
     target = sign if margin is None else sign * np.asarray(margin, dtype=np.float64)
     return Scalar(rows, target, sign, budget, squared=squared)

@@ -11,6 +11,7 @@ from ..data.sequences import Sequences
 from ..inference import viterbi
 from ..kernels import chains as kernels
 from ..problem import Rivals, Rows
+from ..wording import one_of
 from . import labelling
 
 _NOT_ASKED = np.empty(0, np.int32)
@@ -65,8 +66,8 @@ class Chain:
         rescaling: str = "margin",
     ) -> None:
         labelling.check_loss(loss, n_labels)
-        if rescaling not in ("margin", "slack"):
-            raise ValueError(f"rescaling must be 'margin' or 'slack', got {rescaling!r}.")
+        labelling.check_sizes(n_labels=n_labels, n_features=n_features)
+        one_of("rescaling", rescaling, ("margin", "slack"))
         if rescaling == "slack" and not isinstance(loss, str):
             raise ValueError("Slack rescaling of a chain counts wrong labels: it needs a Hamming loss.")
         self.n_labels = n_labels

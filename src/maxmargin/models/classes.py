@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_matrix, as_rows
 from ..problem import Rivals
+from ..wording import one_of
 from . import labelling
 
 
@@ -47,14 +48,13 @@ class Multiclass:
         cost: Any = None,
         rescaling: str = "margin",
     ) -> None:
-        if rescaling not in ("margin", "slack"):
-            raise ValueError(f"rescaling must be 'margin' or 'slack', got {rescaling!r}.")
+        labelling.check_sizes(n_classes=n_classes, n_features=n_features)
+        self.rescaling = one_of("rescaling", rescaling, ("margin", "slack"))
         self.n_classes = n_classes
         self.n_features = n_features
+        if cost is not None:
+            labelling.check_loss(cost, n_classes, "cost", ())
         self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
-        self.rescaling = rescaling
-        if self.cost is not None:
-            labelling.check_loss(self.cost, n_classes)
 
     def sized(self, X: Any, Y: Any) -> Multiclass:
         """A copy that knows its sizes: from the data, where they were not given."""
@@ -62,7 +62,8 @@ class Multiclass:
         if self.n_features is None:
             sized.n_features = as_matrix(X).shape[1]
         if self.n_classes is None:
-            sized.n_classes = 1 + int(np.max(Y)) if self.cost is None else len(self.cost)
+            labels = labelling.check_labels(Y, np.inf, "Y")
+            sized.n_classes = 1 + int(labels.max(initial=0)) if self.cost is None else len(self.cost)
         return sized
 
     def joined(self, others: Sequence[Multiclass]) -> Multiclass:
@@ -91,7 +92,9 @@ class Multiclass:
         return sp.csr_matrix((x.data, x.indices + int(y) * d, x.indptr), shape=(1, K * d))
 
     def loss(self, y: int, y_hat: int) -> float:
-        return float(self._costs()[int(y), int(y_hat)])
+        costs = self._costs()
+        labelling.check_labels([y, y_hat], len(costs))
+        return float(costs[int(y), int(y_hat)])
 
     def predict(self, x: Any, w: np.ndarray) -> int:
         return self.predict_all(as_matrix(x), w)[0]

@@ -13,6 +13,7 @@ from ..kernels import graphs as kernels
 from ..kernels.chains import losses
 from ..problem import Rivals, Rows
 from ..protocols import OracleError
+from ..wording import one_of
 from . import labelling
 
 _METHODS = ("auto", "tree", "cut", "swap", "expansion")
@@ -70,8 +71,8 @@ class Graph:
         symmetric: bool = False,
         inference: str = "auto",
     ) -> None:
-        if inference not in _METHODS:
-            raise ValueError(f"inference must be one of {', '.join(_METHODS)}; got {inference!r}.")
+        labelling.check_sizes(n_labels=n_labels, n_features=n_features, n_edge_features=n_edge_features)
+        one_of("inference", inference, _METHODS)
         labelling.check_loss(loss, n_labels)
         self.n_labels = n_labels
         self.n_features = n_features

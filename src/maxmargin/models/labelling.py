@@ -9,21 +9,31 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import one_of, shown, whole
+
 LOSSES = ("hamming", "normalized_hamming")
 
 
-def check_loss(cost: Any, n_labels: int | None) -> None:
+def check_sizes(**sizes: Any) -> None:
+    """Sizes of a model: whole numbers, or None for those that data will tell."""
+    for name, size in sizes.items():
+        if size is not None:
+            whole(name, size, 0 if name == "n_edge_features" else 1)
+
+
+def check_loss(cost: Any, n_labels: int | None, name: str = "loss", known: Sequence[str] = LOSSES) -> None:
     """A known name, or a table of costs with zeros on the diagonal."""
-    if isinstance(cost, str):
-        if cost not in LOSSES:
-            raise ValueError(f"loss must be one of {LOSSES} or a table of costs, got {cost!r}.")
+    if isinstance(cost, str) and known:
+        one_of(name, cost, known, " or a table of costs")
         return
     table = np.asarray(cost)
+    if table.dtype.kind not in "iufb":
+        raise ValueError(f"{name} must be a table of numbers, true × answered, got {shown(cost)}.")
     if table.ndim != 2 or table.shape[0] != table.shape[1] or (n_labels is not None and table.shape[0] != n_labels):
         wanted = "square" if n_labels is None else f"{n_labels} × {n_labels}"
-        raise ValueError(f"A table of losses must be {wanted}, true × answered; got shape {table.shape}.")
+        raise ValueError(f"{name}: a table of losses must be {wanted}, true × answered; got shape {table.shape}.")
     if not np.isfinite(table).all() or (table < 0).any() or np.diagonal(table).any():
-        raise ValueError("A table of losses must be finite and not negative, with zeros on the diagonal.")
+        raise ValueError(f"{name}: a table of losses must be finite and not negative, with zeros on the diagonal.")
 
 
 def n_labels(Y: Sequence[Any], cost: Any) -> int:
@@ -92,11 +102,11 @@ def split(flat: np.ndarray, first: np.ndarray) -> list[np.ndarray]:
 def concatenated(Y: Sequence[Any], length: np.ndarray, n_labels: int) -> np.ndarray:
     """All labels one after another, checked against the number of positions of each example."""
     if len(Y) != length.size:
-        raise ValueError(f"X has {length.size} examples, Y has {len(Y)}.")
+        raise ValueError(f"X has {length.size} examples, Y has {len(Y)}. Give one answer for each.")
     parts = []
     for i, y in enumerate(Y):
         labels = check_labels(y, n_labels, f"Y[{i}]")
         if labels.size != length[i]:
-            raise ValueError(f"Example {i} has {length[i]} positions, but {labels.size} labels.")
+            raise ValueError(f"Example {i} has {length[i]} positions, but {labels.size} labels. Give one for each.")
         parts.append(labels)
     return np.concatenate(parts).astype(np.int32)

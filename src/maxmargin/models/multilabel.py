@@ -14,7 +14,8 @@ from ..inference import cuts
 from ..inference.trees import Visit, visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, Rows
-from .labelling import LOSSES, joined
+from ..wording import one_of
+from .labelling import LOSSES, check_sizes, joined
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
 _NO_LABELS = np.empty((0, 0), np.int8)
@@ -65,10 +66,11 @@ class Multilabel:
         loss: Any = "hamming",
         bias: bool = True,
     ) -> None:
-        if isinstance(edges, str) and edges not in ("none", "tree", "full"):
-            raise ValueError(f'edges must be "none", "tree", "full" or pairs of labels; got {edges!r}.')
-        if isinstance(loss, str) and loss not in LOSSES:
-            raise ValueError(f"loss must be one of {LOSSES} or the costs of the labels, got {loss!r}.")
+        check_sizes(n_labels=n_labels, n_features=n_features)
+        if isinstance(edges, str):
+            one_of("edges", edges, ("none", "tree", "full"), " or pairs of labels")
+        if isinstance(loss, str):
+            one_of("loss", loss, LOSSES, " or the costs of the labels")
         self.n_labels = n_labels
         self.n_features = n_features
         self.edges = edges

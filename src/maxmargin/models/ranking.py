@@ -23,6 +23,11 @@ def ranking(rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray
 
     Pairs are two row numbers each; their difference vectors are never formed.
     """
+    if not np.shape(grade) == np.shape(group) == (len(rows),):
+        raise ValueError(
+            f"grade and group must have one entry for each of {len(rows)} rows, got shapes {np.shape(grade)} and "
+            f"{np.shape(group)}."
+        )
     order, start = by_group(grade, group)
     n_pairs = pairs.count_pairs(order, start, grade)
     if n_pairs == 0:

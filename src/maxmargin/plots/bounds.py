@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
+
 _BOUND, _OBJECTIVE = "#c8553d", "#1b6ca8"
 
 
+@needs_matplotlib
 def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
     """Draw a search over bounds: bound and objective, the gap between them, and how many latent values changed.
 

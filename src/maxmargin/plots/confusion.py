@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
 
+
+@needs_matplotlib
 def confusion(y_true: Any, y_pred: Any, classes: Any = None, ax: Any = None, *, name: str | None = None) -> Any:
     """Draw which class was taken for which, in per cent of the true class, with the mean of the diagonal in the title.
 

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..problem import Record
+from ..wording import shown
+from .needs import needs_matplotlib
 
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"
 
 
+@needs_matplotlib
 def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "seconds") -> Any:
     """Draw how the two bounds closed in on the optimum, and the relative gap between them.
 
@@ -78,8 +81,11 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
 
 def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
     """The history of each problem: they stand one after another, each beginning with pass 1."""
-    if not isinstance(history, Sequence) or not history:
-        raise ValueError(f"convergence draws a fitted estimator or a list of records, got {history!r}. Call fit first.")
+    if not isinstance(history, Sequence) or not history or not hasattr(history[0], "number"):
+        raise ValueError(
+            f"estimator_or_history must be a fitted estimator or a list of records, got {shown(history)}. Call fit "
+            "first."
+        )
     if not hasattr(history[0], "upper"):
         raise ValueError("convergence draws the passes of one convex problem; plots.bounds draws a search over bounds.")
     starts = [i for i, record in enumerate(history) if record.number == 1]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .frames import COLORS, LINES, bare, number, outline
+from .needs import needs_matplotlib
 from .pixels import pixels
 
 _RIGHT, _WRONG, _UNKNOWN = "#009e73", "#d55e00", "#1b6ca8"  # which is also said in words
@@ -16,6 +17,7 @@ _MARKS = {"": _UNKNOWN, "right": _RIGHT}
 _CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.2")
 
 
+@needs_matplotlib
 def detected(
     image: Any, detections: Any, *, ax: Any = None, most: int = 10, parts: bool = True, roots: bool = False
 ) -> Any:
@@ -90,6 +92,7 @@ def detected(
     return ax
 
 
+@needs_matplotlib
 def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
     """Draw precision over recall, with the average precision of each curve in the legend.
 
@@ -142,6 +145,7 @@ def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
     return ax
 
 
+@needs_matplotlib
 def detection_mosaic(
     images: Any,
     found: Sequence[Any],

@@ -9,10 +9,12 @@ import numpy as np
 
 from .frames import COLORS, LINES, bare, number, outline
 from .hog import edge_strengths, glyph_image
+from .needs import needs_matplotlib
 
 _FINE = 8  # pixels of a fine cell in a map of costs
 
 
+@needs_matplotlib
 def detector_filters(detector: Any, components: Sequence[int] | None = None, *, fig: Any = None) -> Any:
     """Draw the components of a detector, one in a row: root, parts, and what it costs to move them.
 

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
 
+
+@needs_matplotlib
 def segmentation(labels: Any, image: Any = None, ax: Any = None, *, names: Any = None, opacity: float = 0.45) -> Any:
     """Draw a labelled grid: the labels as colours, over the image they belong to, with the borders between them.
 

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
+
 _ORIENTATIONS = 9
 _LENGTH = 32  # features of a cell
 _SIDE = 20  # pixels of a drawn cell
 _GAP = 6  # pixels between what speaks for and what speaks against
 
 
+@needs_matplotlib
 def hog_glyphs(weights: Any, ax: Any = None, *, negative: bool = False, limit: float | None = None) -> Any:
     """Draw a filter over histograms of gradients: in every cell the edges that it likes, brighter the more it does.
 
@@ -61,10 +64,14 @@ def hog_glyphs(weights: Any, ax: Any = None, *, negative: bool = False, limit: f
 
 def edge_strengths(weights: Any) -> tuple[np.ndarray, np.ndarray]:
     """How much each orientation is liked, and how much disliked: two arrays (rows, columns, 9), nowhere negative."""
-    w = np.asarray(weights, dtype=np.float64)
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        w = np.empty(0)
     if w.ndim != 3 or w.shape[2] != _LENGTH or not w.size:
         raise ValueError(
-            f"A filter over histograms of gradients is an array of rows, columns and {_LENGTH} features, got shape "
+            f"weights: a filter over histograms of gradients is an array of rows, columns and {_LENGTH} features, got "
+            "shape "
             f"{w.shape}. One of PartClassifier.filter_images() is such an array, if features are 'hog'."
         )
     by_orientation = w[:, :, : 3 * _ORIENTATIONS].reshape(*w.shape[:2], 3, _ORIENTATIONS)

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import shown
 from .hog import edge_strengths, hog_glyphs
+from .needs import needs_matplotlib
 from .pixels import cut_out, pixels
 
 _MANY_PARTS = 60  # beyond it only some are numbered
 _SHOWN = 8  # parts, if nobody says which
 
 
+@needs_matplotlib
 def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
     """Draw how much every part speaks for every class (red) or against it (blue), in one region of the image.
 
@@ -41,7 +44,7 @@ def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
     >>> part_weights(model).images[0].get_array().shape  # parts, classes
     (3, 2)
     """
-    table = model.part_weights_
+    table = _checked(model).part_weights_
     n_classes, n_parts, n_regions = table.shape
     if not 0 <= region < n_regions:
         raise ValueError(f"region must be from 0 to {n_regions - 1}, got {region}.")
@@ -62,6 +65,7 @@ def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
     return ax
 
 
+@needs_matplotlib
 def top_detections(
     model: Any,
     images: Any,
@@ -114,6 +118,7 @@ def top_detections(
     return fig
 
 
+@needs_matplotlib
 def filter_glyphs(
     model: Any, parts: Sequence[int] | None = None, *, negative: bool = False, columns: int = 8, fig: Any = None
 ) -> Any:
@@ -137,7 +142,7 @@ def filter_glyphs(
     Figure
     """
     shown = _chosen_parts({"": model}, parts)
-    filters = model.filter_images()
+    filters = _checked(model).filter_images()
     edge_strengths(filters[0])  # complains of what is no such filter, before there is an empty figure
     across = max(1, min(columns, len(shown)))
     down = -(-len(shown) // across)
@@ -151,6 +156,7 @@ def filter_glyphs(
     return fig
 
 
+@needs_matplotlib
 def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Any = None) -> Any:
     """Draw accuracy against the number of parts, a curve for each way to get them.
 
@@ -174,8 +180,15 @@ def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Any = None) -> Any:
     >>> ax.lines[0].get_xydata().round(1).tolist()
     [[8.0, 45.0], [16.0, 60.0]]
     """
-    if not results or not all(results.values()):
-        raise ValueError("A curve needs at least one number of parts and its accuracy: {'joint': {16: 0.7}}.")
+    if (
+        not isinstance(results, Mapping)
+        or not results
+        or not all(isinstance(c, Mapping) and c for c in results.values())
+    ):
+        raise ValueError(
+            "results must have for each curve at least one number of parts and its accuracy, {'joint': {16: 0.7}}; "
+            f"got {shown(results)}."
+        )
     if min(min(curve) for curve in results.values()) < 1:
         raise ValueError("Numbers of parts must be at least 1: they are drawn in powers of two.")
     from matplotlib import pyplot, ticker
@@ -213,11 +226,17 @@ def heaviest_parts(part_weights: np.ndarray) -> np.ndarray:
     return np.argsort(-np.sqrt((part_weights**2).sum(axis=(0, 2))), kind="stable")
 
 
+def _checked(model: Any) -> Any:
+    if not hasattr(model, "part_weights_"):
+        raise ValueError(f"model must be a fitted PartClassifier, got {shown(model)}. Call fit first.")
+    return model
+
+
 def _chosen_parts(models: dict[str, Any], parts: Sequence[int] | None) -> list[int]:
     """The parts that were asked for, or those with the largest weights."""
     if not models:
         raise ValueError("There is no model: give a PartClassifier, or a dict of names and such.")
-    first = next(iter(models.values())).part_weights_
+    first, *_ = [_checked(model).part_weights_ for model in models.values()]
     if parts is None:
         return heaviest_parts(first)[:_SHOWN].tolist()
     found = [int(part) for part in np.atleast_1d(parts)]

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
 from .pixels import pixels
 
 _FEW_FEATURES = 40  # more bars than these are a fence
 _NUMBERED = 100  # up to so many regions their parts are written into them
 
 
+@needs_matplotlib
 def labelled_regions(
     image: Any,
     regions: Any,
@@ -96,6 +98,7 @@ def labelled_regions(
     return ax
 
 
+@needs_matplotlib
 def region_models(
     classifier: Any,
     name: Any,

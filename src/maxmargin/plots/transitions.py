@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from .needs import needs_matplotlib
 
+
+@needs_matplotlib
 def transitions(estimator: Any, ax: Any = None, *, most: int = 30) -> Any:
     """Draw the weights of neighbouring labels as a heat map: which label likes to follow which.
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..protocols import Regularizer
+from ..wording import check_object, shown
 from .shape import Shape, join
 
 
@@ -24,6 +25,13 @@ class Blocks:
     n_weights: int
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Regularizer]]) -> None:
+        if not all(isinstance(part, list | tuple) and len(part) == 2 for part in parts) or not len(parts):
+            raise ValueError(
+                f"Blocks: parts must be pairs (indices, regularizer), at least one; got {shown(parts)}. One is "
+                "([0, 1], L2())."
+            )
+        for _, regularizer in parts:
+            check_object("regularizer of a part", regularizer)
         self.parts = [(np.asarray(index, dtype=np.int64), r) for index, r in parts]
         every = np.sort(np.concatenate([index for index, _ in self.parts]))
         if not np.array_equal(every, np.arange(every.size)):

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..kernels.maps import Clipped, Plain
 from ..protocols import Regularizer
+from ..wording import check_object, shown
 from .l2 import L2
 from .shape import Shape
-from .vectors import dot
+from .vectors import dot, numbers
 
 
 class Bounded:
@@ -33,6 +34,10 @@ class Bounded:
     """
 
     def __init__(self, lower: Any = 0.0, indices: Any = None, base: Regularizer | None = None) -> None:
+        numbers("Bounded: lower", lower)
+        check_object("base", base)
+        if base is not None and not hasattr(base, "shape"):
+            raise ValueError(f"Bounded: base must be a regularizer such as L2(), or None; got {shown(base)}.")
         self.lower = lower
         self.indices = indices
         self.base = base
@@ -44,7 +49,7 @@ class Bounded:
         lower = np.asarray(self.lower, dtype=np.float64)
         index = np.arange(n_weights) if self.indices is None else np.asarray(self.indices)
         if index.size and (index.dtype.kind not in "iu" or index.ndim != 1):
-            raise ValueError("Bounded: indices must be a list of whole numbers.")
+            raise ValueError(f"Bounded: indices must be a list of whole numbers, got {shown(self.indices)}.")
         if index.size and (index.min() < 0 or index.max() >= n_weights):
             raise ValueError(
                 f"Bounded: indices run from {index.min()} to {index.max()}, the weights from 0 to {n_weights - 1}."
@@ -55,7 +60,7 @@ class Bounded:
                 "Give one number or one per index."
             )
         if np.isnan(lower).any() or np.isposinf(lower).any():
-            raise ValueError("Bounded: lower bounds must be numbers or -inf.")
+            raise ValueError("Bounded: lower must be numbers, or -inf for no bound.")
         floor = np.full(n_weights, -np.inf)
         if index.size:
             floor[index] = lower

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from .shape import Shape
-from .vectors import dot
+from .vectors import dot, numbers
 
 
 class GaussianPrior:
@@ -31,8 +31,8 @@ class GaussianPrior:
     covariance: np.ndarray
 
     def __init__(self, mean: Any = 0.0, covariance: Any = 1.0) -> None:
-        self.mean = np.asarray(mean, dtype=np.float64)
-        self.covariance = np.asarray(covariance, dtype=np.float64)
+        self.mean = numbers("GaussianPrior: mean", mean)
+        self.covariance = numbers("GaussianPrior: covariance", covariance)
         self._check()
         self._factor = self._cholesky() if self.covariance.ndim == 2 else None
 
@@ -41,11 +41,18 @@ class GaussianPrior:
         if self.mean.ndim > 1:
             raise ValueError(f"GaussianPrior: mean must be a number or a vector, got shape {self.mean.shape}.")
         if not (np.isfinite(self.mean).all() and np.isfinite(covariance).all()):
-            raise ValueError("GaussianPrior: mean and covariance must be finite.")
+            raise ValueError(
+                "GaussianPrior: mean and covariance must be finite. Use a large variance for a free weight."
+            )
         if covariance.ndim > 2 or (covariance.ndim == 2 and covariance.shape[0] != covariance.shape[1]):
             raise ValueError(
                 f"GaussianPrior: covariance must be a number, a vector (diagonal) or a square matrix, "
                 f"got shape {covariance.shape}."
+            )
+        if self.mean.ndim and covariance.ndim and len(self.mean) != len(covariance):
+            raise ValueError(
+                f"GaussianPrior: mean is for {len(self.mean)} weights, covariance for {len(covariance)}. Give both for "
+                "the same weights."
             )
         if covariance.ndim < 2:
             if not (covariance > 0).all():
@@ -55,7 +62,7 @@ class GaussianPrior:
                     "Use a small positive variance to hold a weight at its mean."
                 )
         elif not np.allclose(covariance, covariance.T, rtol=1e-10, atol=1e-12 * abs(covariance).max()):
-            raise ValueError("GaussianPrior: the covariance matrix is not symmetric.")
+            raise ValueError("GaussianPrior: the covariance matrix is not symmetric. Use (S + S.T) / 2.")
 
     def _cholesky(self) -> Any:
         try:
@@ -86,7 +93,10 @@ class GaussianPrior:
         mean, covariance = self.mean, self.covariance
         for name, array in (("mean", mean), ("covariance", covariance)):
             if array.ndim and array.shape[0] != n_weights:
-                raise ValueError(f"GaussianPrior: {name} is for {array.shape[0]} weights, the problem has {n_weights}.")
+                raise ValueError(
+                    f"GaussianPrior: {name} is for {array.shape[0]} weights, the problem has {n_weights}. Give one "
+                    "number, or one per weight."
+                )
         centre = np.broadcast_to(mean, n_weights).copy() if mean.any() else None
         if covariance.ndim == 2:
             return Shape(n_weights, centre=centre, covariance=np.ascontiguousarray(covariance))

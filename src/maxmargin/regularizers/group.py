@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import shown
 from .shape import Shape, shrinkage
-from .vectors import dot
+from .vectors import dot, numbers
 
 
 class GroupNorm:
@@ -43,9 +44,17 @@ class GroupNorm:
 
     def _check(self) -> tuple[np.ndarray, np.ndarray]:
         """Group number of every weight, and λ of every group."""
-        groups = [np.asarray(g).ravel() for g in self.groups]
+        if not isinstance(self.groups, Sequence | np.ndarray) or isinstance(self.groups, str):
+            raise ValueError(f"GroupNorm: groups must be a list of lists of whole numbers, got {shown(self.groups)}.")
+        groups = [np.asarray(g) for g in self.groups]
+        if any(g.ndim == 0 for g in groups):
+            raise ValueError(
+                f"GroupNorm: groups must be a list of lists, one for each group, got {shown(self.groups)}. One group "
+                "of all weights is [[0, 1, 2]], groups of one each are [[0], [1], [2]]."
+            )
+        groups = [g.ravel() for g in groups]
         if any(g.size and g.dtype.kind not in "iu" for g in groups):
-            raise ValueError("GroupNorm: groups must be lists of whole numbers.")
+            raise ValueError(f"GroupNorm: groups must be lists of whole numbers, got {shown(self.groups)}.")
         if not groups or any(g.size == 0 for g in groups):
             raise ValueError("GroupNorm: groups must be a list of non-empty index arrays.")
         flat = np.concatenate(groups)
@@ -60,7 +69,7 @@ class GroupNorm:
         if (times == 0).any():
             j = int(np.argmax(times == 0))
             raise ValueError(f"GroupNorm: weight {j} is in no group. Give it a group, with weight 0 if need be.")
-        strength = np.asarray(self.strength, dtype=np.float64)
+        strength = numbers("GroupNorm: weights", self.strength)
         if strength.shape not in ((), (len(groups),)):
             raise ValueError(
                 f"GroupNorm: weights must be one number or one per group ({len(groups)}), got shape {strength.shape}."
@@ -68,7 +77,7 @@ class GroupNorm:
         threshold = np.broadcast_to(strength, len(groups)).copy()
         if not (threshold >= 0).all() or not np.isfinite(threshold).all():
             raise ValueError("GroupNorm: weights must be finite and not negative.")
-        if not (np.isfinite(self.l2) and self.l2 >= 0):
+        if not isinstance(self.l2, int | float | np.number) or not (np.isfinite(self.l2) and self.l2 >= 0):
             raise ValueError(f"GroupNorm: l2 must be a number >= 0, got {self.l2!r}.")
         if self.l2 == 0 and (threshold == 0).any():
             raise ValueError("GroupNorm: a group with weight 0 needs l2 > 0, or nothing holds its weights.")
@@ -93,6 +102,7 @@ class GroupNorm:
 
     def norms(self, w: np.ndarray) -> np.ndarray:
         """‖w^p‖ for every group."""
+        self._check_size(w.size)
         return np.sqrt(np.bincount(self._group, weights=w * w, minlength=self._threshold.size))
 
     def value(self, w: np.ndarray) -> float:
@@ -111,9 +121,15 @@ class GroupNorm:
         u = v / self.l2 if self.centre is None else self.centre + v / self.l2
         return u * shrinkage(self.norms(u), self._threshold / self.l2)[self._group]
 
-    def shape(self, n_weights: int) -> Shape:
+    def _check_size(self, n_weights: int) -> None:
         if self._group.size != n_weights:
-            raise ValueError(f"GroupNorm: the groups cover {self._group.size} weights, the problem has {n_weights}.")
+            raise ValueError(
+                f"GroupNorm: the groups cover {self._group.size} weights, the problem has {n_weights}. Put every "
+                "weight into a group."
+            )
+
+    def shape(self, n_weights: int) -> Shape:
+        self._check_size(n_weights)
         if self.pure:
             raise ValueError(
                 "GroupNorm: a pure group norm has no weight map: solve it by proximal steps, as fit does, or give it "

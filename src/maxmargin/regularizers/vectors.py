@@ -1,6 +1,18 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from ..wording import shown
+
+
+def numbers(name: str, value: Any) -> np.ndarray:
+    """A number or an array of numbers, as float64."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number or an array of numbers, got {shown(value)}.") from None
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Certificate, Loss, Problem
+from ..wording import check_object, shown
 
 # The upper bound costs a pass over the data: it is computed once a solver's estimate is within this factor of the goal.
 WORTH_A_CHECK = 1.3
@@ -22,6 +23,16 @@ def lower_bound(problem: Problem, alpha: Any) -> float:
     scale = regularizer.dual_scale(v)
     bound = scale * linear - regularizer.conjugate(v if scale == 1.0 else scale * v)
     return bound if np.isfinite(bound) else -np.inf
+
+
+def check_problem(problem: Any) -> None:
+    """Whether this is a problem with a regularizer in it."""
+    if not hasattr(problem, "constraints") or not hasattr(problem, "regularizer"):
+        raise ValueError(
+            f"problem must be a maxmargin.Problem of constraints and a regularizer, got {shown(problem)}. Estimators "
+            "have methods of their own: fit and certify."
+        )
+    check_object("regularizer", problem.regularizer)
 
 
 def best_start(problem: Problem, candidates: list[Any]) -> Any:
@@ -54,6 +65,10 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     alpha : array, Planes or None
         Dual variables for the lower bound; without them the bound is the trivial one at α = 0.
     """
+    check_problem(problem)
+    w = np.asarray(w)
+    if w.dtype.kind not in "fiub" or w.shape != (problem.n_weights,):
+        raise ValueError(f"w must be {problem.n_weights} weights of the problem, got {shown(w)}.")
     lower = -problem.regularizer.conjugate(np.zeros(problem.n_weights))  # the bound at α = 0
     if alpha is not None:
         lower = max(lower, lower_bound(problem, alpha))

@@ -14,6 +14,7 @@ import numpy as np
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
 from ..protocols import Solver
+from ..wording import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
@@ -103,10 +104,10 @@ def choose(
     dual variables and is given up first; below what plain steps need there is nothing left to give up. ``centre`` are
     weights to start from, for regularizers that dual variables alone do not tell the weights of.
     """
+    check_object("solver", name)
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
-    if name not in SOLVERS:
-        raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a Solver, got {name!r}.")
+    name = str(one_of("solver", name, sorted(SOLVERS), " or a Solver"))
     if name == "auto" and warm:
         name = "dual_coordinate"  # the interior point makes no use of dual variables to start from
     momentum = True
@@ -136,10 +137,10 @@ def choose_blocked(
     ``memory`` bounds weights, dual variables, the blocks in use and the pool together (half of the machine's memory
     by default). Dual variables that would take more than a quarter of it are kept in a file in ``scratch``.
     """
+    check_object("solver", name)
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
-    if name not in SOLVERS:
-        raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a Solver, got {name!r}.")
+    name = str(one_of("solver", name, sorted(SOLVERS), " or a Solver"))
     if getattr(problem.regularizer, "pure", False):
         raise ValueError(
             f"{problem.regularizer!r} is not strongly convex, which training in blocks relies on. Give the group norm "
@@ -210,6 +211,7 @@ def choose_open(
 
     ``centre`` are weights to start from, for regularizers that dual variables alone do not tell the weights of.
     """
+    check_object("solver", name)
     if hasattr(name, "start") and hasattr(name, "step"):
         return name
     pure = getattr(problem.regularizer, "pure", False)
@@ -225,4 +227,4 @@ def choose_open(
                 "or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
             )
         return CuttingPlane(random_state=seed, n_jobs=n_jobs)
-    raise ValueError(f"solver must be 'auto', 'oracle_ascent', 'cutting_plane' or a Solver, got {name!r}.")
+    return one_of("solver", name, ("auto", "cutting_plane", "oracle_ascent"), " or a Solver")

@@ -23,6 +23,7 @@ from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import ClosedConstraints
 from ..regularizers.shape import Shape, refresh, weights_of
+from ..wording import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
 
@@ -57,6 +58,9 @@ class DualCoordinate:
     momentum: bool = True
     n_threads: int = 1
     momentum_after: int = 8
+
+    def __post_init__(self) -> None:
+        whole("n_threads", self.n_threads)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> DualState:
         constraints = problem.closed

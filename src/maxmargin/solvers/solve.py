@@ -12,7 +12,8 @@ import numpy as np
 
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import Checkpoint, OracleError, Solver
-from .certificate import WORTH_A_CHECK, bracket, lower_bound, upper_bound
+from ..wording import check_object, shown, whole
+from .certificate import WORTH_A_CHECK, bracket, check_problem, lower_bound, upper_bound
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -53,6 +54,7 @@ def solve(
     checkpoint : Checkpoint or None
         Where the run is saved now and then, and goes on from if something was saved there.
     """
+    _check_call(problem, solver, tol, max_passes)
     callbacks = tuple(callbacks)
     clock = time.perf_counter()
     history: list[Record] = []
@@ -150,6 +152,20 @@ def solve(
         certificate = bracket(lower_bound(problem, state.alpha), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     return Solution(weights, state.alpha, certificate, history, converged, interrupted)
+
+
+def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
+    """Whether these are a problem and a solver at all, and the goal one that can be reached."""
+    check_problem(problem)
+    check_object("solver", solver)
+    if not hasattr(solver, "start") or not hasattr(solver, "step"):
+        raise ValueError(
+            f"solver must have the methods start and step of maxmargin.protocols.Solver, got {shown(solver)}. "
+            "Ready-made ones are in maxmargin.solvers; choose(problem, 'auto') finds one."
+        )
+    if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not tol > 0:
+        raise ValueError(f"tol must be a number greater than 0, got {shown(tol)}.")
+    whole("max_passes", max_passes)
 
 
 def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.certified import all_or_nothing
 from ..estimators.reporting import Reporting
+from ..estimators.settings import check_settings
 from ..estimators.telling import told
 from ..models import Reconfigurable
 from ..persistence import storable
@@ -254,6 +255,7 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         return self
 
     def _check_settings(self) -> None:
+        check_settings(self)
         inputs.check_choice("kind", self.kind, KINDS)
         inputs.check_choice("training", self.training, ("discriminative", "generative"))
         inputs.check_choice("parts", self.parts, ("separate", "shared"))

@@ -357,7 +357,7 @@ class DeformablePartDetector(LatentEstimator):
 
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
-        if self.negative_parts_from is None or not self.n_negative_parts:
+        if self.negative_parts_from is None:
             return None
         others = self.negative_parts_from
         others = list(others) if isinstance(others, list | tuple) else [others]
@@ -370,6 +370,8 @@ class DeformablePartDetector(LatentEstimator):
                 raise ValueError("negative_parts_from is the detector itself. Give another one, or a copy of it.")
             if not hasattr(other, "star_"):
                 raise NotFittedError("negative_parts_from has a detector that is not fitted. Fit it first.")
+        if not self.n_negative_parts:
+            return None
         found = parts_of_others([(other.star_, other.coef_) for other in others])
         if len(found) < self.n_negative_parts:
             raise ValueError(

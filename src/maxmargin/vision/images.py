@@ -135,7 +135,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError('Reading images needs Pillow: pip install "maxmargin[vision]"') from error
+        raise ImportError('Reading images needs Pillow: pip install "maxmargin[vision]".') from error
     return Image
 
 
@@ -263,6 +263,8 @@ class ImageFolder:
     classes: np.ndarray
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise ImageError(f"path must be a folder with one sub-folder per class, got {type(path).__name__}.")
         self.path = os.fspath(path)
         _check_folder(self.path)
         entries = _visible(self.path)

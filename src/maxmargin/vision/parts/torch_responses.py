@@ -285,7 +285,7 @@ def _imported() -> Any:
     try:
         import torch
     except ImportError as error:
-        raise ImportError(f'{error}. Responses on another device need it: pip install "maxmargin[torch]"') from error
+        raise ImportError(f'{error}. Responses on another device need it: pip install "maxmargin[torch]".') from error
     return torch
 
 

@@ -1,0 +1,72 @@
+"""Settings that many estimators have, checked in one place, before any work: each name means the same everywhere."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..wording import check_object, shown, whole
+from . import inputs
+
+
+def check_settings(estimator: Any) -> None:
+    """Complain of the first setting that no estimator could use; switches are those whose default is a truth value."""
+    given = estimator.get_params(deep=False)
+    for name, parameter in inspect.signature(type(estimator).__init__).parameters.items():
+        if name in _CHECKS:
+            _CHECKS[name](name, given[name])
+        elif isinstance(parameter.default, bool):
+            _switch(name, given[name])
+
+
+def _switch(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_) and not (isinstance(value, int | np.integer) and value in (0, 1)):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+
+
+def _verbose(name: str, value: Any) -> None:
+    if not isinstance(value, bool | int | np.integer) or value < 0:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {shown(value)}: 0 is silent.")
+
+
+def _positive(name: str, value: Any) -> None:
+    inputs.check_positive(name, value)
+
+
+def _folder(name: str, value: Any) -> None:
+    if not isinstance(value, str | os.PathLike | None):
+        raise ValueError(f"{name} must be the path of a folder, or None; got {shown(value)}.")
+
+
+def regularizer(name: str, value: Any) -> None:
+    """An object with the methods of a regularizer, or None."""
+    check_object(name, value)
+    missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(value, m)]
+    if value is not None and missing:
+        raise ValueError(
+            f"{name} must have the methods of maxmargin.protocols.Regularizer; {shown(value)} lacks "
+            f"{', '.join(missing)}. Ready-made ones are in maxmargin.regularizers."
+        )
+
+
+_CHECKS: dict[str, Callable[[str, Any], object]] = {
+    "C": _positive,
+    "bound": check_object,
+    "cache": _folder,
+    "features": check_object,
+    "max_bounds": whole,
+    "max_iter": whole,
+    "max_passes": whole,
+    "max_rounds": whole,
+    "memory": lambda name, value: inputs.check_memory(value),
+    "n_init": whole,
+    "n_jobs": lambda name, value: inputs.check_threads(value),
+    "random_state": lambda name, value: inputs.check_seed(value),
+    "regularizer": regularizer,
+    "solver": check_object,
+    "verbose": _verbose,
+}

@@ -1,0 +1,50 @@
+"""What messages about wrong calls have in common: names that exist and the closest of them, objects and not classes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+
+def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> Any:
+    """The value, if it is one of the known names. ``besides`` is what else the argument may be.
+
+    >>> one_of("loss", "hing", ["hinge", "squared_hinge"])
+    Traceback (most recent call last):
+    ValueError: loss must be one of ['hinge', 'squared_hinge'], got 'hing'. Perhaps you meant 'hinge'.
+    """
+    known = list(known)
+    if isinstance(value, str) and value in known:
+        return value
+    raise ValueError(f"{name} must be one of {known}{besides}, got {shown(value)}.{meant(value, known)}")
+
+
+def meant(value: Any, known: Iterable[str]) -> str:
+    """The sentence that names what was probably meant, if anything comes close."""
+    if not isinstance(value, str):
+        return ""
+    plain = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(value.lower(), plain, n=1)
+    return f" Perhaps you meant {plain[close[0]]!r}." if close else ""
+
+
+def check_object(name: str, value: Any) -> Any:
+    """The value, unless it is a class where an object of it is needed: the parentheses were forgotten."""
+    if isinstance(value, type):
+        raise ValueError(f"{name} is the class {value.__name__}; give an object of it: {value.__name__}(…).")
+    return value
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """A whole number that is not too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
+    return int(value)
+
+
+def shown(value: Any, most: int = 80) -> str:
+    """A value as a message shows it: on one line, and cut where it is long."""
+    text = " ".join(repr(value.item() if type(value).__module__ == "numpy" and not value.ndim else value).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
