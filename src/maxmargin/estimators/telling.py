@@ -46,10 +46,9 @@ def _listening(estimator: Any, callbacks: tuple[Any, ...]) -> Iterator[tuple[Any
     begun: list[Any] = []
     try:
         for callback in callbacks:
-            if hasattr(callback, "begin"):
-                callback = callback.begin(estimator)
-                begun.append(callback)
-            listeners.append(callback)
+            begins = hasattr(callback, "begin")
+            listeners.append(callback.begin(estimator) if begins else callback)
+            begun += listeners[-1:] if begins else []
         yield tuple(listeners)
     except BaseException as error:
         _end(begun, estimator, error)
