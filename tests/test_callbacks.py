@@ -204,6 +204,16 @@ def test_mlflow_marks_fits_that_failed(client):
     assert "inconsistent" in run.data.tags["maxmargin.error"]
 
 
+def test_mlflow_leaves_no_run_open_that_could_not_begin(client, monkeypatch):
+    def refuse(self, *args, **kwargs):
+        raise OSError("the server is gone")
+
+    monkeypatch.setattr(type(client), "log_batch", refuse)
+    with pytest.raises(OSError, match="the server is gone"):
+        LinearSVC().fit(X, Y, callbacks=[MLflow()])
+    assert [run.info.status for run in client.search_runs(["0"])] == ["FAILED"]
+
+
 def test_mlflow_goes_without_a_file_that_cannot_be_made(client, monkeypatch):
     def refuse(self, path):
         raise ValueError("no way to save this")
