@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 import maxmargin as mm
 from maxmargin import LatentSVC, LinearSVC
 from maxmargin.callbacks import MLflow, TensorBoard
+from maxmargin.vision import SceneClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))
@@ -48,6 +49,31 @@ def test_callbacks_are_told_of_the_whole_fit():
     with pytest.raises(ValueError, match="inconsistent"):
         LinearSVC().fit(X, Y[:-1], callbacks=[diary])
     assert diary.said == [("begin", "LinearSVC"), ("end", False, "ValueError")]
+
+
+def test_a_fit_within_a_fit_does_not_end_what_it_did_not_begin():
+    diary = Diary()
+    regions = RNG.normal(size=(12, 1, 2, 3))
+    SceneClassifier(kind="bow", random_state=0).fit(regions, np.arange(12) % 2, callbacks=[diary])
+    assert [entry[0] for entry in diary.said if isinstance(entry, tuple)] == ["begin", "end"]
+    assert 1 in diary.said
+
+
+def test_all_are_told_of_the_end_also_where_one_of_them_fails():
+    class Failing:
+        def begin(self, estimator):
+            return self
+
+        def __call__(self, record):
+            pass
+
+        def end(self, estimator, error):
+            raise OSError("the disk is full")
+
+    diary = Diary()
+    with pytest.raises(OSError, match="the disk is full"):
+        LinearSVC(random_state=0).fit(X, Y, callbacks=[Failing(), diary])
+    assert diary.said[-1] == ("end", True, "NoneType")
 
 
 def _events(folder):
@@ -177,6 +203,16 @@ def test_mlflow_marks_fits_that_failed(client):
     run = client.get_run(log.run_ids[-1])
     assert run.info.status == "FAILED"
     assert "inconsistent" in run.data.tags["maxmargin.error"]
+
+
+def test_mlflow_leaves_no_run_open_that_could_not_begin(client, monkeypatch):
+    def refuse(self, *args, **kwargs):
+        raise OSError("the server is gone")
+
+    monkeypatch.setattr(type(client), "log_batch", refuse)
+    with pytest.raises(OSError, match="the server is gone"):
+        LinearSVC().fit(X, Y, callbacks=[MLflow()])
+    assert [run.info.status for run in client.search_runs(["0"])] == ["FAILED"]
 
 
 def test_mlflow_goes_without_a_file_that_cannot_be_made(client, monkeypatch):

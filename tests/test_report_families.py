@@ -14,7 +14,9 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from written_pages import check_self_contained, script
 
 import maxmargin as mm
-from maxmargin.models import Bags, Chain
+from maxmargin.models import Bags, Chain, Multiclass
+from maxmargin.report.latent import chosen_values
+from maxmargin.report.numbers import duration
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -146,6 +148,68 @@ def test_structural_losses_and_worst_answers(rng, tmp_path):
     assert sum(bars) == 15
     true, answered = np.concatenate(Y[25:]), np.concatenate(model.predict(X[25:]))
     assert np.array_equal(matrix(reader.table("", "0", "1", "right"), 2), confusion_matrix(true, answered))
+
+
+class _Nested:
+    """Answers are lists of lists, of different lengths."""
+
+    ANSWERS = ([[0, 1], [1]], [[1], [0, 1]])
+    n_weights = 1
+
+    def features(self, x, y):
+        return np.array([x * (len(y[0]) - 1.5)])
+
+    def loss(self, y, answer):
+        return float(y != answer)
+
+    def predict(self, x, w):
+        return max(self.ANSWERS, key=lambda y: w @ self.features(x, y))
+
+    def most_violated(self, x, y, w):
+        return max(self.ANSWERS, key=lambda z: w @ self.features(x, z) + self.loss(y, z))
+
+
+def test_answers_of_any_shape_are_shown(tmp_path):
+    X = [1.0, -1.0, 2.0, -2.0]
+    Y = [_Nested.ANSWERS[int(x < 0)] for x in X]
+    model = mm.StructuralSVM(_Nested(), random_state=0).fit(X, Y)
+    words = page_of(model.report(tmp_path / "a.html", X, [Y[0], Y[0], *Y[2:]])).words
+    assert "3 of 4 answers are without loss" in words
+    assert "[[0, 1], [1]] [[1], [0, 1]]" in words
+    assert "Which label was taken" not in words
+
+
+@pytest.mark.parametrize(
+    ("latent", "words"),
+    [
+        ([(0, 1), (0, 1), (2, 1)], "value (0, 1) 2 (66.7 %) value (2, 1) 1 (33.3 %)"),
+        ([(np.array([1, 2]), 3)], "1 latent values, which are no numbers to count"),
+        ([(1, None), (1, 2)], "2 latent values, which are no numbers to count"),
+        ([((1, 2), (3, 4))], "value ((1, 2), (3, 4)) 1"),
+        ([[1, 2], [2]], "value 1 1 (33.3 %) value 2 2 (66.7 %)"),
+    ],
+)
+def test_latent_values_of_any_kind_are_counted_or_said_to_be_none(latent, words):
+    assert words in re.sub(r"(<[^>]*>|\s)+", " ", chosen_values(latent))
+
+
+def test_a_source_without_labels_is_refused_in_words(tmp_path):
+    X = np.eye(4)
+    model = mm.StructuralSVM(Multiclass(), random_state=0).fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="The source has no labels to compare answers with"):
+        model.report(tmp_path / "a.html", mm.data.open(X))
+
+
+def test_a_page_is_small_however_long_the_settings_are_and_adds_up_seconds(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    weights = dict.fromkeys(range(20_000), 1.0)
+    model = mm.LinearSVC(multi_class="ovr", class_weight=weights, random_state=0).fit(X, y)
+    path = model.report(tmp_path / "a.html")
+    assert path.stat().st_size < 200_000
+    starts = [k for k, record in enumerate(model.history_) if record.number == 1]
+    ends = [model.history_[k - 1].seconds for k in [*starts[1:], len(model.history_)]]
+    assert len(ends) == 3
+    assert f"time {duration(sum(ends))}" in page_of(path).words
 
 
 def test_latent_states_values_and_bounds(rng, tmp_path):

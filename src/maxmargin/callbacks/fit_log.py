@@ -12,6 +12,8 @@ from importlib import import_module
 from numbers import Real
 from typing import Any
 
+from ..estimators.telling import users_line
+
 
 class FitLog(ABC):
     """The callback for one fit. Subclasses say where numbers go.
@@ -56,12 +58,12 @@ class FitLog(ABC):
         try:
             action()
         except Exception as error:
-            if not self._broken:
+            known, self._broken = self._broken, True
+            if not known:
                 self.warn(f"{self.tool} could not be written to: {error}. This fit goes on, and is not logged further.")
-            self._broken = True
 
     def warn(self, message: str) -> None:
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warnings.warn(message, RuntimeWarning, stacklevel=users_line())
 
 
 def numbers_of(record: Any) -> dict[str, float]:

@@ -65,14 +65,14 @@ class MLflow:
     def begin(self, estimator: Any) -> FitLog:
         """A log for one fit."""
         mlflow = needed("mlflow", "mlflow", "A log in MLflow")
-        run_id = self.run_id
-        if run_id is None:
-            with mlflow.start_run(
-                run_name=self.run_name or type(estimator).__name__, nested=True, tags=self.tags
-            ) as run:
-                run_id = str(run.info.run_id)
-        log = _Run(run_id, estimator, own=self.run_id is None, model=self.model, report=self.report)
-        self.run_ids.append(run_id)
+        if self.run_id is not None:
+            self.run_ids.append(self.run_id)
+            return _Run(self.run_id, estimator, own=False, model=self.model, report=self.report)
+        name = self.run_name or type(estimator).__name__
+        with mlflow.start_run(run_name=name, nested=True, tags=self.tags) as run:  # one that fails here is marked so
+            log = _Run(str(run.info.run_id), estimator, own=True, model=self.model, report=self.report)
+        log.reopen()
+        self.run_ids.append(log.run_id)
         return log
 
 
@@ -84,16 +84,18 @@ class _Run(FitLog):
         mlflow = needed("mlflow", "mlflow", "A log in MLflow")
         self._entities = mlflow.entities
         self._client = mlflow.MlflowClient()
-        self._run_id, self._own, self._model, self._report = run_id, own, model, report
+        self.run_id, self._own, self._model, self._report = run_id, own, model, report
         self._waiting: list[Any] = []
         self._delivered = time.monotonic()
-        if own:
-            self._client.update_run(run_id, status="RUNNING")
         given = estimator.get_params(deep=False).items()
         params = [self._entities.Param(name, str(value)[:_LONG]) for name, value in given]
         facts = {"maxmargin.estimator": type(estimator).__name__, "maxmargin.version": __version__}
         tags = [self._entities.RunTag(name, value) for name, value in facts.items()]
         self._client.log_batch(run_id, params=params, tags=tags)
+
+    def reopen(self) -> None:
+        """The run is no longer the active one of this thread, which may fit others meanwhile, but it goes on."""
+        self._client.update_run(self.run_id, status="RUNNING")
 
     def log(self, numbers: dict[str, float], step: int) -> None:
         now = int(time.time() * 1000)
@@ -103,18 +105,18 @@ class _Run(FitLog):
 
     def _deliver(self) -> None:
         if self._waiting:
-            self._client.log_batch(self._run_id, metrics=self._waiting)
+            self._client.log_batch(self.run_id, metrics=self._waiting)
         self._waiting, self._delivered = [], time.monotonic()
 
     def finish(self, estimator: Any, error: BaseException | None) -> None:
         if error is not None:
             self._deliver()
-            self._client.set_tag(self._run_id, "maxmargin.error", f"{type(error).__name__}: {error}"[:_LONG])
+            self._client.set_tag(self.run_id, "maxmargin.error", f"{type(error).__name__}: {error}"[:_LONG])
             return
         self.log(conclusion(estimator), self._step)
         self._deliver()
         if hasattr(estimator, "certificate_"):
-            self._client.set_tag(self._run_id, "maxmargin.certificate", repr(estimator.certificate_))
+            self._client.set_tag(self.run_id, "maxmargin.certificate", repr(estimator.certificate_))
         with TemporaryDirectory() as folder:
             if self._model:
                 self._keep(Path(folder) / "model.mm", estimator.save)
@@ -130,10 +132,10 @@ class _Run(FitLog):
         except Exception as error:
             self.warn(f"MLflow keeps no {path.name} of this fit: {error}")
             return
-        self._client.log_artifact(self._run_id, str(path))
+        self._client.log_artifact(self.run_id, str(path))
 
     def close(self, error: BaseException | None) -> None:
         if self._own:
             killed = isinstance(error, KeyboardInterrupt)
             status = "FINISHED" if error is None else "KILLED" if killed else "FAILED"
-            self._client.set_terminated(self._run_id, status)
+            self._client.set_terminated(self.run_id, status)

@@ -272,6 +272,8 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         from ..report.clusters import story
 
         if data.given:
+            if data.y is not None:
+                inputs.check_labels(data.y)
             y = None if data.y is None else column_or_1d(data.y)
             check_consistent_length(self._seen(data.X), y)
             data = replace(data, y=y)

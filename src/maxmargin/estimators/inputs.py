@@ -31,8 +31,8 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    check_kind(X)
     frames.check_columns(X)
+    check_kind(X)
     options = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,

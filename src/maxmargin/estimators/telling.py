@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
 from ..wording import shown
@@ -41,18 +41,24 @@ def users_line() -> int:
 
 @contextmanager
 def _listening(estimator: Any, callbacks: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Only what has begun here ends here: an estimator hands its listeners on to those that it fits within."""
     listeners: list[Any] = []
+    begun: list[Any] = []
     try:
         for callback in callbacks:
-            listeners.append(callback.begin(estimator) if hasattr(callback, "begin") else callback)
+            begins = hasattr(callback, "begin")
+            listeners.append(callback.begin(estimator) if begins else callback)
+            begun += listeners[-1:] if begins else []
         yield tuple(listeners)
     except BaseException as error:
-        _end(listeners, estimator, error)
+        _end(begun, estimator, error)
         raise
-    _end(listeners, estimator, None)
+    _end(begun, estimator, None)
 
 
-def _end(listeners: list[Any], estimator: Any, error: BaseException | None) -> None:
-    for listener in listeners:
-        if hasattr(listener, "end"):
-            listener.end(estimator, error)
+def _end(begun: list[Any], estimator: Any, error: BaseException | None) -> None:
+    """Tell all of them, also where one fails."""
+    with ExitStack() as rest:
+        for listener in reversed(begun):
+            if hasattr(listener, "end"):
+                rest.callback(listener.end, estimator, error)

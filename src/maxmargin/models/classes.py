@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,8 @@ class Multiclass:
 
     def loss(self, y: int, y_hat: int) -> float:
         costs = self._costs()
-        labelling.check_labels([y, y_hat], len(costs))
+        if not all(isinstance(k, Integral) and 0 <= k < len(costs) for k in (y, y_hat)):
+            labelling.check_labels([y, y_hat], len(costs))  # says what is wrong with them
         return float(costs[int(y), int(y_hat)])
 
     def predict(self, x: Any, w: np.ndarray) -> int:

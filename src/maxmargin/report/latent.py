@@ -13,7 +13,7 @@ from .bars import bars
 from .markup import Markup, element, together
 from .search import search
 from .story import LAST_BOUND, LATENT, Data, Story
-from .structural import compare
+from .structural import Answers, compare
 
 _MOST_VALUES = 30
 _MOST_STATES = 60
@@ -29,27 +29,19 @@ def story(estimator: Any, data: Data) -> Story:
         ("weights", numbers.count(estimator.coef_.size)),
     ]  # fmt: skip
     if data.given:
-        truths, answers, losses = _answered(estimator, data)
-        compare(told, data.name, truths, [y for y, _ in answers], losses)
-        found = chosen_values([z for _, z in answers])
-        told.sections.append((f"Latent values of the answers on {data.name}", found))
+        answers, latent = Answers(), []
+        for X, Y in data.pairs():
+            for y, answer in zip(Y, estimator._answers(X), strict=True):
+                answers.add(y, answer[0], estimator.model_.loss(y, answer))  # may be for the latent value, too
+                latent.append(answer[1])
+        compare(told, data.name, answers)
+        told.sections.append((f"Latent values of the answers on {data.name}", chosen_values(latent)))
     told.sections += [
         ("States that were kept", _states(estimator)),
         ("Latent values in training", chosen_values(estimator.latent_)),
     ]
     told.hint = "With inputs and labels there are answers beside labels, too: model.report(path, X, Y)"
     return told
-
-
-def _answered(estimator: Any, data: Data) -> tuple[list[Any], list[tuple[Any, Any]], np.ndarray]:
-    """As for a structural SVM; an answer is a label with a latent value, and may cost for both."""
-    truths: list[Any] = []
-    answers: list[tuple[Any, Any]] = []
-    for X, Y in data.pairs():
-        truths += list(Y)
-        answers += list(estimator._answers(X))
-    losses = [estimator.model_.loss(y, answer) for y, answer in zip(truths, answers, strict=True)]
-    return truths, answers, np.array(losses, dtype=np.float64)
 
 
 def chosen_values(latent: Any) -> Markup | None:
@@ -69,7 +61,11 @@ def chosen_values(latent: Any) -> Markup | None:
 def _counted(latent: Any) -> Counter[Any] | None:
     """How often each latent value occurs: all those of an example where it has many. None if they are no numbers."""
     if isinstance(latent, list) and all(isinstance(z, tuple) and len(z) <= _SHORT for z in latent):
-        return Counter(tuple(np.asarray(z).tolist()) for z in latent)
+        try:
+            counts = Counter(tuple(part.item() if isinstance(part, np.generic) else part for part in z) for z in latent)
+            return Counter({value: counts[value] for value in sorted(counts)})
+        except (TypeError, ValueError):  # made of what cannot be put in order
+            return None
     try:
         values = np.ravel(np.asarray(latent))
     except ValueError:  # of different lengths

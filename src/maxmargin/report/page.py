@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +77,18 @@ def _costs(estimator: Any, summary: dict[str, Any]) -> list[tuple[str, str]]:
     passes = getattr(estimator, "n_passes_", None)
     if passes is not None:
         tiles.append(("passes", numbers.count(passes)))
-    history = getattr(estimator, "history_", None)
-    seconds = summary.get("seconds") or (getattr(history[-1], "seconds", None) if history else None)
-    if seconds is not None:
+    seconds = summary.get("seconds") or _seconds(getattr(estimator, "history_", None) or [])
+    if seconds:
         tiles.append(("time", numbers.duration(seconds)))
     if summary.get("peak_memory"):
         tiles.append(("peak memory", numbers.size(summary["peak_memory"])))
     return tiles
+
+
+def _seconds(history: Sequence[Any]) -> float:
+    """Seconds count from the first record of a problem; of several, solved one after another, they add up."""
+    ends = [a for a, b in pairwise([*history, None]) if b is None or getattr(b, "number", 0) == 1]
+    return sum(getattr(record, "seconds", 0.0) for record in ends)
 
 
 def section(title: str, content: Markup | None) -> Markup | None:

@@ -30,6 +30,11 @@ class Data:
         """Inputs and labels, a chunk at a time."""
         if self.is_source:
             for chunk in self.X.chunks():
+                if chunk.y is None:
+                    raise ValueError(
+                        "The source has no labels to compare answers with. Give it some, as in "
+                        "maxmargin.data.open(X, labels=y), or leave it out."
+                    )
                 if len(chunk):
                     yield chunk.x, chunk.y
         elif self.given:

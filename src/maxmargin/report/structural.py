@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers as kinds
-from collections.abc import Sequence
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -28,39 +28,75 @@ def story(estimator: Any, data: Data) -> Story:
     told = Story(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
     told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(estimator.model_).__name__)]
     if data.given:
-        truths, answers, losses = answered(estimator, data)
-        compare(told, data.name, truths, answers, losses)
+        answers = Answers()
+        for X, Y in data.pairs():
+            for y, z in zip(Y, estimator.predict(X), strict=True):
+                answers.add(y, z, estimator.model_.loss(y, z))
+        compare(told, data.name, answers)
     told.sections.append(("Neighbouring labels", _transitions(estimator)))
     told.hint = "With inputs and answers there are losses and the worst answers, too: model.report(path, X, Y)"
     return told
 
 
-def answered(estimator: Any, data: Data) -> tuple[list[Any], list[Any], np.ndarray]:
-    """True answers, those of the model, and what each of them costs."""
-    truths: list[Any] = []
-    answers: list[Any] = []
-    for X, Y in data.pairs():
-        truths += list(Y)
-        answers += list(estimator.predict(X))
-    losses = [estimator.model_.loss(y, z) for y, z in zip(truths, answers, strict=True)]
-    return truths, answers, np.array(losses, dtype=np.float64)
+class Answers:
+    """Answers beside the truth, added up one by one: of all that was answered, only losses and the worst are kept."""
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.worst: list[tuple[float, int, str, str]] = []
+        """Loss, number of the example, truth and answer, the worst first."""
+        self.many = False
+        """Whether an answer has many labels, as sequences do, or is one."""
+        self._pairs: Counter[tuple[Any, Any]] | None = Counter()
+
+    def add(self, truth: Any, answer: Any, loss: float) -> None:
+        i, loss = len(self.losses), float(loss)
+        self.losses.append(loss)
+        self.many |= not isinstance(truth, str) and hasattr(truth, "__len__")
+        if loss > 0.0 and (len(self.worst) < _MOST_WORST or loss > self.worst[-1][0]):
+            self.worst.append((loss, i, _text(truth), _text(answer)))
+            self.worst.sort(key=lambda entry: (-entry[0], entry[1]))
+            del self.worst[_MOST_WORST:]
+        if self._pairs is not None:
+            true, found = _labels(truth), _labels(answer)
+            if true is None or found is None or len(true) != len(found):
+                self._pairs = None
+            else:
+                self._pairs.update(zip(true, found, strict=True))
+
+    def tally(self) -> Classes | None:
+        """Counts of labels, where answers are a label each, or as many labels as the truth has; None otherwise."""
+        if not self._pairs:
+            return None
+        try:
+            known = sorted({label for pair in self._pairs for label in pair})
+        except TypeError:
+            return None
+        number = {label: k for k, label in enumerate(known)}
+        tally = Classes(np.array(known))
+        tally.pairs.update({(number[a], number[b]): n for (a, b), n in self._pairs.items()})
+        tally.rows = self._pairs.total()
+        return tally
 
 
-def compare(told: Story, on: str, truths: Sequence[Any], answers: Sequence[Any], losses: np.ndarray) -> None:
+def compare(told: Story, on: str, answers: Answers) -> None:
     """Tiles and sections on losses, on labels where answers are made of them, and on the worst answers."""
+    losses = np.array(answers.losses)
     perfect = float(np.mean(losses == 0.0)) if losses.size else 0.0
     told.tiles[:0] = [
         (f"mean loss on {on}", numbers.number(float(losses.mean())) if losses.size else "–"),
         ("answers without loss", numbers.share(perfect)),
     ]
-    tally = label_tally(truths, answers)
-    what = "labels" if np.ndim(truths[0]) else "examples"
+    tally = answers.tally()
     told.sections += [
         (f"Loss of the answers on {on}", loss_histogram(losses)),
-        ("Which label was taken for which", confusion(tally, what) if tally is not None else None),
-        ("The worst answers", _worst(truths, answers, losses)),
+        (
+            "Which label was taken for which",
+            confusion(tally, "labels" if answers.many else "examples") if tally is not None else None,
+        ),
+        ("The worst answers", _worst(answers.worst)),
     ]
-    told.facts = table([], [["examples", numbers.count(len(truths))]], "facts")
+    told.facts = table([], [["examples", numbers.count(losses.size)]], "facts")
 
 
 def loss_histogram(losses: np.ndarray) -> Markup | None:
@@ -84,26 +120,6 @@ def loss_histogram(losses: np.ndarray) -> Markup | None:
     return together(element("p", said), element("figure", chart, class_="single"))
 
 
-def label_tally(truths: Sequence[Any], answers: Sequence[Any]) -> Classes | None:
-    """Counts of labels, where answers are a label each, or arrays of labels as long as the truth; None otherwise."""
-    pairs: list[tuple[list[Any], list[Any]]] = []
-    for y, z in zip(truths, answers, strict=True):
-        true_labels, answered_labels = _labels(y), _labels(z)
-        if true_labels is None or answered_labels is None or len(true_labels) != len(answered_labels):
-            return None
-        pairs.append((true_labels, answered_labels))
-    true, found = ([label for side in pairs for label in side[k]] for k in (0, 1))
-    try:
-        known = sorted(set(true) | set(found))
-    except TypeError:
-        return None
-    number = {label: k for k, label in enumerate(known)}
-    tally = Classes(np.array(known))
-    a, b = (np.array([number[label] for label in side], np.int64) for side in (true, found))
-    tally.compare(a, b, true)
-    return tally
-
-
 def _labels(y: Any) -> list[Any] | None:
     """An answer as labels: whole numbers or text, one or many."""
     if isinstance(y, str | kinds.Integral):
@@ -114,18 +130,20 @@ def _labels(y: Any) -> list[Any] | None:
     return None
 
 
-def _worst(truths: Sequence[Any], answers: Sequence[Any], losses: np.ndarray) -> Markup | None:
-    order = [i for i in np.argsort(-losses, kind="stable")[:_MOST_WORST] if losses[i] > 0.0]
-    if not order:
+def _worst(worst: list[tuple[float, int, str, str]]) -> Markup | None:
+    if not worst:
         return None
-    rows = [[str(i), numbers.number(float(losses[i])), _text(truths[i]), _text(answers[i])] for i in order]
+    rows = [
+        [str(i), numbers.number(loss), element("code", truth), element("code", answer)]
+        for loss, i, truth, answer in worst
+    ]
     return table(["example", "loss", "truth", "answer"], rows, "worst")
 
 
-def _text(value: Any) -> Markup:
+def _text(value: Any) -> str:
     """An answer in a few words."""
     text = " ".join(str(value.tolist() if isinstance(value, np.ndarray) else value).split())
-    return element("code", text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 2] + " …")
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 2] + " …"
 
 
 def _transitions(estimator: Any) -> Markup | None:

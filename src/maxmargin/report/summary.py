@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..wording import shown
 from . import numbers
 from .bars import bars
 from .markup import Markup, element, table, together
 from .reading import Survey
 
 _MOST_LABELS = 20
+_MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end
 
 
 def data_summary(survey: Survey, task: str) -> Markup:
@@ -27,8 +29,8 @@ def data_summary(survey: Survey, task: str) -> Markup:
     if survey.weighted:
         facts.append(["weights of rows", "yes"])
     n, said = survey.left_out
-    shown = element("details", element("summary", numbers.count(n)), *[element("p", text) for text in said[:10]])
-    facts.append(["rows left out", shown if n else "none"])
+    listed = element("details", element("summary", numbers.count(n)), *[element("p", text) for text in said[:10]])
+    facts.append(["rows left out", listed if n else "none"])
     return together(table([], facts, "facts"), _labels(survey) if task != "regress" else None)
 
 
@@ -62,7 +64,7 @@ def _setting(value: Any) -> Any:
         return "–"
     if isinstance(value, str | int | float):
         return value
-    return type(value).__name__ if type(value).__repr__ is object.__repr__ else repr(value)
+    return type(value).__name__ if type(value).__repr__ is object.__repr__ else shown(value, _MOST_TEXT)
 
 
 def _has_defaults(estimator: Any) -> bool:

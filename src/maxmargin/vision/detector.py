@@ -562,7 +562,10 @@ class DeformablePartDetector(LatentEstimator):
         -------
         Path
         """
+        from ..report.output import check_path
+
         check_is_fitted(self)
+        check_path(path)  # before all images are searched
         if boxes is not None or isinstance(images, Annotated):
             given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)

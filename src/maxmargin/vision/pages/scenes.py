@@ -11,6 +11,7 @@ from ...report.convergence import convergence
 from ...report.markup import Markup, element, together
 from ...report.search import climb, search
 from ...report.story import LAST_BOUND, Data, Story
+from ...report.weights import MOST_CLASSES
 from .. import given
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
@@ -56,7 +57,7 @@ def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | 
     from ... import plots
 
     figures = []
-    for name in model.classes_:
+    for name in model.classes_[:MOST_CLASSES]:
         mine: dict[str, Any] = {}
         at = np.flatnonzero(looked.answered == name) if looked is not None else np.empty(0, int)
         if looked is not None and at.size:
@@ -66,6 +67,9 @@ def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | 
                 else {"images": [looked.images[i] for i in at]}
             )
         figures.append(picture(plots.region_models(model, name, **mine), f"region models of {name}"))
+    if model.classes_.size > MOST_CLASSES:
+        note = f"The first {MOST_CLASSES} of {model.classes_.size} classes are shown."
+        figures.append(element("p", note, class_="note"))
     sections: list[tuple[str, Markup | None]] = [("Region models of each class", together(*figures))]
     if looked is not None and looked.images is not None:
         labelled = _labelled(model, looked.images, looked.answered)
