@@ -453,7 +453,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every bag."""
-        return self.classes_[self._answers(self._looked(X)[0])]
+        scores, _ = self._looked(X)
+        return self.classes_[self._answers(scores)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the bags whose class is found."""
