@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 3  # names of features in a message
 
+
 @storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
 class SequenceSVM(StructuredEstimator):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.

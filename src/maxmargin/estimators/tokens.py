@@ -51,11 +51,17 @@ def _is_frame(x: Any) -> bool:
 
 
 def _records(frame: Any) -> list[dict[Any, Any]]:
-    """The rows of a frame as dicts. What is missing is None, but for NaN among numbers, which is for the user to mend."""
+    """The rows of a frame as dicts. What is missing is None, but for NaN among numbers, which the user has to mend."""
     if hasattr(frame, "to_dicts"):
         return frame.to_dicts()
     if hasattr(frame, "to_pylist"):
         return frame.to_pylist()
-    numbers = [isinstance(dtype, np.dtype) and dtype.kind == "f" for dtype in frame.dtypes]
-    there = frame.notna().to_numpy() | np.array(numbers, bool)
-    return frame.astype(object).where(there, None).to_dict("records")
+    columns = [_values(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    values = column.to_list()
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return values
+    return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]
