@@ -1,13 +1,15 @@
 """Bags of instances: the objective against brute force, its bounds, and the estimator."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
+from sklearn.metrics import average_precision_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
 from maxmargin import checks
@@ -224,7 +226,7 @@ def test_finds_the_instances_that_tell(rng):
     planted = rng.integers(8, size=80)
     for i in range(1, 80, 2):
         X[i][planted[i]] += 3.0
-    svm = mm.LatentSVC(random_state=0).fit(X, y)
+    svm = mm.LatentSVC(positive="yes", random_state=0).fit(X, y)
     assert svm.score(X, y) == 1.0
     assert np.array_equal(svm.predict_latent(X)[1::2], planted[1::2])
     assert np.array_equal(svm.classes_, ["no", "yes"])
@@ -382,6 +384,67 @@ def test_save_and_load(rng, tmp_path, n_classes):
     assert np.array_equal(read.latent_, svm.latent_)
     assert read.history_ == svm.history_
     assert read.certify(X, y).lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
+
+
+@pytest.fixture
+def faults(data):
+    """Bags of days, of which one instance makes a fault; "ok" comes after "fault" in sorted order."""
+    X, y = data
+    return X, y, np.array(["ok", "fault"])[y]
+
+
+@pytest.mark.parametrize("form", ["bag", "instances"])
+def test_positive_names_the_class_that_one_instance_is_enough_for(faults, tmp_path, form):
+    X, y, names = faults
+    settings = {"negatives": form, "class_weight": "balanced", "random_state": 0}
+    plain = mm.LatentSVC(**settings).fit(X, y)
+    svm = mm.LatentSVC(positive="fault", **settings).fit(X, names)
+    assert svm.classes_.tolist() == ["fault", "ok"]
+    assert svm.positive_ == "fault"
+    assert np.array_equal(svm.coef_, plain.coef_)
+    assert svm.certificate_ == plain.certificate_
+    svm.save(tmp_path / "model")
+    for one in (svm, mm.load(tmp_path / "model")):
+        assert np.array_equal(one.predict(X) == "fault", plain.predict(X) == 1)
+        assert np.array_equal(one.decision_function(X), -plain.decision_function(X))  # above zero is classes_[1]
+        assert np.array_equal(one.predict_latent(X), plain.predict_latent(X))
+        assert np.array_equal(one.complete(X, names), plain.complete(X, y))
+        assert one.objective(X, names) == plain.objective(X, y)
+        assert one.certify(X, names) == plain.certify(X, y)
+    assert not svm.complete(X, names)[names == "ok"].any()
+
+
+def test_measures_of_scikit_learn_know_which_class_a_score_is_for(faults):
+    X, _, names = faults
+    svm = mm.LatentSVC(positive="fault", random_state=0)
+    assert cross_val_score(svm, X, names, cv=2, scoring="roc_auc").min() > 0.7
+    precision = make_scorer(average_precision_score, response_method="decision_function", pos_label="fault")
+    search = GridSearchCV(svm, {"positive": ["fault", "ok"]}, cv=2, scoring=precision).fit(X, names)
+    assert search.best_params_ == {"positive": "fault"}
+    assert search.best_score_ > 0.7
+    assert mm.path(svm, X, names, C=[0.1, 1.0])[1].positive_ == "fault"
+
+
+def test_a_warm_start_does_not_turn_the_classes_round(faults):
+    X, _, names = faults
+    svm = mm.LatentSVC(positive="fault", warm_start=True, random_state=0).fit(X, names)
+    svm.set_params(positive="ok")
+    assert svm.positive_ == "fault"  # until the next fit
+    assert np.array_equal(svm.fit(X, names).coef_, mm.LatentSVC(positive="ok", random_state=0).fit(X, names).coef_)
+
+
+def test_text_that_leaves_the_positive_class_open_is_warned_of(faults):
+    X, y, names = faults
+    with pytest.warns(UserWarning, match=r"takes 'ok' as the class.*give positive='fault'") as caught:
+        assert mm.LatentSVC(random_state=0).fit(X, names).positive_ == "ok"
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        for labels, positive in ((y, 1), (2 * y - 1, 1), (y == 1, True), (names, "fault")):
+            given = positive if labels is names else None
+            assert mm.LatentSVC(positive=given, random_state=0).fit(X, labels).positive_ == positive
+        three = np.array(["a", "b", "c"])[np.arange(len(X)) % 3]
+        assert mm.LatentSVC(random_state=0, max_bounds=20).fit(X, three).positive_ is None
 
 
 def test_grid_search_over_a_list_of_bags(data):

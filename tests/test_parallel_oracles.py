@@ -472,7 +472,7 @@ def test_a_pure_group_norm_drops_states_of_latent_models():
 
 
 @pytest.mark.parametrize("n_workers", [2, 7])
-@pytest.mark.parametrize("kind", ["two classes", "instances", "three classes"])
+@pytest.mark.parametrize("kind", ["two classes", "instances", "three classes", "the first is positive"])
 def test_bags_are_looked_at_by_workers(kind, n_workers):
     rng = np.random.default_rng(3)
     n_classes = 3 if kind == "three classes" else 2
@@ -480,6 +480,7 @@ def test_bags_are_looked_at_by_workers(kind, n_workers):
     for x, k in zip(X, y, strict=True):
         x[rng.integers(len(x)), k] += 2.0
     settings = {"bound": "gmm", "random_state": 0, "negatives": "instances" if kind == "instances" else "bag"}
+    settings["positive"] = 0 if kind == "the first is positive" else None
     settings |= {"class_weight": "balanced"} | ({"solver": "cutting_plane"} if n_classes == 3 else {})
     here = LatentSVC(**settings).fit(X, y)
     there = LatentSVC(**settings).fit(X, y, cluster=Inline(n_workers))

@@ -298,6 +298,17 @@ def _replace(key, value):
     return lambda header: header.update({key: value})
 
 
+def test_bags_in_files_that_name_no_positive_class_have_the_second(rng, tmp_path):
+    path, X, y = tmp_path / "bags.mm", rng.normal(size=(12, 2, 3)), np.arange(12) % 2
+    svm = mm.LatentSVC(random_state=0).fit(X, y)
+    svm.save(path)
+    _inner(path, _drop_fitted("_positive_at"))
+    _inner(path, lambda header: header["params"]["pairs"].remove(["positive", None]))
+    read = mm.load(path)
+    assert (read.positive, read.positive_) == (None, 1)
+    assert np.array_equal(read.predict(X), svm.predict(X))
+
+
 DAMAGE = {
     "no parameters": _drop("params"),
     "no certificate": _drop("certificate"),

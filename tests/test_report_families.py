@@ -234,17 +234,19 @@ def test_latent_states_values_and_bounds(rng, tmp_path):
 def test_bags_and_the_instance_that_decided(rng, tmp_path):
     X = [rng.normal(size=(int(rng.integers(2, 6)), 3)) for _ in range(50)]
     y = np.where(np.arange(50) % 2, "sick", "well")
-    for x in X[::2]:
+    for x in X[1::2]:
         x[rng.integers(len(x))] += 1.5
-    model = mm.LatentSVC(random_state=0).fit(X[:35], y[:35])
+    model = mm.LatentSVC(positive="sick", random_state=0).fit(X[:35], y[:35])
     reader = page_of(model.report(tmp_path / "a.html", X[35:], y[35:]))
     names = model.classes_.tolist()
     assert np.array_equal(matrix(reader.table("", *names, "right"), 2), confusion_matrix(y[35:], model.predict(X[35:])))
     rows, decided, scores = (
         reader.table("bag", "instances"),
         model.predict_latent(X[35:]),
-        model.decision_function(X[35:]),
+        -model.decision_function(X[35:]),  # of the instance, for the positive class, which is the first
     )
+    assert "one instance is enough for sick" in reader.words
+    assert reader.words.index("for sick feature") < reader.words.index("for well")  # whose weights coef_ has
     assert len(rows) == 12
     for i, row in rows.items():
         assert (int(row[0]), int(row[3])) == (len(X[35 + int(i)]), decided[int(i)])

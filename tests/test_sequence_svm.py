@@ -102,6 +102,81 @@ def test_sets_and_tuples_of_names_are_lists_of_names():
         _same_model(a, SequenceSVM(random_state=0).fit([[kind(t) for t in x] for x in listed], Y_WORDS))
 
 
+WORDS = [_tokens(s) for s in SENTENCES]
+
+
+def test_words_alone_are_features():
+    known = SequenceSVM(random_state=0).fit([[[word] for word in x] for x in WORDS], Y_WORDS)
+    plain = SequenceSVM(random_state=0).fit(WORDS, Y_WORDS)
+    _same_model(plain, known)
+    assert plain.feature_names_[:3] == ["the", "dog", "barks"]
+    assert plain.score(WORDS, Y_WORDS) == known.score([[{word} for word in x] for x in WORDS], Y_WORDS)
+    assert plain.certify(WORDS, Y_WORDS) == known.certificate_
+    stream = SequenceSVM(random_state=0).partial_fit(WORDS, Y_WORDS)
+    assert stream.predict_single(["the", "old", "dog", "sleeps"]) == ["DET", "ADJ", "NOUN", "VERB"]
+
+
+def test_columns_and_arrays_of_words_are_sequences_of_words(tmp_path):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    same = [x[:2] for x in WORDS[:4]]
+    Y = [y[:2] for y in Y_WORDS[:4]]
+    expected = SequenceSVM(random_state=0).fit(same, Y)
+    forms = [
+        np.array(same), np.array(same, dtype=object), [np.array(x) for x in same], [list(np.array(x)) for x in same],
+        [pandas.Series(x, index=[7, 3]) for x in same], pandas.Series(same, index=[4, 2, 3, 1]),
+        [polars.Series(x) for x in same], tuple(map(tuple, same)),
+    ]  # fmt: skip
+    for X in forms:
+        svm = SequenceSVM(random_state=0).fit(X, Y)
+        _same_model(svm, expected)
+        assert svm.predict(X) == expected.predict(same)
+        assert svm.score(X, Y) == expected.score(same, Y)
+    source = mm.data.open([(np.array(x), y) for x, y in zip(same, Y, strict=True)])
+    assert SequenceSVM(random_state=0).fit(source).feature_names_ == expected.feature_names_
+    page = expected.report(tmp_path / "page.html", [pandas.Series(["the", "zebra"])], [["DET", "DET"]])
+    assert "zebra" in page.read_text()  # whose label is wrong
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_the_rows_of_a_frame_are_tokens(library):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rows = [
+        {"word": word, "length": len(word), "capital": word == "a", "suffix": word[-3:] if len(word) > 3 else None}
+        for x in WORDS
+        for word in x
+    ]
+    number = np.repeat(np.arange(len(WORDS)), [len(x) for x in WORDS])
+    table = pandas.DataFrame(rows, index=np.arange(len(rows))[::-1])
+    X = [group for _, group in table.groupby(number)]
+    if library != "pandas":
+        X = [polars.from_pandas(x) if library == "polars" else polars.from_pandas(x).to_arrow() for x in X]
+    listed = [[row for row, i in zip(rows, number, strict=True) if i == k] for k in range(len(WORDS))]
+    expected = SequenceSVM(random_state=0).fit(listed, Y_WORDS)
+    svm = SequenceSVM(random_state=0).fit(X, [np.array(y) for y in Y_WORDS])
+    _same_model(svm, expected)
+    assert svm.feature_names_ == expected.feature_names_
+    assert svm.predict(X) == expected.predict(listed)
+
+
+def test_numbers_that_are_missing_in_a_frame_are_refused():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="Feature 'n' has the value nan"):
+        SequenceSVM().fit([pandas.DataFrame({"n": [1.0, np.nan]})], [["A", "B"]])
+
+
+def test_sequences_of_which_nothing_is_known_are_warned_of(svm):
+    named = SequenceSVM(random_state=0).fit([[[f"word={word}"] for word in x] for x in WORDS], Y_WORDS)
+    told = r"None of the features of X was met in training; the first are \['w=the', .*such as \['word=the', 'word=dog'"
+    for use in (named.predict, named.margins, lambda X: named.score(X, [Y_WORDS[0]])):
+        with pytest.warns(UserWarning, match=told) as caught:
+            use([[{"w": word} for word in WORDS[0]]])
+        assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named.predict([[{"w": "the"}], [{"word": "the"}]])  # one that is known will do
+        named.predict([[{}, {}]])  # nothing was said that could be unknown
+
+
 def test_kinds_of_values_in_dicts():
     known = Attributes()
     token = {
@@ -173,7 +248,8 @@ def test_features_never_seen_are_ignored(svm):
     assert svm.predict(more) == svm.predict(plain)
     assert np.array_equal(svm.margins(more)[0], svm.margins(plain)[0])
     nothing = [[{"unknown": 1}, ["neither"]]]
-    assert len(svm.predict(nothing)[0]) == 2
+    with pytest.warns(UserWarning, match="None of the features of X"):
+        assert len(svm.predict(nothing)[0]) == 2
 
 
 def test_prepared_sequences_give_the_same_answers(svm):
@@ -406,9 +482,12 @@ def test_unknown_label_is_named_with_its_place(svm):
         ([[["a"], ["b"]]], ["AB"], "must be a list of labels"),
         ([[["a"], ["b"]]], [5], "must be a list of labels"),
         (["ab"], [["A", "B"]], "Sequence 0 must be a list of tokens, got str"),
-        ([["a", "b"]], [["A", "B"]], "Sequence 0, token 0: expected a dict or a list"),
-        ([X_WORDS[0], np.ones((2, 2))], Y_WORDS[:2], "Sequence 1, token 0: expected a dict or a list"),
-        ([np.ones((2, 2)), X_WORDS[0]], [["A", "B"], Y_WORDS[0]], "Sequence 1 must be a matrix of numbers"),
+        (["the dog"], [["A", "B"]], r"Split it: 'the dog'\.split\(\)"),
+        ([["a", ["b"]]], [["A", "B"]], "token 1: got list.*Sequence 0 begins with text, 'a'"),
+        ([[["a"], {"b": 1}, "c"]], [["A", "B", "A"]], "token 2: got str: 'c'.*begins with a list of features"),
+        ([X_WORDS[0], ["dogs", "bark"]], Y_WORDS[:2], "Sequence 1, token 0: got str.*Sequence 0 begins with a dict"),
+        ([X_WORDS[0], np.ones((2, 2))], Y_WORDS[:2], "Sequence 1, token 0: got ndarray.*begins with a dict"),
+        ([np.ones((2, 2)), X_WORDS[0]], [["A", "B"], Y_WORDS[0]], "1 must be a matrix of .*, as sequence 0 is"),
         (np.ones((2, 2)), [[0], [1]], "Put a single sequence into a list"),
         ([np.ones((1, 2)), np.ones((1, 3))], [[0], [1]], "Sequence 1 has 3 features per token, 2"),
         ([np.ones((1, 2)), np.array([[1.0, np.nan]])], [[0], [1]], "Sequence 1 has nan at token 0, feature 1"),

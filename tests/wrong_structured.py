@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, latent, structural, tagger
+from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, structural, tagger
 
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
@@ -47,7 +47,12 @@ CASES = [
     Wrong("fewer labels", "labels", tag(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
     Wrong("text for labels", "Y", tag(SEQUENCES, ["AB", "B"]), ValueError, "got str: 'AB'", "list of labels, one per token"),
     Wrong("kinds mixed", "Sequence 1", tag([SEQUENCES[0], np.ones((1, 3))]), ValueError, "got ndarray", "of one kind"),
-    Wrong("tokens text", "token 0", tag([["a", "b"], ["b"]]), ValueError, "got str: 'a'", "a dict or a list"),
+    Wrong("tokens numbers", "token 0", tag([[1, 2], [3]]), ValueError, "got int: 1", "text, a dict or a list"),
+    Wrong("tokens mixed", "Sequence 1", tag([["a", "b"], [{"w": 1}]]), ValueError, "got dict: {'w': 1}", "0 begins with text, 'a'"),
+    Wrong("sentence", "Sequence 0", tag(["a b", "b"]), ValueError, "got str: 'a b'", r"'a b'\.split\(\)"),
+    Wrong("matrix, then words", "Sequence 1", tag([np.eye(2), ["b"]]), ValueError, r"got shape \(1,\)", "as sequence 0 is"),
+    Wrong("one frame", "X", lambda _: tag(frame(), Y2)(_), ValueError, "one DataFrame", r"for _, g in df\.groupby"),
+    Wrong("groups of a frame", "X", lambda _: tag(frame().groupby("a"))(_), ValueError, "DataFrameGroupBy", "one frame per sequence"),
     Wrong("feature NaN", "Feature", tag([[{"w": np.nan}] * 2, [{"w": 1}]]), ValueError, "'w' has the value nan", "give None"),
     Wrong("feature dict", "Feature", tag([[{"w": {}}] * 2, [{"w": 1}]]), ValueError, "type dict", "use a number, text"),
     Wrong("feature names", "Features", tag([[[["a"]], ["b"]], [["b"]]]), ValueError, "unhashable", "hashable names"),
@@ -107,6 +112,9 @@ CASES = [
     Wrong("bag a vector", "Bag 0", bags([np.ones(2), np.ones(2)], [0, 1]), ValueError, r"shape \(2,\)", r"x\.reshape\(1, -1\)"),
     Wrong("bags and labels", "y", bags(BAGS, [0, 1]), ValueError, "6 bags, y has 2", "one label for each bag"),
     Wrong("bags, one class", "y", bags(BAGS, [1] * 6), ValueError, "one class only: 1", "at least 2 classes"),
+    Wrong("positive", "positive", bags(y=["ok", "fault"] * 3, positive="falt"), ValueError, "'falt'", r"\['fault', 'ok'\].*meant 'fault'"),
+    Wrong("positive list", "positive", bags(positive=[1]), ValueError, r"positive=\[1\]", r"\[0, 1\]"),
+    Wrong("positive of three", "positive", bags(y=[0, 1, 2] * 2, positive=1), ValueError, "y has 3", "at None"),
     Wrong("bound name", "bound", bags(bound="gm"), ValueError, "got 'gm'", "meant 'gmm'"),
     Wrong("bound class", "bound", bags(bound=mm.latent.CCCP), ValueError, "class CCCP", r"CCCP\(…\)"),
     Wrong("eta", "eta", bags(eta=2), ValueError, "got 2", "at most 1"),

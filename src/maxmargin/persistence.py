@@ -95,7 +95,7 @@ _HOMES = {
     "DeformablePartDetector": ".vision.detector",
 }  # estimators that nobody imports before a file asks for them
 _ALWAYS = ("n_passes_",)
-_IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_")
+_IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_", "_positive_at")
 
 _FOR_FITTING = ("solver", "bound", "init")
 _THEIRS = "a model of the user's"

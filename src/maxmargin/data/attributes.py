@@ -1,4 +1,4 @@
-"""Named features of tokens, as taggers use them: from dicts or lists of strings to numbered sparse features."""
+"""Named features of tokens, as taggers use them: from dicts, lists of strings or words to numbered sparse features."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import shown
 from .sequences import Sequences
 
 
 class Attributes:
     """Numbers for the names of features, given in the order in which they are first met.
 
-    A token is a list (or set) of names, each with the value 1, or a dict of names and values: numbers count as they
-    are, ``True`` as 1, ``False`` and ``None`` not at all, text joins the name ("word=the"), and of a list each
-    item does.
+    A token is a word, which is its one feature; or a list (or set) of names, each with the value 1; or a dict of names
+    and values: numbers count as they are, ``True`` as 1, ``False`` and ``None`` not at all, text joins the name
+    ("word=the"), and of a list each item does.
 
     >>> known = Attributes()
     >>> tokens = known.learn([[{"word": "the", "length": 3}, ["word=the", "last"]]])
     >>> list(known.names), tokens[0].toarray().tolist()
     (['word=the', 'length', 'last'], [[1.0, 3.0, 0.0], [1.0, 0.0, 1.0]])
+    >>> Attributes().learn([["the", "old", "man"]])[0].toarray().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -49,13 +52,25 @@ class Attributes:
         )
 
 
+def names_of(X: Sequence[Any]) -> Iterator[Any]:
+    """The names of features of sequences, token by token."""
+    for token in chain.from_iterable(X):
+        yield from (name for name, _ in _pairs((token,) if isinstance(token, str) else token))
+
+
 def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndarray, Any, np.ndarray, np.ndarray]:
     """(numbers of all attributes, their values or None for ones, attributes per token, offsets of sequences)."""
     offsets = np.zeros(len(X) + 1, np.int64)
     tokens: list[Any] = []
-    plain = True
+    first: Any = None
+    plain, words = True, False
     for i, sequence in enumerate(X):
-        if isinstance(sequence, str | dict) or not isinstance(sequence, Iterable):
+        if isinstance(sequence, str):
+            raise ValueError(
+                f"Sequence {i} must be a list of tokens, got str: {shown(sequence, 60)}. Split it: "
+                f"{shown(sequence, 60)}.split(). X is a list of sequences; one alone goes in as [x]."
+            )
+        if isinstance(sequence, dict) or not isinstance(sequence, Iterable):
             raise ValueError(
                 f"Sequence {i} must be a list of tokens, got {type(sequence).__name__}: {str(sequence)[:60]!r}. X is "
                 "a list of sequences; one alone goes in as [x]."
@@ -65,15 +80,18 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
         if len(tokens) == before:
             raise ValueError(f"Sequence {i} is empty. Drop sequences without tokens.")
         offsets[i + 1] = len(tokens)
+        if before == 0:
+            first, words = tokens[0], isinstance(tokens[0], str)
         for t in range(before, len(tokens)):
-            if type(tokens[t]) is not list:
-                if isinstance(tokens[t], dict):
-                    plain = False
-                elif not isinstance(tokens[t], list | tuple | set | frozenset):
-                    raise ValueError(
-                        f"Sequence {i}, token {t - before}: expected a dict or a list of features, got "
-                        f"{type(tokens[t]).__name__}: {str(tokens[t])[:60]!r}. All sequences must be of one kind."
-                    )
+            token = tokens[t]
+            if type(token) is list and not words:
+                continue
+            if not isinstance(token, _TOKENS) or isinstance(token, str) != words:
+                raise ValueError(_stranger(i, t - before, token, first if t else None))
+            if words:
+                tokens[t] = (token,)
+            elif isinstance(token, dict):
+                plain = False
     if plain:
         sizes = np.fromiter(map(len, tokens), np.int64, len(tokens))
         flat = chain.from_iterable(tokens)
@@ -92,6 +110,18 @@ def _encode(X: Sequence[Any], number: Any, numbers: Any = None) -> tuple[np.ndar
             values.append(value)
         sizes[t] = len(names) - before
     return np.array(names, np.int64), np.array(values), sizes, offsets
+
+
+_TOKENS = (str, dict, list, tuple, set, frozenset)
+
+
+def _stranger(i: int, t: int, token: Any, first: Any) -> str:
+    """What to say of a token that is none, or not of the kind of the first one."""
+    message = f"Sequence {i}, token {t}: got {type(token).__name__}: {shown(token, 60)}. "
+    if first is None:
+        return message + "A token is text, a dict or a list of features; or make each sequence a matrix of numbers."
+    kind = "text" if isinstance(first, str) else "a dict" if isinstance(first, dict) else "a list of features"
+    return message + f"Sequence 0 begins with {kind}, {shown(first, 60)}: all tokens must be of one kind."
 
 
 def _pairs(token: Any) -> Iterator[tuple[Any, float]]:

@@ -73,8 +73,10 @@ class Sequences:
                 ) from None
             if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
                 kind = getattr(table, "dtype", type(x).__name__)
+                alike = ", as sequence 0 is" if parts else ""
                 raise ValueError(
-                    f"Sequence {i} must be a matrix of numbers, tokens by features; got shape {table.shape} of {kind}."
+                    f"Sequence {i} must be a matrix of numbers, tokens by features{alike}; got shape {table.shape} of "
+                    f"{kind}."
                 )
             width = n_features if n_features is not None else parts[0].shape[1] if parts else table.shape[1]
             if table.shape[1] != width:

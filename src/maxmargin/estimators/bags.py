@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
@@ -22,12 +23,12 @@ from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import L2, Blocks
 from ..solvers import solve
-from ..wording import shown
+from ..wording import meant, shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
-from .telling import told
+from .telling import told, users_line
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -41,7 +42,7 @@ _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
-    With two classes, a bag is positive (``classes_[1]``) if one of its instances is, and negative if none is:
+    With two classes, a bag is positive (of the class ``positive``) if one of its instances is, negative if none is:
 
         F(w) = Ω(w) + C Σ_positive max(0, 1 − max_z w·x_z) + C Σ_negative max(0, 1 + max_z w·x_z)
 
@@ -57,6 +58,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         progress in expectation; or an object from ``maxmargin.latent``.
     eta : float
         Share of the gap between bound and objective that each new bound must close, above 0; 1 is CCCP.
+    positive : label or None
+        Two classes only: which of them one instance is enough for, such as "fault" where the other days are "ok". None:
+        the second in sorted order, which is 1 of 0 and 1, +1 of −1 and +1, ``True`` of booleans; with text a warning
+        says which it is.
     negatives : {"bag", "instances"}
         Two classes only: a negative bag pays for its highest instance (one slack for all), or for every instance.
     init : {"mean", "contrast", "random"}, array (n_weights,) or function (x, y) -> z
@@ -87,7 +92,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     Attributes
     ----------
     coef_, intercept_ : arrays (n_classes or 1, n_features) and (n_classes or 1,)
+        With two classes, what makes an instance positive.
     classes_ : array
+        The classes, sorted.
+    positive_ : label or None
+        The class that was taken as positive; None with more than two.
     objective_ : float
         F at these weights.
     latent_ : int array (n_bags,)
@@ -114,6 +123,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     intercept_: np.ndarray
     classes_: np.ndarray
     n_features_in_: int
+    _positive_at: int = 1  # of the positive class among two; files of models that do not say mean the second
 
     def __init__(
         self,
@@ -121,6 +131,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         *,
         bound: Any = "cccp",
         eta: float = 0.1,
+        positive: Any = None,
         negatives: str = "bag",
         init: Any = "mean",
         n_init: int = 1,
@@ -142,6 +153,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self.C = C
         self.bound = bound
         self.eta = eta
+        self.positive = positive
         self.negatives = negatives
         self.init = init
         self.n_init = n_init
@@ -193,11 +205,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         classes = np.unique(y)
         if classes.size < 2:
             raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
-        label = np.searchsorted(classes, y)
-        objective = self._objective(bags, classes, label, sample_weight)
+        label, place = np.searchsorted(classes, y), self._place_of_positive(classes)
+        objective = self._objective(bags, classes, label, place, sample_weight)
 
         def taken(found: LatentSolution) -> None:
-            self.classes_, self.n_features_in_ = classes, bags.matrix.shape[1]
+            self.classes_, self._positive_at, self.n_features_in_ = classes, place, bags.matrix.shape[1]
             self.coef_, self.intercept_ = self._split(found.weights)
 
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
@@ -205,7 +217,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             self._search(
                 objective,
                 self._solver_for,
-                lambda number, rng: self._start(objective, bags, y, label, Z, sample_weight, number, rng),
+                lambda number, rng: self._start(objective, bags, y, label, place, Z, sample_weight, number, rng),
                 run,
                 lambda: "-".join(
                     [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
@@ -227,7 +239,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return partial(
                 BagObjective,
                 some,
-                label[a:b] == 1,
+                objective.positive[a:b],
                 objective.budget[a:b],
                 objective.regularizer,
                 negatives=self.negatives,
@@ -255,6 +267,35 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             raise ValueError("y contains NaN or infinity. Every bag needs a label; drop those that have none.")
         inputs.check_classes(labels)
         return bags, labels
+
+    def _place_of_positive(self, classes: np.ndarray) -> int:
+        """Where ``positive`` stands among the classes; of more than two, none is."""
+        known = classes.tolist()
+        if classes.size > 2:
+            if self.positive is not None:
+                raise ValueError(
+                    f"positive={shown(self.positive)} is for two classes; y has {classes.size}, {shown(known)}, and "
+                    "each has its own weights. Leave positive at None."
+                )
+            return 1
+        if self.positive is not None:
+            try:
+                return {name: k for k, name in enumerate(known)}[self.positive]
+            except (KeyError, TypeError):
+                raise ValueError(
+                    f"positive={shown(self.positive)} is none of the classes of y, {shown(known)}. Name the one that a "
+                    "bag belongs to if one of its instances does."
+                    + meant(self.positive, [name for name in known if isinstance(name, str)])
+                ) from None
+        if isinstance(known[1], str):
+            warnings.warn(
+                f"LatentSVC takes {shown(known[1])} as the class that one instance is enough for, because it comes "
+                f"after {shown(known[0])} in sorted order. If it is the other way round, give "
+                f"positive={shown(known[0])}; positive={shown(known[1])} says that it is right, and silences this.",
+                UserWarning,
+                stacklevel=users_line(),
+            )
+        return 1
 
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
@@ -284,7 +325,13 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return features if len(parts) == 1 else Blocks(parts)
 
     def _objective(
-        self, bags: Bags, classes: np.ndarray, label: np.ndarray, sample_weight: Any, negatives: str | None = None
+        self,
+        bags: Bags,
+        classes: np.ndarray,
+        label: np.ndarray,
+        place: int,
+        sample_weight: Any,
+        negatives: str | None = None,
     ) -> LatentObjective:
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
         if classes.size > 2 and self.negatives != "bag":
@@ -296,7 +343,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         if classes.size == 2:
             return BagObjective(
                 bags,
-                label == 1,
+                label == place,
                 budget,
                 self._regularizer(width, 1),
                 negatives=negatives or self.negatives,
@@ -315,6 +362,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags: Bags,
         y: np.ndarray,
         label: np.ndarray,
+        place: int,
         Z: Any,
         sample_weight: Any,
         number: int,
@@ -327,7 +375,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             if count(Z) != len(bags):
                 raise ValueError(f"Z has {count(Z)} instances, one for each of {len(bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
-        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, np.unique(y)):
+        classes = np.unique(y)
+        alike = hasattr(self, "classes_") and np.array_equal(self.classes_, classes) and self._positive_at == place
+        if self.warm_start and alike:
             weights = self._flat()
             if weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)
@@ -337,7 +387,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
         if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
             return {"latent": objective.initial(rng if self.init == "random" else None)}
-        return {"weights": self._apart(self._objective(bags.means(), np.unique(y), label, sample_weight, "instances"))}
+        means = self._objective(bags.means(), classes, label, place, sample_weight, "instances")
+        return {"weights": self._apart(means)}
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""
@@ -348,9 +399,14 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             raise KeyboardInterrupt  # there is nothing yet that would be worth keeping
         return found.weights
 
+    @property
+    def positive_(self) -> Any:
+        check_is_fitted(self)
+        return self.classes_[self._positive_at] if self.classes_.size == 2 else None
+
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
-        self.classes_, self.intercept_ = other.classes_, other.intercept_
+        self.classes_, self._positive_at, self.intercept_ = other.classes_, other._positive_at, other.intercept_
 
     def _split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(coef, intercept), with a row for each vector of weights."""
@@ -366,7 +422,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
 
     def _looked(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The score and the best instance of every bag, for each vector of weights."""
+        """The score and the best instance of every bag, for each vector of weights: the positive class's, or all."""
         check_is_fitted(self)
         bags = as_bags(X, self.n_features_in_)
         rows, everybody = as_rows(bags.matrix, 1.0), np.arange(len(bags))
@@ -378,15 +434,27 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             scores[:, k] = found[place[:-1] + best[:, k]]
         return scores, best
 
+    def _answers(self, scores: np.ndarray) -> np.ndarray:
+        """Positions in ``classes_``, from the scores of ``_looked``."""
+        if self.classes_.size > 2:
+            return np.argmax(scores, axis=1)
+        return np.where(scores[:, 0] > 0.0, self._positive_at, 1 - self._positive_at)
+
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score of the best instance: (n_bags,) with two classes, else (n_bags, n_classes)."""
+        """The score of the best instance: (n_bags,) with two classes, else (n_bags, n_classes).
+
+        With two classes, what is above zero speaks for ``classes_[1]``, as scikit-learn's measures expect. Where
+        ``positive`` is ``classes_[0]``, it is therefore minus the score of the best instance.
+        """
         scores, _ = self._looked(X)
-        return scores[:, 0] if self.classes_.size == 2 else scores
+        if self.classes_.size > 2:
+            return scores
+        return scores[:, 0] if self._positive_at == 1 else -scores[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of every bag."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0.0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+        scores, _ = self._looked(X)
+        return self.classes_[self._answers(scores)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the bags whose class is found."""
@@ -427,7 +495,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         if (self.classes_[label] != y).any():
             at = int(np.argmax(self.classes_[label] != y))
             raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
-        return self._objective(bags, self.classes_, label, sample_weight)
+        return self._objective(bags, self.classes_, label, self._positive_at, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from itertools import islice, pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sourced import is_source, survey
-from ..data.attributes import Attributes
+from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
@@ -23,10 +25,13 @@ from .clustered import held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
 from .structured import StructuredEstimator, check_pairs, paired
-from .telling import told
+from .telling import told, users_line
+from .tokens import as_sequences
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
+
+_SHOWN = 3  # names of features in a message
 
 
 @storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
@@ -71,6 +76,12 @@ class SequenceSVM(StructuredEstimator):
     >>> svm = SequenceSVM(C=1.0, random_state=0).fit(X, Y)
     >>> svm.predict([[{"word": "the"}, {"word": "dog"}, {"word": "sleeps"}]])
     [['DET', 'NOUN', 'VERB']]
+
+    Words that need no other features can be given as they are:
+
+    >>> words = [["the", "dog", "barks"], ["dog", "barks"]]
+    >>> SequenceSVM(random_state=0).fit(words, Y).predict_single(["the", "dog", "sleeps"])
+    ['DET', 'NOUN', 'VERB']
     """
 
     model_: Chain
@@ -132,11 +143,12 @@ class SequenceSVM(StructuredEstimator):
         Parameters
         ----------
         X : list of sequences
-            A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a dict of
-            features or a list of the names of those that are present. In dicts, numbers count as they are, ``True``
-            as 1, ``False`` and ``None`` not at all; text makes a feature of its own with the name ("word=the"), and so
-            does each item of a list. Or a source of sequences and labels that need not fit into memory: it is read
-            once for labels and names of features, and once in every epoch.
+            A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a word (text,
+            its one feature), a dict of features, or a list of the names of those that are present. In dicts, numbers
+            count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
+            the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are
+            tokens, dicts of its columns. Or a source of sequences and labels that need not fit into memory: it is
+            read once for labels and names of features, and once in every epoch.
         Y : list of lists of labels
             Text, numbers or anything that can be sorted.
         sample_weight : array (n_sequences,) or None
@@ -147,7 +159,7 @@ class SequenceSVM(StructuredEstimator):
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
             return self._fit_source(cast(Source, X), run)
-        sequences, Y = check_pairs(X, Y)
+        sequences, Y = check_pairs(as_sequences(X), Y)
         attributes = None if _is_numeric(sequences) else Attributes()
         encoded = Sequences.of(sequences) if attributes is None else attributes.learn(sequences)
         _check_lengths(encoded, Y)
@@ -196,7 +208,7 @@ class SequenceSVM(StructuredEstimator):
             All labels that may ever come. Needed with the first chunk unless it shows all of them.
         """
         self._check_stream()
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(as_sequences(X), Y)
         begun = hasattr(self, "model_")
         if begun and (self._names is None) != _is_numeric(X):
             raise ValueError(
@@ -275,9 +287,11 @@ class SequenceSVM(StructuredEstimator):
     def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
 
-        Features that the training data did not have carry no weight and are left out.
+        Features that the training data did not have carry no weight and are left out; where that leaves none at all, a
+        warning says so.
         """
         check_is_fitted(self)
+        X = as_sequences(X)
         if isinstance(X, Sequences):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
@@ -290,11 +304,26 @@ class SequenceSVM(StructuredEstimator):
             return Sequences.of(X, self.model_.n_features)
         if _is_numeric(X):
             raise ValueError(
-                "The model was trained on named features, X holds matrices. Give lists of dicts or of names."
+                "The model was trained on named features, X holds matrices. Give lists of dicts, of names or of words."
             )
         if getattr(self, "_attributes", None) is None:
             self._attributes = Attributes(self._names)
-        return cast(Attributes, self._attributes).encode(X)
+        encoded = cast(Attributes, self._attributes).encode(X)
+        if encoded.indices.size == 0:
+            self._warn_of_strangers(X)
+        return encoded
+
+    def _warn_of_strangers(self, X: Sequence[Any]) -> None:
+        """Of sequences that were described in other words than those of ``fit``."""
+        met = list(islice(dict.fromkeys(islice(names_of(X), 100)), _SHOWN))
+        if met:
+            warnings.warn(
+                f"None of the features of X was met in training; the first are {shown(met)}, fit had features such as "
+                f"{shown((self._names or [])[:_SHOWN])}. The answers do not depend on these tokens: describe them as "
+                "they were described for fit.",
+                UserWarning,
+                stacklevel=users_line(),
+            )
 
     def predict(self, X: Sequence[Any] | Sequences) -> list[list[Any]]:
         """The best labels of every sequence."""
@@ -325,7 +354,7 @@ class SequenceSVM(StructuredEstimator):
 
     def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
         _check_lengths(prepared, Y)
         found = self.predict(prepared)
@@ -348,7 +377,7 @@ class SequenceSVM(StructuredEstimator):
         return self._certify(self._problem(self.model_, *self._prepared(X, Y), sample_weight))
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
         _check_lengths(prepared, Y)
         return prepared, _numbered(Y, self.classes_)
@@ -393,7 +422,7 @@ class SequenceSVM(StructuredEstimator):
     def _story(self, data: Data) -> Story:
         from ..report.sequences import story
 
-        data = paired(data)
+        data = paired(data if data.is_source else replace(data, X=as_sequences(data.X)))
         if data.given and not data.is_source:
             _check_lengths(self.prepare(data.X), data.y)
         return story(self, data)
@@ -417,7 +446,7 @@ class _Survey:
         self._count_pairs = pairs
 
     def look(self, X: Any, Y: Any) -> None:
-        X, Y = check_pairs(X, Y)
+        X, Y = check_pairs(as_sequences(X), Y)
         numeric = _is_numeric(X)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("these sequences have the other kind of features than those before: names, or matrices.")
@@ -435,6 +464,7 @@ def _encoded(
     attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
 ) -> tuple[Sequences, list[np.ndarray]]:
     """Sequences and labels in the form the model reads, once all names and labels are known."""
+    X = as_sequences(X)
     encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
     _check_lengths(encoded, Y)
     return encoded, _numbered(Y, classes)
@@ -477,7 +507,7 @@ def _is_numeric(X: Any) -> bool:
     if not isinstance(first, list | tuple) or not first:
         return False
     token = first[0]
-    if hasattr(token, "dtype"):
+    if hasattr(token, "dtype") and not isinstance(token, str):
         return True
     return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
 

@@ -27,6 +27,8 @@ def story(estimator: Any, bags: Any, y: Any, on: str) -> Story:
         ("objective", numbers.number(estimator.objective_)), ("bounds", numbers.count(estimator.n_bounds_)),
         ("classes", numbers.count(estimator.classes_.size)), ("features", numbers.count(estimator.n_features_in_)),
     ]  # fmt: skip
+    if estimator.positive_ is not None:
+        told.tiles.append(("one instance is enough for", numbers.label(estimator.positive_)))
     if bags is not None:
         _compare(estimator, bags, np.asarray(y), on, told)
     told.sections.append(("Heaviest weights", weights(estimator)))
@@ -37,7 +39,7 @@ def story(estimator: Any, bags: Any, y: Any, on: str) -> Story:
 def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: Story) -> None:
     scores, best = estimator._looked(bags)
     two = scores.shape[1] == 1
-    answer = (scores[:, 0] > 0.0).astype(np.int64) if two else scores.argmax(axis=1)
+    answer = estimator._answers(scores)
     column = np.zeros(len(answer), np.int64) if two else answer
     instance = best[np.arange(len(best)), column]
     tally = Classes(estimator.classes_)

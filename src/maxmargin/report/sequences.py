@@ -114,6 +114,8 @@ def _words(x: Any, length: int) -> list[str]:
 
 
 def _word(token: Any, t: int) -> str:
+    if isinstance(token, str):
+        return token
     if isinstance(token, dict):
         for key in _WORDS:
             if isinstance(token.get(key), str):

@@ -26,6 +26,8 @@ def weights(estimator: Any) -> Markup:
         panels = [panel(f"for {title}", row, names, for_) for title, row in zip(titles, shown, strict=False)]
     elif task == "classify":
         low, high = (numbers.label(c) for c in estimator.classes_)
+        if getattr(estimator, "positive_", None) == estimator.classes_[0]:  # bags: weights are the positive class's
+            low, high = high, low
         panels = [panel(f"for {high}", coef[0], names, 10, "up"), panel(f"for {low}", -coef[0], names, 10, "up")]
     else:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
