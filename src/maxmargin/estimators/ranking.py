@@ -18,7 +18,7 @@ from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
 from ..wording import shown
 from . import inputs, sourced
-from .certified import Run, all_or_nothing
+from .certified import Run, all_or_nothing, certifying
 from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
@@ -212,6 +212,7 @@ class RankingSVM(LinearEstimator):
             raise AttributeError("dual_coef_ is not kept of streams.")
         return self._example_coef[None, :]
 
+    @certifying
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
