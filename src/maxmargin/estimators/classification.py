@@ -441,8 +441,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
-        X may be a source. On data of another size the dual variables say nothing, and the lower bound is the trivial
-        one.
+        X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
+        or nothing, the lower bound may be the trivial one, and a warning says so.
         """
         check_is_fitted(self)
         if is_source(X):

@@ -113,7 +113,8 @@ class RankingSVM(LinearEstimator):
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
     ) -> RankingSVM:
-        """Train on rows with grades ``y``; ``groups`` says which rows are compared (all of them by default).
+        """Train on rows with grades ``y``; ``groups`` says which rows are compared. Without it all rows are one group,
+        and each is compared with every other.
 
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """

