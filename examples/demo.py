@@ -100,12 +100,13 @@ middle column, for either, rests on the lower bound of our certificate.
 # A saved model is a file of numbers and text; loading it runs no code.
 
 with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "digits.safetensors"
+    path = Path(folder) / "digits.mm"
     model.save(path)
     loaded = mm.load(path)
     same = np.array_equal(loaded.predict(X_test), model.predict(X_test))
     show("\n[bold]Saving and loading[/bold]")
-    show(f"""{path.name}: {path.stat().st_size / 1024:.0f} kB of numbers and text, no code inside.
+    show(f"""model.save("digits.mm") writes one file, here {path.stat().st_size / 1024:.0f} kB of numbers and text with
+no code inside. (This one was written to a temporary folder, and is gone again.)
 Read back, it gives {"the same" if same else "DIFFERENT"} answers and the same certificate:
 {loaded.certificate_}""")
 
@@ -141,10 +142,11 @@ panel.tick_params(length=0)
 plt.savefig("demo.png", dpi=120)
 
 show("\n[bold]Picture[/bold]")
-show("demo.png: convergence, weights, mistakes.")
+show("demo.png, in the folder you are in: convergence, weights, mistakes.")
 show("\n[bold]What to try next[/bold]")
 show("""\
-· tol=1e-9 above, to see how far a proof can go; tol=1e-2, how early it comes
+· TOL = 1e-9 in examples/demo.py, to see how far a proof can go; 1e-2, how
+  early it comes
 · examples/certificate.py: another library's weights, judged while it learns
 · examples/path.py: many values of C, each fit started from the one before
 · examples/regression.py, ranking.py: numbers or an order instead of classes

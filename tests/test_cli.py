@@ -334,7 +334,40 @@ def test_demo_runs_to_its_end(tmp_path, capsys):
     assert main(["demo", "--keep", str(tmp_path / "digits")]) == 0
     said = capsys.readouterr().err
     assert "Proved again" in said and "What to try next" in said
+    assert "predict         maxmargin predict" in said  # files that stay can be gone on with
     assert {"train.svm", "test.svm", "digits.mm", "digits.html", "answers.txt"} <= set(os.listdir(tmp_path / "digits"))
+
+
+def test_demo_names_no_files_that_are_gone(tmp_path, capsys, monkeypatch):
+    import maxmargin.cli.demo as demo
+
+    few = demo._write_digits
+
+    def fewer(place):
+        few(place)
+        for name in ("train.svm", "test.svm"):
+            (place / name).write_text("".join((place / name).read_text().splitlines(True)[:100]))
+
+    monkeypatch.setattr(demo, "_write_digits", fewer)
+    assert main(["demo"]) == 0
+    said = capsys.readouterr().err
+    after = said[said.index("What you have seen") :]
+    assert "Next" not in said and "files are gone" in after and "maxmargin demo --keep digits" in after
+
+
+def test_training_says_whether_it_goes_on(folder, tmp_path, capsys):
+    arguments = ["train", f"{folder}/train.svm", "-o", f"{tmp_path}/m.mm", "--checkpoint", f"{tmp_path}/run"]
+    assert main(arguments) == 0
+    assert f"nothing is saved in {tmp_path}/run yet, training begins anew" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert f"going on from what was saved in {tmp_path}/run at " in capsys.readouterr().err
+
+
+def test_batches_of_a_conversion_have_the_size_asked_for(folder, tmp_path, capsys):
+    for name, size in (("few", "4MB"), ("many", "8kB")):
+        answer(capsys, "convert", folder / "train.svm", tmp_path / name, "--batch-size", size)
+    few, many = (len(mm.data.open(tmp_path / name).offsets) for name in ("few", "many"))
+    assert few == 2 < many
 
 
 # Help, interrupts, pipes
@@ -346,6 +379,14 @@ def test_every_command_has_help_with_examples(capsys):
         said = capsys.readouterr().out
         assert f"usage: maxmargin {command} " in said
         assert said.count(f"  maxmargin {command}") >= 2 and "exit status: 0" in said
+
+
+def test_general_options_of_training_come_before_those_of_images(capsys):
+    main(["train", "--help"])
+    said = capsys.readouterr().out
+    titles = ["problem:", "training:", "afterwards:", "reading data:", "output:", "scenes and parts", "detectors ("]
+    places = [said.index(f"\n{title}") for title in titles]
+    assert places == sorted(places)
 
 
 def test_version_and_no_command(capsys):

@@ -1,8 +1,11 @@
 """Errors as a feature: every wrong call ends at once, in one message that says what was given and what to do."""
 
+import copy
 import inspect
+import pickle
 import re
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import wrong_linear
 import wrong_structured
 import wrong_vision
 from commands import complaint
+from sklearn.base import clone
 from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, X, latent, structural, svc, tagger
 
 import maxmargin as mm
@@ -53,6 +57,14 @@ def test_cases_have_names_of_their_own():
         ("train ok.svm -o m.mm -C -1", "-C/--C.*got '-1'", "greater than 0"),
         ("train ok.svm -o m.mm --loss hing", "--loss.*'hing'", "'hinge'"),
         ("train ok.svm -o no/m.mm", "there is no folder no", "Create it first"),
+        ("train ok.svm -o m.mm --c 1", "ambiguous option: --c", "meant '--C'"),
+        (
+            "train ok.svm -o m.mm --lable y",
+            "unrecognized arguments: --lable",
+            "meant '--label'.*maxmargin train --help",
+        ),
+        ("trian ok.svm", "invalid choice: 'trian'", "meant 'train'"),
+        ("convert ok.svm s --batch-size 4GB", "--batch-size must be at most 1 GiB", "not 4GB"),
         ("train no.svm -o m.mm", "no.svm does not exist", "Relative paths start at"),
         ("train bad.svm -o m.mm", "bad.svm, line 2, column 4", "Needed: label"),
         ("train t.csv -o m.mm", "t.csv is a table in text", "Parquet"),
@@ -186,6 +198,48 @@ def test_a_missing_library_is_named_with_its_extra(library, extra, call, monkeyp
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=rf'pip install "maxmargin\[{extra}\]"\.$'):
         call()
+
+
+@pytest.mark.parametrize(
+    ("model", "own", "others"),
+    [
+        (svc, (X, Y2), [(X[::-1], Y2[::-1]), (X[:9], Y2[:9]), (2 * X, Y2)]),
+        (structural, (list(X), Y2.tolist()), [(list(X[::-1]), Y2[::-1].tolist()), (list(X[:9]), Y2[:9].tolist())]),
+        (tagger, (SEQUENCES, TAGS), [(SEQUENCES[::-1], TAGS[::-1])]),
+        (latent, (BAGS, BAG_LABELS), [(BAGS[:4], BAG_LABELS[:4])]),
+    ],
+    ids=["LinearSVC", "StructuralSVM", "SequenceSVM", "LatentSVC"],
+)
+def test_certify_warns_of_rows_that_are_not_those_of_fit(model, own, others):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model().certify(*own)
+    for other in others:
+        with pytest.warns(UserWarning, match="not the rows of fit.*Give certify what fit was given") as found:
+            model().certify(*other)
+        assert found[0].filename == __file__
+
+
+def test_other_weights_on_the_rows_of_fit_are_no_reason_to_warn():
+    """Weights may be worse than those of fit: the lower bound still is what it was."""
+    model = copy.deepcopy(svc())
+    model.coef_ = model.coef_ + 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.certify(X, Y2).lower == pytest.approx(model.certificate_.lower)
+
+
+def test_zero_has_no_sign_in_a_certificate():
+    assert repr(mm.Certificate(-0.0, 1.0)) == "Certificate(0 <= optimum <= 1, relative gap 1e+00)"
+
+
+def test_a_model_that_is_not_fitted_has_no_attributes_but_can_be_copied():
+    model = mm.LinearSVC(C=3.0)
+    assert not hasattr(model, "coef_") and not hasattr(model, "certificate_")
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), clone(model)):
+        assert twin.get_params() == model.get_params()
+    with pytest.raises(AttributeError, match="not kept of streams"):  # what a property says is not covered up
+        _ = mm.LinearSVC().partial_fit(X, Y2).dual_coef_
 
 
 def test_python_names_the_closest_attribute():

@@ -22,6 +22,13 @@ def setting(given, needed, **one):
     return Wrong(f"{name}={value!r}"[:60], name, fit(X, Y2, **one), ValueError, given, needed)
 
 
+def by_hand():
+    """Weights from elsewhere, in an estimator that was never fitted."""
+    model = LinearSVC()
+    model.coef_, model.intercept_, model.classes_ = svc().coef_, svc().intercept_, svc().classes_
+    return model
+
+
 def spoiled(value):
     other = X.copy()
     other[3, 1] = value
@@ -121,6 +128,19 @@ CASES = [
     Wrong("score None", "y", lambda _: svc().score(X, None), ValueError, "y is None", "Give one entry"),
     Wrong("certify other class", "y", lambda _: svc().certify(X, Y2 + 5), ValueError, r"y\[0\] is 5", "not in the training"),
     Wrong("new class in a stream", "y", lambda _: LinearSVC().partial_fit(X, Y2).partial_fit(X, Y2 + 1), ValueError, "is 2", "not in"),
+    # Settings that there are not, and models that are not fitted.
+    Wrong("c for C", "c", lambda _: LinearSVC(c=1), TypeError, "LinearSVC has no setting 'c'", "meant 'C'"),
+    Wrong("max_iter", "max_iter", lambda _: LinearSVR(max_iter=9), TypeError, "no setting 'max_iter'", "are max_passes"),
+    Wrong("kernel", "kernel", lambda _: LinearSVC(kernel="rbf"), TypeError, "no setting 'kernel'", "kernel_approximation"),
+    Wrong("k", "k", lambda _: GMMKMeans(k=3), TypeError, "GMMKMeans has no setting 'k'", "It has n_clusters, eta"),
+    Wrong("no certificate yet", "certificate_", lambda _: LinearSVC().certificate_, NotFittedError, "no certificate_ yet", "call fit"),
+    Wrong("certify weights set by hand", "weights", lambda _: by_hand().certify(X, Y2), NotFittedError, "set from outside", "Call fit"),
+    Wrong("save weights set by hand", "weights", lambda folder: by_hand().save(folder / "m.mm"), NotFittedError, "never fitted", "Call fit"),
+    Wrong("report without a path", "path", lambda _: svc().report(frame(), Y2), TypeError, "got DataFrame", r'report\("report.html", X, y\)'),
+    # Numbers and text of NumPy's, shown as they are.
+    Wrong("C of NumPy's", "C", fit(X, Y2, C=np.float64(-2)), ValueError, r"got -2\.0", "greater than 0"),
+    Wrong("labels of NumPy's", "y", fit(X, [np.str_("a"), 1] * 10), ValueError, r"y\[0\] is 'a'", "all strings or all"),
+    Wrong("text to regress on", "y", lambda _: LinearSVR().fit(X, TEXT), ValueError, "such as 'b'", "use LinearSVC"),
     # Other estimators.
     Wrong("groups short", "groups", lambda _: RankingSVM().fit(X, Y2, [0, 1]), ValueError, r"shape \(2,\)", "each of 20 rows"),
     Wrong("groups a word", "groups", lambda _: RankingSVM().fit(X, Y2, "user"), ValueError, "got 'user'", "one entry for each"),

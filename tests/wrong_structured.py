@@ -40,7 +40,64 @@ def problem():
     return mm.Problem(models.binary(as_rows(X), 2 * Y2 - 1, np.ones(1)), regularizers.L2())
 
 
+class PystructClasses:
+    """A model in PyStruct's words, of which each case spoils something."""
+
+    size_joint_feature = 6
+
+    def joint_feature(self, x, y):
+        return np.kron(np.arange(2) == y, x)
+
+    def loss(self, y, y_hat):
+        return float(y != y_hat)
+
+    def inference(self, x, w):
+        return int(w @ self.joint_feature(x, 1) > w @ self.joint_feature(x, 0))
+
+    def loss_augmented_inference(self, x, y, w):
+        return max((0, 1), key=lambda z: self.loss(y, z) + w @ self.joint_feature(x, z))
+
+
+class OldNames:
+    psi = PystructClasses.joint_feature
+    loss = PystructClasses.loss
+    inference = PystructClasses.inference
+    loss_augmented_inference = PystructClasses.loss_augmented_inference
+
+
+def spoiled(**methods):
+    return models.from_pystruct(type("Spoiled", (PystructClasses,), methods)())
+
+
+def check(model):
+    return lambda _: mm.checks.check_model(model, ROWS[:4], LABELS[:4])
+
+
+class Multiclass(models.Multiclass):
+    """Its oracle has something of its own under the name of a method that solvers look for."""
+
+    def __init__(self, **own):
+        super().__init__(2, 3)
+        self.own = own
+
+    def oracle(self, X, Y):
+        oracle = super().oracle(X, Y)
+        vars(oracle).update(self.own)
+        return oracle
+
+
 CASES = [
+    # Models written for PyStruct, and oracles of one's own.
+    Wrong("PyStruct class", "model", lambda _: models.from_pystruct(PystructClasses), ValueError, "class PystructClasses", r"\(…\)"),
+    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "called psi: rename"),
+    Wrong("no return", "most_violated", learn(spoiled(loss_augmented_inference=lambda *_: None), ROWS, LABELS), mm.protocols.OracleError, "gave None on example", r"a return\? PyStruct calls most_violated loss_augmented_inference\."),
+    Wrong("relaxed", "relaxed", check(spoiled(inference=lambda *_: (np.ones((3, 2)), np.ones((2, 4))))), AssertionError, "inference gave a relaxed answer", "Labels are needed"),
+    Wrong("sign", "features", check(spoiled(inference=lambda self, x, w: PystructClasses.inference(self, x, -w))), AssertionError, "predict on example", "same signs.*calls features joint_feature"),
+    Wrong("size", "features", check(spoiled(size_joint_feature=5)), AssertionError, "vector of 6 entries", "has 5 weights.*calls features joint_feature"),
+    Wrong("image for a graph", "Graph 0", learn(models.Graph(), [np.zeros((4, 5, 2))], [np.zeros(20, int)]), ValueError, r"shape \(4, 5, 2\)", r"models\.grid\(x\)"),
+    Wrong("sums", "oracle", check(Multiclass(sums=np.ones(3))), AssertionError, r"oracle\(X, Y\) has sums", "Call it something else, such as _sums"),
+    Wrong("offsets", "oracle", learn(Multiclass(offsets=np.arange(3)), np.array(ROWS), LABELS), ValueError, "has offsets", "_offsets"),
+    Wrong("evaluate", "oracle", check(Multiclass(evaluate=lambda w: 0.0)), AssertionError, "has evaluate", "_evaluate"),
     # Sequences.
     Wrong("one sequence", "X", tag(SEQUENCES[0], TAGS[0]), ValueError, "Sequence 0 must be a list of tokens", r"\[x\]"),
     Wrong("fewer labellings", "Y", tag(SEQUENCES, TAGS[:1]), ValueError, "2 examples, Y has 1", "one answer for each"),

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from .constraints.oracle import PlainOracle, check_methods, count, oracle_for, said, sized
+from .constraints.oracle import (
+    NOTHING,
+    PlainOracle,
+    check_methods,
+    count,
+    in_their_words,
+    is_nothing,
+    oracle_for,
+    said,
+    sized,
+)
 from .constraints.searched import violations
 from .latent.plain import Completed, PlainLatentOracle
 from .problem import Problem
@@ -134,12 +144,10 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
             _check_latent_model(whole, X, Y, rng)
         else:
             _check_model(whole, X, Y, rng)
-    except AssertionError:
-        raise
-    except (OracleError, ValueError) as error:
-        raise AssertionError(str(error)) from error
+    except (AssertionError, OracleError, ValueError) as error:
+        raise AssertionError(in_their_words(model, str(error))) from error
     except Exception as error:  # of a method that was called without naming the example
-        raise AssertionError(f"A method of the model failed: {said(error)}") from error
+        raise AssertionError(in_their_words(model, f"A method of the model failed: {said(error)}")) from error
 
 
 def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
@@ -157,10 +165,12 @@ def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
         found = violations(worst, w)
         for p, i in enumerate(ids.tolist()):
             best = model.predict(X[i], w)
+            assert not is_nothing(best, Y), f"predict gave None on example {i}. {NOTHING}"
             answers[i] += [worst.labels[p], best]
             assert found[p] >= -_slip(found[p]), (
                 f"most_violated on example {i} is beaten by the true answer, by {-found[p]:.6g}. It must maximise "
-                "loss(y, ŷ) + w·features(x, ŷ), and the truth is a candidate with loss 0."
+                "loss(y, ŷ) + w·features(x, ŷ), and the truth is a candidate with loss 0. Do search and features "
+                "agree, in their signs too?"
             )
             if exact:
                 _check_beaten(plain, i, answers[i], found[p], w)
@@ -208,16 +218,18 @@ def _check_beaten(plain: PlainOracle, i: int, answers: list[Any], found: float, 
     highest = float(violations(others, w).max())
     assert highest <= found + _slip(highest), (
         f"most_violated on example {i} is not the worst offender: its answer misses the margin by {found:.6g}, another "
-        f"answer of the model by {highest:.6g}. Check the loss inside the search, its sign and its scale; or say "
-        "exact = False if the search is approximate."
+        f"answer of the model by {highest:.6g}. Check the loss inside the search, its sign and its scale, and that "
+        "the search scores answers as features does; or say exact = False if the search is approximate."
     )
 
 
 def _check_prediction(model: Model, x: Any, i: int, best: Any, answers: list[Any], w: np.ndarray) -> None:
-    reached, highest = _score_of(model, x, best, w), max(_score_of(model, x, y, w) for y in answers)
+    reached = _score_of(model, x, best, w)
+    highest = max(_score_of(model, x, y, w) for y in answers)
     assert highest <= reached + _slip(highest), (
         f"predict on example {i} is not the best answer: its score is {reached:.6g}, another answer of the model has "
-        f"{highest:.6g}. predict must maximise w·features(x, y)."
+        f"{highest:.6g}. predict must maximise w·features(x, y): do both score answers alike, with "
+        "the same signs?"
     )
 
 

@@ -170,6 +170,10 @@ class Certificate:
     upper: float
     exact: bool = True
 
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):  # zero has no sign: "-0 <= optimum" would be a riddle
+            object.__setattr__(self, name, getattr(self, name) + 0.0)
+
     @property
     def gap(self) -> float:
         return self.upper - self.lower

@@ -46,5 +46,14 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 def shown(value: Any, most: int = 80) -> str:
     """A value as a message shows it: on one line, and cut where it is long."""
-    text = " ".join(repr(value.item() if type(value).__module__ == "numpy" and not value.ndim else value).split())
+    text = " ".join(repr(_plain(value)).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and text without the name of NumPy's type around them."""
+    if type(value) in (list, tuple, set):
+        return type(value)(_plain(entry) for entry in value)
+    if type(value) is dict:
+        return {_plain(key): _plain(entry) for key, entry in value.items()}
+    return value.item() if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1) else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from .. import __version__
+from ..wording import meant
 from .talk import Talk, complain, warnings_in_plain_words
 
 DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -26,6 +28,8 @@ _OPTIONS = {
     "on_error='skip'": "--on-error skip",
     'on_error="skip"': "--on-error skip",
     "overwrite=True": "--overwrite",
+    "maxmargin.data.convert(..., batch_bytes=...)": "maxmargin convert --batch-size",
+    "batch_bytes must": "--batch-size must",
     "zero_based=True": "--zero-based yes",
     "n_features=": "--features ",
     "label=": "--label ",
@@ -85,7 +89,7 @@ def _run(arguments: list[str]) -> int:
         return int(end.code or 0)
     command = import_module(f".{args.command}", __name__)
     try:
-        with warnings_in_plain_words():
+        with warnings_in_plain_words(_in_words_of_the_shell):
             return command.run(args, Talk(quiet=args.quiet, as_json=args.json))
     except BrokenPipeError:
         raise
@@ -146,11 +150,31 @@ def interrupts() -> Iterator[list[bool]]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors in one line, with the way to help."""
+    """Errors in one line, with what was probably meant and the way to help."""
 
     def error(self, message: str) -> NoReturn:
-        complain(f"{message} (see {self.prog} --help)")
+        complain(f"{message}{self._hint(message)} (see {self.prog} --help)")
         raise SystemExit(UNUSABLE)
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        """What a command does not know is its affair: it can say what comes close, as the whole cannot."""
+        found, unknown = super().parse_known_args(*args, **kwargs)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+    def _hint(self, message: str) -> str:
+        option = re.match(r"(?:ambiguous option|unrecognized arguments): (--?[\w-]+)", message)
+        if option:
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            same = [name for name in known if name.lower() == option[1].lower()]
+            return f". Perhaps you meant {same[0]!r}." if same else _sentence(meant(option[1], known))
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)$", message)
+        return _sentence(meant(choice[1], re.findall(r"[\w+-]+", choice[2]))) if choice else ""
+
+
+def _sentence(hint: str) -> str:
+    return f".{hint}" if hint else ""
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,6 +22,7 @@ EXAMPLES = """\
 examples:
   maxmargin convert train.svm train.shards
   maxmargin convert 'logs/day-*.svm.gz' logs.shards --memory 2GB
+  maxmargin convert train.svm small.shards --batch-size 256kB
   maxmargin convert clicks.parquet clicks.shards --label clicked --dtype float64
   maxmargin train logs.shards -o model.mm
 
@@ -39,6 +40,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dtype", choices=("float32", "float64"), default="float32", help="of values (default: float32)"
     )
+    group.add_argument(
+        "--batch-size", default="4MB", metavar="SIZE",
+        help="size of the batches that rows are read in, and dealt to workers (default: 4MB; at most 1GB)",
+    )  # fmt: skip
     group.add_argument("--overwrite", action="store_true", help="replace the folder if it is there")
     options.add_jobs(parser)
     options.add_talk(parser)
@@ -59,6 +64,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
             shuffle=not args.no_shuffle,
             seed=args.seed,
             memory=args.memory,
+            batch_bytes=args.batch_size,
             dtype=args.dtype,
             overwrite=args.overwrite,
             progress=progress,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         _write_digits(folder)
-        talk.say(
-            f"1797 images of handwritten digits, 8 × 8 pixels, as text in {folder}: every fourth is kept for a test."
-        )
+        where = f"in {folder}" if args.keep else "in a temporary folder (--keep FOLDER names one that stays)"
+        talk.say(f"1797 images of handwritten digits, 8 × 8 pixels, as text {where}: every fourth is kept for a test.")
         train, test, model, page = (str(folder / n) for n in ("train.svm", "test.svm", "digits.mm", "digits.html"))
         for command in (
             ["train", train, "-o", model, "--C", "0.1", "--test", test],
@@ -54,21 +54,39 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
             ["report", model, test, "-o", page],
         ):
             talk.say(f"\n$ maxmargin {shlex.join(command)}")
-            status = main([*command, *(["--debug"] if args.debug else [])])
+            with _advice(args.keep is not None):
+                status = main([*command, *(["--debug"] if args.debug else [])])
             if status != DONE:
                 return status
-        talk.say(_WHAT_NEXT)
-        talk.say(f"Everything is in {folder}." if args.keep else "These files are gone now: --keep FOLDER leaves them.")
+    kept = shlex.quote(args.keep or "digits")
+    talk.say(_SEEN)
+    if args.keep is None:
+        talk.say("The files are gone now. To have them, and to look at the report, digits/digits.html:")
+        talk.say("  maxmargin demo --keep digits")
+        talk.say("After that, what to try next:")
+    else:
+        talk.say(f"Everything is in {folder}; open {Path(folder, 'digits.html')} in a browser. What to try next:")
+    talk.say(_WHAT_NEXT.format(kept=kept))
     return DONE
 
 
-_WHAT_NEXT = """
+@contextmanager
+def _advice(useful: bool) -> Iterator[None]:
+    """Whether the commands of the demo name the next ones, which need the files of this one."""
+    Talk.advises = useful
+    try:
+        yield
+    finally:
+        Talk.advises = True
+
+
+_SEEN = """
 What you have seen: a proof of how close to perfect training came, twice; the test says how good the model is on
-images it has not seen. What to try next:
-  maxmargin demo --keep digits        and open digits/digits.html
-  maxmargin train digits/train.svm -o digits.mm --tol 1e-6     how far a proof can go
-  maxmargin train YOUR-DATA -o model.mm                        svmlight text, Parquet, NumPy; larger than memory too
-  maxmargin train --help                                       all that can be set"""
+images it has not seen."""
+_WHAT_NEXT = """\
+  maxmargin train {kept}/train.svm -o {kept}/finer.mm --tol 1e-6     how far a proof can go
+  maxmargin train YOUR-DATA -o model.mm     svmlight text, Parquet, NumPy; larger than memory too
+  maxmargin train --help                    all that can be set"""
 
 
 def _write_digits(folder: Path) -> None:

@@ -12,7 +12,7 @@ from . import DONE, INTERRUPTED, NOT_CONVERGED, detect_options, interrupts
 from .files import check_writable, draw_into_files, named, replacing
 from .image_training import bracket, fit_options
 from .measuring import peak_memory
-from .talk import Talk
+from .talk import Talk, say_checkpoint
 
 HELPS = "More --max-bounds or --max-passes, or a smaller --C, help."
 
@@ -26,6 +26,7 @@ def train(args: argparse.Namespace, talk: Talk) -> int:
         check_writable(path, [*args.data, *(args.test or []), *([args.boxes] if args.boxes else [])])
     detector = DeformablePartDetector(**given, verbose=int(talk.progress))
     learned, held_out = _data(args)
+    say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
     with interrupts() as seen:
         detector.fit(learned, **fit_options(args, detector, sys.modules[__name__], talk))

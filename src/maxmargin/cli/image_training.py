@@ -20,7 +20,7 @@ from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts
 from .files import check_writable, draw_into_files, named, replacing
 from .images import answers_of, kind_of, labelled, verdict_on
 from .measuring import peak_memory
-from .talk import Talk
+from .talk import Talk, say_checkpoint
 
 
 def train(args: argparse.Namespace, talk: Talk, task: str) -> int:
@@ -37,6 +37,7 @@ def train(args: argparse.Namespace, talk: Talk, task: str) -> int:
     folder = labelled(args.data[0])
     for test in args.test or []:
         labelled(test)  # complain now rather than after training
+    say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
     with interrupts() as seen:
         classifier.fit(folder, **fit_options(args, classifier, kind, talk))

@@ -10,10 +10,14 @@ from ..data.errors import DataError
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
 
 
-def add_data(
-    parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read", features: Any = None
-) -> None:
-    """The data, and how to read it; ``features`` reads the option of that name."""
+def add_data(parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read") -> None:
+    """The data, and how to read it."""
+    add_paths(parser, required=required, what=what)
+    add_reading(parser)
+
+
+def add_paths(parser: argparse.ArgumentParser, *, required: bool = True, what: str) -> None:
+    """The data."""
     parser.add_argument(
         "data",
         nargs="+" if required else "*",
@@ -22,10 +26,10 @@ def add_data(
         "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes, parts and detectors a folder of "
         "images",
     )
-    add_reading(parser, features)
 
 
 def add_reading(parser: argparse.ArgumentParser, features: Any = None) -> None:
+    """How to read data; ``features`` reads the option of that name."""
     group = parser.add_argument_group("reading data")
     group.add_argument(
         "--label",

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 
 class Talk:
     """Speaks unless it was told not to. Colours only where stderr is a terminal."""
+
+    advises: ClassVar[bool] = True
+    """Whether commands name the next ones; the demo does without where their files will be gone."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet or as_json
@@ -53,7 +58,7 @@ class Talk:
 
     def next_steps(self, commands: list[tuple[str, str]]) -> None:
         """Commands to go on with, ready to be copied."""
-        if self.quiet:
+        if self.quiet or not self.advises:
             return
         self._print("\nNext", bold=True)
         width = max(len(purpose) for purpose, _ in commands)
@@ -79,6 +84,19 @@ def warn(text: str) -> None:
     print(f"maxmargin: warning: {one_line(text)}", file=sys.stderr)
 
 
+def say_checkpoint(folder: str | None, talk: Talk) -> None:
+    """Whether training begins anew or goes on from what was saved before."""
+    if folder is None:
+        return
+    saved = next(Path(folder).rglob("CURRENT"), None)
+    talk.say(
+        f"Checkpoint: nothing is saved in {folder} yet, training begins anew."
+        if saved is None
+        else f"Checkpoint: going on from what was saved in {folder} "
+        f"at {time.strftime('%H:%M on %d %B', time.localtime(saved.stat().st_mtime))}."
+    )
+
+
 def say_left_out(source: Any) -> None:
     """Rows that could not be used are never passed over in silence."""
     from ..report.reading import left_out
@@ -97,12 +115,13 @@ def one_line(text: str) -> str:
 
 
 @contextmanager
-def warnings_in_plain_words() -> Iterator[None]:
-    """Python's warnings as lines of ours. A missed goal is left out: commands say that with the certificate."""
+def warnings_in_plain_words(translated: Callable[[str], str] = str) -> Iterator[None]:
+    """Python's warnings as lines of ours. A missed goal and rows other than those of training are left out: commands
+    say that with the certificate."""
     from sklearn.exceptions import ConvergenceWarning
 
     def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
-        warn(str(message))
+        warn(translated(str(message)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -110,6 +129,7 @@ def warnings_in_plain_words() -> Iterator[None]:
         developers = DeprecationWarning, PendingDeprecationWarning, FutureWarning, ResourceWarning
         for category in (*developers, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
+        warnings.filterwarnings("ignore", "These are not the rows of fit")
         warnings.showwarning = show
         yield
 

@@ -25,9 +25,9 @@ from .clusters import workers
 from .files import check_writable, named, replacing
 from .guess import guess_task
 from .measuring import peak_memory
-from .talk import Talk, say_left_out
+from .talk import Talk, say_checkpoint, say_left_out
 
-HELP = "train a linear model on data of any size"
+HELP = "learn a classifier, numbers or a ranking from data of any size; scenes, parts or a detector from images"
 USAGE = "DATA [DATA ...] -o MODEL [options]"
 ABOUT = """\
 Train a classifier, a regression or a ranking on data that may be larger than memory.
@@ -80,7 +80,7 @@ _IMAGES = ("scene", "parts", "detect")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    options.add_data(parser, what="data to learn from", features=image_options.described_by)
+    options.add_paths(parser, what="data to learn from")
     parser.add_argument("-o", "--output", required=True, metavar="MODEL", help="model file to write")
     group = parser.add_argument_group("problem")
     group.add_argument(
@@ -107,10 +107,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--class-weight", choices=("balanced",), help="let rare classes count as much as frequent ones")
     group.add_argument("--no-intercept", action="store_true", help="learn no intercept")
-    image_options.add_training(parser)
-    scene_options.add_training(parser)
-    part_options.add_training(parser)
-    detect_options.add_training(parser)
     group = parser.add_argument_group("training")
     group.add_argument(
         "--tol",
@@ -143,7 +139,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--test", metavar="FILE", action="append", help="data to score the model on; may be repeated")
     detect_options.add_held_out(group)
     group.add_argument("--report", metavar="FILE", help="write a report as one HTML file")
+    options.add_reading(parser, image_options.described_by)
     options.add_talk(parser)
+    image_options.add_training(parser)
+    scene_options.add_training(parser)
+    part_options.add_training(parser)
+    detect_options.add_training(parser)
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
@@ -172,6 +173,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     task, guessed = _task(args, source, talk)
     estimator = _estimator(task, args)
 
+    say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
     with interrupts() as seen, workers(args.cluster) as transport:
         with _progress(estimator, args, talk, transport) as callbacks:

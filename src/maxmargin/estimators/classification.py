@@ -20,7 +20,7 @@ from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Seekable
 from ..wording import shown
 from . import inputs, sourced
-from .certified import Run, all_or_nothing, total
+from .certified import Run, all_or_nothing, certifying, total
 from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator, solve_side_by_side
@@ -437,11 +437,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
 
+    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
-        X may be a source. On data of another size the dual variables say nothing, and the lower bound is the trivial
-        one.
+        X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
+        or nothing, the lower bound may be the trivial one, and a warning says so.
         """
         check_is_fitted(self)
         if is_source(X):

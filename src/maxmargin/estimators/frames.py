@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..wording import shown
+
 _ARROW_NUMBERS = ("int", "uint", "half", "float", "double", "bool", "decimal", "null")
 _TIMES = "dates or times"
 
@@ -25,7 +27,7 @@ def check_columns(X: Any) -> None:
     for name, held, column in _strangers(X):
         value = _first(column)
         if value is not None and not isinstance(value, int | float | np.number | np.bool_):
-            raise ValueError(f"Column {name!r} of X holds {held} such as {value!r}, not numbers. {_remedy(held)}")
+            raise ValueError(f"Column {name!r} of X holds {held} such as {shown(value)}, not numbers. {_remedy(held)}")
 
 
 def _remedy(held: str) -> str:

@@ -40,7 +40,7 @@ def path(
         raise ValueError("path needs the values of one parameter: C=[...] or group_norm=[...].")
     ((name, values),) = given.items()
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ValueError(f"{name} must be a list of values, got {values!r}.")
+        raise ValueError(f"{name} must be a list of values, got {shown(values)}.")
     if not hasattr(estimator, "_begin_like"):
         raise ValueError(
             f"estimator must be one of maxmargin's that starts from an earlier fit, such as LinearSVC() or "

@@ -130,7 +130,7 @@ def check_labels(y: Any) -> None:
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
         raise ValueError(
-            f"y mixes text and other labels: y[{text}] is {values[text]!r}, y[{other}] is {values[other]!r}. "
+            f"y mixes text and other labels: y[{text}] is {shown(values[text])}, y[{other}] is {shown(values[other])}. "
             "Make them all strings or all numbers."
         )
 
@@ -167,7 +167,7 @@ def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
-        raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {value!r}.")
+        raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {shown(value)}.")
     return float(value)
 
 
@@ -210,7 +210,8 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarra
         factors = counts.sum() / (counts.size * np.maximum(counts, 1e-300))
     elif not isinstance(class_weight, dict):
         raise ValueError(
-            f"class_weight must be None, 'balanced' or a dict of classes and factors such as {{{known[0]!r}: 2.0}}, "
+            f"class_weight must be None, 'balanced' or a dict of classes and factors such as "
+            f"{{{shown(known[0])}: 2.0}}, "
             f"got {shown(class_weight)}."
         )
     else:
@@ -235,7 +236,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarra
 def check_memory(memory: Any) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
-        raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {memory!r}.")
+        raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {shown(memory)}.")
     return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
 
 
@@ -273,7 +274,7 @@ def check_threads(n_jobs: Any) -> int:
         return min(joblib.effective_n_jobs(None), _cores())
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(
-            f"n_jobs must be None or a whole number other than 0, got {n_jobs!r}. 1 is one thread, -1 all cores."
+            f"n_jobs must be None or a whole number other than 0, got {shown(n_jobs)}. 1 is one thread, -1 all cores."
         )
     return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
 

@@ -17,7 +17,7 @@ from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import GroupNorm
 from . import inputs
-from .certified import Run
+from .certified import Run, certifying
 from .clustered import held
 from .fingerprints import of_pairs, of_values
 from .latent_search import LatentEstimator
@@ -292,6 +292,7 @@ class LatentStructuralSVM(LatentEstimator):
         X, Y = check_pairs(X, Y)
         return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
+    @certifying
     def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 

@@ -14,7 +14,7 @@ from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
 from . import inputs
-from .certified import Run
+from .certified import Run, certifying
 from .clustered import bare, held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
@@ -180,6 +180,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         inputs.check_scored(self, X, y)
         return super().score(X, y, sample_weight)
 
+    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 

@@ -18,7 +18,7 @@ from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
 from ..wording import shown
 from . import inputs, sourced
-from .certified import Run, all_or_nothing
+from .certified import Run, all_or_nothing, certifying
 from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
@@ -113,7 +113,8 @@ class RankingSVM(LinearEstimator):
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Any] = (),
     ) -> RankingSVM:
-        """Train on rows with grades ``y``; ``groups`` says which rows are compared (all of them by default).
+        """Train on rows with grades ``y``; ``groups`` says which rows are compared. Without it all rows are one group,
+        and each is compared with every other.
 
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """
@@ -212,6 +213,7 @@ class RankingSVM(LinearEstimator):
             raise AttributeError("dual_coef_ is not kept of streams.")
         return self._example_coef[None, :]
 
+    @certifying
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 

@@ -14,7 +14,7 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Rows, Solution
 from ..protocols import Chunk, Seekable
 from . import inputs, sourced
-from .certified import Run, all_or_nothing
+from .certified import Run, all_or_nothing, certifying
 from .clustered import as_source
 from .fingerprints import of_arrays
 from .linear import LinearEstimator
@@ -184,6 +184,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
             raise AttributeError("dual_coef_ is not kept of streams.")
         return self._alpha[None, :]
 
+    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 

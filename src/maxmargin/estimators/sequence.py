@@ -20,7 +20,7 @@ from ..problem import Certificate
 from ..protocols import Source
 from ..wording import shown
 from . import inputs
-from .certified import Run
+from .certified import Run, certifying
 from .clustered import held, read
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
@@ -362,6 +362,7 @@ class SequenceSVM(StructuredEstimator):
         weights = inputs.check_weights(sample_weight, Y)
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
+    @certifying
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
     ) -> Certificate:
@@ -404,7 +405,7 @@ class SequenceSVM(StructuredEstimator):
         check_is_fitted(self)
         number = _numbers(self.classes_)
         if not _known(label, number):
-            raise ValueError(f"label={label!r} is not among the labels {self.classes_.tolist()}.")
+            raise ValueError(f"label={shown(label)} is not among the labels {self.classes_.tolist()}.")
         weights = self.emissions_[:, number[label]]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         names = self.feature_names_
@@ -489,7 +490,7 @@ def _numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarra
         except (KeyError, TypeError):
             t = next(t for t, label in enumerate(_plain(y)) if not _known(label, number))
             raise ValueError(
-                f"Sequence {i} has the label {_plain(y)[t]!r} at token {t}, which is not among the labels "
+                f"Sequence {i} has the label {shown(_plain(y)[t])} at token {t}, which is not among the labels "
                 f"{classes.tolist()[:20]}."
             ) from None
     return numbered
@@ -527,7 +528,7 @@ def _known(label: Any, numbers: dict[Any, int]) -> bool:
 def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
     for i, y in enumerate(Y):
         if not hasattr(y, "__len__") or isinstance(y, str | dict):
-            raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {y!r}.")
+            raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
     length = np.fromiter(map(len, Y), np.int64, len(Y))
     wrong = np.flatnonzero(length != np.diff(X.offsets))
     if wrong.size:

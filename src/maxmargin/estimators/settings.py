@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 from collections.abc import Callable
@@ -9,8 +10,36 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import check_object, shown, whole
+from ..wording import check_object, meant, shown, whole
 from . import inputs
+
+_ELSEWHERE = {
+    "kernel": "Models are linear in the features; sklearn.kernel_approximation makes features that stand for a kernel.",
+    "gamma": "It belongs to a kernel; sklearn.kernel_approximation makes features that stand for one.",
+    "max_iter": "The most passes over the data are max_passes.",
+    "penalty": "What keeps weights small is the regularizer, an object from maxmargin.regularizers.",
+    "dual": "Primal and dual are solved together; solver chooses how.",
+    "n_threads": "The number of threads is n_jobs.",
+    "seed": "The seed is random_state.",
+}  # what settings are called in other libraries
+
+
+def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:
+    """The ``__init__`` of an estimator, which answers a setting that it does not have with the closest that it has."""
+    parameters = inspect.signature(init).parameters
+    known = [name for name in parameters if name != "self"]
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return init
+
+    @functools.wraps(init)  # scikit-learn reads the signature of what is wrapped
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
+        unknown = next((name for name in kwargs if name not in known), None)
+        if unknown is not None:
+            hint = _ELSEWHERE.get(unknown) or meant(unknown, known).strip() or f"It has {', '.join(known)}."
+            raise TypeError(f"{type(self).__name__} has no setting {unknown!r}. {hint}")
+        init(self, *args, **kwargs)
+
+    return wrapped
 
 
 def check_settings(estimator: Any) -> None:

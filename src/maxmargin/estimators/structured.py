@@ -21,7 +21,7 @@ from ..solvers import best_start, certify, choose_open, choose_stream, solve
 from ..solvers.searchers import dismiss
 from ..wording import shown
 from . import inputs
-from .certified import CertifiedEstimator, Run
+from .certified import CertifiedEstimator, Run, certifying
 from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
 from .fingerprints import of_pairs, of_source
 from .sourced import check_alone
@@ -417,6 +417,7 @@ class StructuralSVM(StructuredEstimator):
         losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
         return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
+    @certifying
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
     ) -> Certificate:

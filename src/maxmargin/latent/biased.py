@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import LatentObjective
+from ..wording import shown
 from .gmme import largest
 from .situation import Situation, check_choice_of, check_sweeps
 
@@ -76,7 +77,8 @@ class Biased:
         value = float(self.bias(i, z, w))
         if not np.isfinite(value):
             raise ValueError(
-                f"The bias function gave {value} for latent value {z!r} of example {i}; it must give finite numbers. "
+                f"The bias function gave {value} for latent value {shown(z)} of example {i}; it must give finite "
+                "numbers. "
                 "For values that are to be avoided give a large negative one."
             )
         return value

@@ -21,6 +21,7 @@ from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem,
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
 from ..solvers.solve import first_interrupt
+from ..wording import shown
 from .cccp import CCCP
 from .kept import Kept
 from .situation import Situation, differ
@@ -60,11 +61,11 @@ class Settings:
         for name in ("tol", "bound_tol"):
             value = getattr(self, name)
             if not (_is_number(value) and value > 0.0):
-                raise ValueError(f"{name} must be a number above 0, got {value!r}.")
+                raise ValueError(f"{name} must be a number above 0, got {shown(value)}.")
         for name in ("max_bounds", "max_passes"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+                raise ValueError(f"{name} must be a whole number of at least 1, got {shown(value)}.")
 
 
 def _is_number(value: Any) -> bool:
@@ -430,7 +431,7 @@ def _total_regret(latent: Any, situation: Situation, chooser: BoundChooser) -> f
     if isinstance(situation.standing.best, np.ndarray) and situation.standing.best.ndim == 1:
         values = np.asarray(latent)
         if values.dtype.kind not in "iu" or values.ndim != 1 or values.min(initial=0) < 0:
-            raise ValueError(f"{name} must give whole numbers from 0 on as latent values, it gave {values!r}.")
+            raise ValueError(f"{name} must give whole numbers from 0 on as latent values, it gave {shown(values)}.")
     try:
         return float(situation.standing.regrets(situation.everybody(), latent).sum())
     except (IndexError, TypeError, ValueError) as error:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.oracle import PlainOracle, as_vector, count, said
+from ..constraints.oracle import PlainOracle, as_vector, count, in_their_words, said
 from ..protocols import LatentModel, LatentOracle, OracleError
+from ..wording import shown
 
 
 def latent_oracle_for(model: Any, X: Any, Y: Any) -> LatentOracle:
@@ -21,6 +22,7 @@ class Completed:
         self.model = model
         self.n_weights = int(model.n_weights)
         self.exact = bool(getattr(model, "exact", True))
+        self.called = getattr(model, "called", {})
 
     def features(self, x: Any, answer: Any) -> Any:
         return self.model.features(x, answer)
@@ -70,9 +72,8 @@ class PlainLatentOracle:
             try:
                 features = as_vector(self.model.features(self.X[i], (self.Y[i], z)), self.n_weights)
             except Exception as error:
-                raise OracleError(
-                    f"features failed on example {i} with latent value {z!r}: {said(error)}", i
-                ) from error
+                message = f"features failed on example {i} with latent value {shown(z)}: {said(error)}"
+                raise OracleError(in_their_words(self.model, message), i) from error
             scores[p] = np.asarray(features @ w).item()
         return scores
 
@@ -115,8 +116,8 @@ class PlainLatentOracle:
                 raise OracleError(f"Example {i} has no latent value: complete or initial gave None.", i)
             if self._can_list and not isinstance(z, int | np.integer):
                 raise OracleError(
-                    f"The latent value of example {i} is {z!r}. A model with latent_scores lists all values, and each "
-                    "is known by its number in that list: complete and initial must give whole numbers.",
+                    f"The latent value of example {i} is {shown(z)}. A model with latent_scores lists all values, and "
+                    "each is known by its number in that list: complete and initial must give whole numbers.",
                     i,
                 )
         return np.array(values, np.int64) if self._can_list else values
@@ -125,7 +126,8 @@ class PlainLatentOracle:
         try:
             return getattr(self.model, method)(self.X[i], *args)
         except Exception as error:
-            raise OracleError(f"{method} failed on example {i}: {said(error)}", i) from error
+            message = in_their_words(self.model, f"{method} failed on example {i}: {said(error)}")
+            raise OracleError(message, i) from error
 
 
 def _guarded(w: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 from ..constraints import Searched
 from ..problem import Planes, Problem
 from ..protocols import LatentOracle, OracleError, Regularizer
+from ..wording import shown
 
 
 class StructuralObjective:
@@ -80,7 +81,7 @@ class StructuralStanding:
         if self._exact and regret.size and regret[worst] < -1e-5 * (1.0 + abs(top[worst])):
             i = int(ids[worst])
             raise OracleError(
-                f"complete is not the maximiser on example {i}: it gives latent value {self.best[i]!r} with score "
+                f"complete is not the maximiser on example {i}: it gives latent value {shown(self.best[i])} with score "
                 f"{top[worst]:.6g}, another one has {top[worst] - regret[worst]:.6g}. Try checks.check_model.",
                 i,
             )

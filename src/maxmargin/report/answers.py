@@ -31,6 +31,9 @@ def confusion(tally: Classes, what: str = "rows") -> Markup:
     found = f"{numbers.count(right)} of {numbers.count(tally.rows)} {what} have the right answer"
     if tally.score is None:
         found = "None of the labels was in the training data: there is nothing to compare the answers with"
+        if tally.first_unseen:
+            known = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+            found += f". The first is {numbers.label(tally.first_unseen[0])}, where the model knows {known}"
     parts: list[Any] = [element("p", found + ".")]
     if tally.unseen and tally.first_unseen and tally.score is not None:
         value, row = tally.first_unseen
@@ -66,7 +69,7 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
             note = f"{name} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
             text = numbers.count(counts[i, j]) if counts[i, j] else "·"
             cells.append(element("td", text, class_=kind, style=f"--depth:{100 * depth:.0f}%", title=note))
-        cells.append(numbers.share(shares[i, i]))
+        cells.append(numbers.share(shares[i, i]) if counts[i].any() else "–")
         rows.append(cells)
     caption = "Rows are the true classes, columns the answers; the depth of colour is a share of the row."
     return together(element("p", caption, class_="note"), table(head, rows, "confusion"))

@@ -7,10 +7,13 @@ from collections.abc import Iterable
 from .markup import Markup, element
 
 
-def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels") -> Markup:
-    """(name, length, text) of each; lengths below zero are drawn in the other colour."""
+def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", full: float | None = None) -> Markup:
+    """(name, length, text) of each; lengths below zero are drawn in the other colour.
+
+    ``full`` is the length that fills its track, by default the largest of these.
+    """
     listed = list(entries)
-    largest = max((abs(size) for _, size, _ in listed), default=0.0) or 1.0
+    largest = full or max((abs(size) for _, size, _ in listed), default=0.0) or 1.0
     cells = []
     for name, size, text in listed:
         part = f"width:{100.0 * abs(size) / largest:.1f}%"

@@ -43,11 +43,8 @@ def convergence(history: list[Any], tol: float) -> Markup | None:
         for p, s, a, b, g in points
     ]
     panels = [_bounds_panel(lower, upper, exact), _gap_panel(gap, guess, tol)]
-    # A first pass that takes most of the time (it reads, or compiles) would squeeze the others against the rim.
-    slow_start = seconds.size > 1 and seconds[0] > 0.4 * seconds[-1]
+    # Passes first: the first one may take most of the time (it reads, or compiles), and squeeze the others.
     along = {"passes": passes.astype(np.float64), "seconds": seconds}
-    if not slow_start:
-        along = dict(reversed(along.items()))
     head = ["pass", "time", "lower bound", "upper bound", "relative gap"]
     return drawn(Curves(along, [panel for panel in panels if panel is not None], notes, head, rows))
 
@@ -83,7 +80,7 @@ def _gap_panel(gap: np.ndarray, guess: np.ndarray, tol: float) -> Panel | None:
     guessed = np.isfinite(guess) & (guess > 0.0) & (np.arange(guess.size) <= first) & (first > 0)
     curves = [Curve("proved", "gap", np.where(proved, gap, np.nan))]
     if guessed.any():
-        curves.insert(0, Curve("as the solver estimates it", "estimate", np.where(guessed, guess, np.nan)))
+        curves.insert(0, Curve("estimated by the solver, not proved yet", "estimate", np.where(guessed, guess, np.nan)))
     drawn_values = np.concatenate([c.values[np.isfinite(c.values)] for c in curves])
     return Panel(
         "Relative gap between the bounds", "relative gap", curves, linear_range(drawn_values, 0.0),

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..wording import shown
+
 
 def check_path(path: str | Path) -> Path:
     """Complain about a place that cannot be written to before any work is done."""
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must name the HTML file to write, got {type(path).__name__}: {path!r}.")
+        raise TypeError(
+            f"path must name the HTML file to write, got {type(path).__name__}: {shown(path)}. It comes first, the "
+            'data after it: report("report.html", X, y).'
+        )
     target = Path(path)
     if not target.name:
         raise ValueError(f"path must name the HTML file to write, got {os.fspath(path)!r}.")

@@ -70,7 +70,10 @@ def by_class(titles: list[str], coef: np.ndarray, names: Any, most: int = 5) -> 
 
 
 def panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:
-    """The largest weights of one row: those above zero, those below, or whichever are largest."""
+    """The largest weights of one row: those above zero, those below, or whichever are largest.
+
+    Both sides of a row are drawn to one scale.
+    """
     size = {"up": row, "down": -row, "both": np.abs(row)}[side]
     most = min(most, row.size)
     found = np.argpartition(-size, most - 1)[:most]
@@ -80,5 +83,5 @@ def panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both"
         (str(names[i]) if names is not None else f"feature {i}", float(row[i]), numbers.number(float(row[i])))
         for i in top
     ]
-    inside = bars(entries, "bars") if entries else element("p", "None.")
+    inside = bars(entries, "bars", float(np.abs(row).max(initial=0.0))) if entries else element("p", "None.")
     return element("div", element("h3", title), inside, class_="panel")

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
-from ..estimators.certified import Run, all_or_nothing
+from ..estimators.certified import Run, all_or_nothing, certifying
 from ..estimators.latent_search import LatentEstimator
 from ..estimators.telling import told, users_line
 from ..latent import Settings
@@ -22,6 +22,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
+from ..wording import shown
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
@@ -334,7 +335,7 @@ class DeformablePartDetector(LatentEstimator):
         for name in ("overlap", "background_overlap"):
             value = getattr(self, name)
             if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
-                raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}.")
+                raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
         if self.background_overlap > self.overlap:
             raise ValueError(
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
@@ -580,6 +581,7 @@ class DeformablePartDetector(LatentEstimator):
         images = list_images(data.X) if isinstance(data.X, str | os.PathLike) else list(data.X) if data.given else []
         return story(self, images, data.y, data.name)
 
+    @certifying
     @one_blas_thread()
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
@@ -606,4 +608,4 @@ class DeformablePartDetector(LatentEstimator):
 def _check_asked(threshold: Any, most: Any) -> None:
     whole("most", most, 0, "detections")
     if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
-        raise ValueError(f"threshold must be None or a number, the least score of a detection, got {threshold!r}.")
+        raise ValueError(f"threshold must be None or a number, the least score of a detection, got {shown(threshold)}.")

@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
-from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing
+from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing, certifying
 from ..estimators.telling import told, users_line
 from ..persistence import storable
 from ..problem import Certificate
+from ..wording import shown
 from . import given as given_images, given_patches as given
 from .features.cnn_patches import CNNPatches
 from .features.extraction import lacking
@@ -291,7 +292,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 at_least = f"n_parts={least}" if name == "pool_size" else least
-                raise ValueError(f"{name} must be a whole number of at least {at_least}, got {value!r}.")
+                raise ValueError(f"{name} must be a whole number of at least {at_least}, got {shown(value)}.")
         if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
             raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
         check_shrinkage(self.shrinkage)
@@ -524,6 +525,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             raise ValueError("Filters have a shape only where the model was trained on images.")
         return self.extractor_.unreduced(self.filters_)
 
+    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the least objective that any part weights have with these filters, computed anew.
 

@@ -15,6 +15,7 @@ import numpy as np
 from ...kernels.hog import LENGTH, padded_features, votes
 from ...kernels.resize import resize
 from ...persistence import storable_part
+from ...wording import shown
 from .hog import checked_pixels, mirrored
 from .numbers import whole
 
@@ -195,7 +196,7 @@ class Grid:
 
 def _pair(name: str, value: Any, least: int) -> tuple[int, int]:
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ValueError(f"{name} must be two whole numbers, of rows and of columns, got {value!r}.")
+        raise ValueError(f"{name} must be two whole numbers, of rows and of columns, got {shown(value)}.")
     rows, columns = (whole(f"{name}[{k}]", value[k], least, "cells") for k in range(2))
     return rows, columns
 

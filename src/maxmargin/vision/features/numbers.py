@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...wording import shown
+
 
 def whole(name: str, value: Any, least: int, of: str = "") -> int:
     """A whole number that is not too small.
@@ -14,5 +16,5 @@ def whole(name: str, value: Any, least: int, of: str = "") -> int:
     2
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number{of and f' of {of}'}, at least {least}, got {value!r}.")
+        raise ValueError(f"{name} must be a whole number{of and f' of {of}'}, at least {least}, got {shown(value)}.")
     return int(value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...kernels.sift import LENGTH, SIDE, cells, descriptors, directions
+from ...wording import shown
 from ..images import pillow
 
 
@@ -82,7 +83,7 @@ class DenseSIFT:
         for name in ("patch", "step"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of pixels, at least 1, got {value!r}.")
+                raise ValueError(f"{name} must be a whole number of pixels, at least 1, got {shown(value)}.")
         if self.patch % SIDE:
             raise ValueError(
                 f"patch must be a multiple of {SIDE}, since a patch has {SIDE} × {SIDE} cells, got {self.patch}."

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...wording import shown
 from .grid import checked_grid
 from .sift import DenseSIFT, Descriptors
 from .vocabulary import Vocabulary
@@ -78,7 +79,7 @@ class WordHistograms:
         self.sift = DenseSIFT() if sift is None else sift
         for name, value, least in (("n_sampled", n_sampled, 1), ("random_state", random_state, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}.")
+                raise ValueError(f"{name} must be a whole number, at least {least}, got {shown(value)}.")
         self.n_sampled = int(n_sampled)
         self.random_state = int(random_state)
         self._vocabulary = Vocabulary(n_words, max_iter=max_iter, random_state=self.random_state)

@@ -22,6 +22,7 @@ from ...models import multiclass
 from ...problem import Problem, Solution
 from ...regularizers import L2, Blocks, GroupNorm
 from ...solvers import solve
+from ...wording import shown
 from .primal_dual import PrimalDual, norms_of_parts
 
 _RATIO = 0.7  # of one λ to the next
@@ -254,5 +255,5 @@ def _checked(responses: np.ndarray, y: Any, n_parts: int, tol: float) -> tuple[n
         raise ValueError(f"tol must be above 0, got {tol!r}.")
     classes, label = np.unique(y, return_inverse=True)
     if classes.size < 2:
-        raise ValueError(f"Images of at least 2 classes are needed, y has one class only: {classes[0]!r}.")
+        raise ValueError(f"Images of at least 2 classes are needed, y has one class only: {shown(classes[0])}.")
     return responses, label.astype(np.int32), classes.size

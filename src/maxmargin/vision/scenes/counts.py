@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...wording import shown
+
 _CHUNK_BYTES = 32 << 20  # of float64 in flight where images are scored
 
 
@@ -68,7 +70,7 @@ def checked_positive(name: str, value: Any, least: float = 0.0, *, least_allowed
         number = np.nan
     if not (np.isfinite(number) and (number > least or (least_allowed and number == least))):
         bound = f"{least:g} or more" if least_allowed else f"more than {least:g}"
-        raise ValueError(f"{name} is {value!r}; give a number, {bound}.")
+        raise ValueError(f"{name} is {shown(value)}; give a number, {bound}.")
     return number
 
 
@@ -79,7 +81,7 @@ def checked_whole(name: str, value: Any) -> int:
     except TypeError:
         number = 0
     if number < 1:
-        raise ValueError(f"{name} is {value!r}; give a whole number, 1 or more.")
+        raise ValueError(f"{name} is {shown(value)}; give a whole number, 1 or more.")
     return number
 
 
