@@ -533,7 +533,7 @@ class State(Protocol):
     visited: int
     """How many examples the pass went through, and how many of them still move."""
     stuck: bool
-    """Whether further steps would be in vain."""
+    """Whether further steps would be in vain, because of rounding."""
     goal: float
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
 

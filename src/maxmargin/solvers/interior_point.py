@@ -27,7 +27,7 @@ from ..problem import Problem
 from ..protocols import InteriorSums
 from ..regularizers.shape import Shape
 from . import threads
-from .certificate import lower_bound
+from .certificate import bound_at_zero, lower_bound
 from .interior_rows import InteriorRows
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
@@ -163,8 +163,7 @@ class InteriorPoint:
     def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
         """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
         data = _Data.of(problem)
-        floor = 0.0 - problem.regularizer.conjugate(np.zeros(omega.size))  # not the negative zero
-        return InteriorState(data, self._rows(problem), omega, best=omega, lower=floor)
+        return InteriorState(data, self._rows(problem), omega, best=omega, lower=bound_at_zero(problem))
 
     def _rows(self, problem: Problem) -> InteriorSums:
         """Whoever answers for the rows: the constraints' own choice, if rows are not at hand here."""
