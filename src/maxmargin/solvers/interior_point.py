@@ -37,7 +37,7 @@ _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another l
 _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of the diagonal, added until the matrix can be factored
 _REFINEMENTS = 3  # what a shift has changed is corrected so many times
 _NEARER = 0.9  # times the smallest gap of a point so far: what counts as nearer
-_PATIENCE = 6  # steps that bring the point no nearer, after which none will,
+_PATIENCE = 8  # steps that bring the point no nearer, after which none will,
 _NEAR = 0.1  # if the relative gap is this small: far out, on data of unlike scales, short steps may be many,
 _PATIENCE_FAR = 200  # but not so many
 
@@ -123,7 +123,9 @@ class InteriorPoint:
             state.stuck = True
             return state
         self._advance(problem, state, directions[:depth], move, target, length)
-        state.stuck = state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR)
+        if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
+            # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
+            state.stuck, state.precise, state.idle = state.precise, True, 0
         return state
 
     def _factor(self, problem: Problem, state: InteriorState) -> _Factor | None:
@@ -132,6 +134,7 @@ class InteriorPoint:
             if shift and not state.precise:
                 state.precise = True
                 self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
+                state.idle = 0  # a point that coarse steps have spoiled takes some to recover
             matrix = state.data.root.whiten(state.gram)
             matrix[np.diag_indices_from(matrix)] += 1.0
             with contextlib.suppress(linalg.LinAlgError):
