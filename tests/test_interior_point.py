@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import LinearSVC
 from maxmargin.data.arrays import as_rows
 from maxmargin.models import binary, ranking, regression
 from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.solvers import DualCoordinate, InteriorPoint, solve
+from maxmargin.solvers import DualCoordinate, InteriorPoint, certify, solve
 from maxmargin.solvers.choose import interior_point_pays
 
 LOSSES = ["hinge", "squared hinge", "regression", "squared regression"]
@@ -146,3 +149,63 @@ def test_scores_that_meet_the_start_exactly():
     problem = Problem(binary(as_rows(X), np.array([1, -1, 1, -1], np.int8), np.ones(1)), GaussianPrior(1.0, 1.0))
     solution = solve(problem, InteriorPoint(), tol=1e-7, max_passes=50)
     assert solution.converged, solution.certificate
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return Problem(binary(as_rows(X, bias=1.0), np.where(y, 1, -1).astype(np.int8), np.ones(1)), L2())
+
+
+def test_bounds_that_were_proved_are_kept_where_further_steps_are_noise():
+    problem = cancer()
+    solution = solve(problem, InteriorPoint(), tol=1e-16, max_passes=1000)
+    assert solution.stuck and not solution.converged and len(solution.history) < 60
+    lower = [record.lower for record in solution.history]
+    assert np.all(np.diff(lower) >= 0.0)
+    assert solution.certificate.relative_gap < 1e-10
+    assert solution.certificate.lower == pytest.approx(max(lower), rel=1e-14)
+    assert certify(problem, solution.weights, solution.alpha) == solution.certificate
+
+
+def test_goes_on_where_dependent_columns_make_the_matrix_singular():
+    """Rounding hides the regularizer in the matrix: one column is 1e6 times the others, C is 1e5, columns depend."""
+    X, y = make_classification(600, 20, random_state=0)
+    X[:, 0] *= 1e4
+    rows = as_rows(100.0 * X, bias=1.0)
+    problem = Problem(binary(rows, np.where(y, 1, -1).astype(np.int8), np.array([1e5])), L2())
+    solution = solve(problem, InteriorPoint(), tol=1e-6, max_passes=100)
+    assert solution.converged, solution.certificate
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared hinge"])
+def test_an_optimum_that_is_small_against_the_budget(loss):
+    """Rows that can be told apart: nearly all of the gap is what dual variables near zero leave open."""
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(20, 40)) * 10.0 ** rng.uniform(-3, 3, size=40)
+    problem = Problem(constraints(X, loss, np.array([1e6]), rng), L2())
+    solution = solve(problem, InteriorPoint(), tol=1e-7, max_passes=80)
+    assert solution.converged and solution.certificate.upper < 0.1, solution.certificate
+
+
+def test_a_saved_point_brings_the_bound_that_was_kept():
+    problem, solver = cancer(), InteriorPoint()
+    state = solver.start(problem)
+    while not state.stuck:
+        state = solver.step(problem, state)
+    assert not state.at_best, "the last step was no noise: nothing is tested here"
+    again = solver.restore(problem, solver.save(state, True))
+    assert np.array_equal(again.alpha, state.alpha) and np.array_equal(again.omega, state.omega)
+    assert again.lower == pytest.approx(state.lower, rel=1e-14)
+    assert again.rows.alpha is not again.alpha and np.array_equal(again.rows.alpha, state.rows.alpha)
+
+
+def test_the_warning_at_the_limit_of_precision_does_not_ask_for_more_passes():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LinearSVC(tol=1e-16, solver="interior_point", random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"limit of double precision, .*more passes would not help") as caught:
+        model.fit(X, y)
+    assert "max_passes" not in str(caught[0].message)
+    assert model.certify(X, y).lower == pytest.approx(max(r.lower for r in model.history_), rel=1e-12)
+    with pytest.warns(ConvergenceWarning, match="LinearSVC was told to stop"):
+        model.fit(X, y, callbacks=[lambda record: record.number == 3])

@@ -292,7 +292,10 @@ class LatentSolution:
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights, the dual variables that prove them good, and how they were reached."""
+    """Weights, the dual variables that prove them good, and how they were reached.
+
+    ``stuck``: the goal is beyond the limit of double precision on this data, and more passes would not help.
+    """
 
     weights: np.ndarray
     alpha: Any
@@ -300,6 +303,7 @@ class Solution:
     history: list[Record]
     converged: bool
     interrupted: bool = False
+    stuck: bool = False
 
     def __repr__(self) -> str:
         return f"Solution({self._summary()}, {self.certificate!r})"

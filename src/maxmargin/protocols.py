@@ -464,12 +464,17 @@ class InteriorSums(Protocol):
         """The dual variables, as the constraints read them."""
         ...
 
+    @property
+    def kept(self) -> Any:
+        """The dual variables that were kept, zero if none were."""
+        ...
+
     def saved(self) -> Sequence[np.ndarray]:
         """The point: the dual variables, and what else there is of every example."""
         ...
 
-    def load(self, point: Sequence[np.ndarray]) -> None:
-        """Go on from a point that was saved."""
+    def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
+        """Go on from a point that was saved, and from dual variables that were kept."""
         ...
 
     def centre(self, w: np.ndarray) -> None:
@@ -481,9 +486,9 @@ class InteriorSums(Protocol):
         ...
 
     def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Go that way: (gram, vectors, sums) at the new point."""
+        """Go that way: (gram, vectors, sums) at the new point; perhaps keep the dual variables left behind."""
         ...
 
 
@@ -528,7 +533,7 @@ class State(Protocol):
     visited: int
     """How many examples the pass went through, and how many of them still move."""
     stuck: bool
-    """Whether further steps would be in vain."""
+    """Whether further steps would be in vain, because of rounding."""
     goal: float
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -34,22 +35,30 @@ class InteriorOnShards:
         return heavy[0] if heavy else nothing, joined
 
     def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise))
+        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise, keep))
         return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
 
     @property
     def alpha(self) -> np.ndarray:
         return self.saved()[0]
 
+    @property
+    def kept(self) -> np.ndarray:
+        return np.concatenate([kept for kept in self._crew.ask("interior_kept") if kept is not None])
+
     def saved(self) -> Point:
         points = [point for point in self._crew.ask("interior_point") if point is not None]
         return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
 
-    def load(self, point: Point) -> None:
+    def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
         spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
-        self._crew.ask("load_interior", lambda k: (Point(*(p[spans[k]] if p.size else p for p in point)),))
+
+        def part(k: int) -> tuple[Point, np.ndarray | None]:
+            return Point(*(p[spans[k]] if p.size else p for p in point)), None if kept is None else kept[spans[k]]
+
+        self._crew.ask("load_interior", part)
 
 
 class ShardInterior:

@@ -168,9 +168,12 @@ class Shard:
     def interior_point(self) -> Any:
         return None if self._rows is None else self._rows.saved()
 
-    def load_interior(self, point: Any) -> None:
+    def interior_kept(self) -> Any:
+        return None if self._rows is None else self._rows.kept
+
+    def load_interior(self, point: Any, kept: Any) -> None:
         if self._rows is not None:
-            self._rows.load(point)
+            self._rows.load(point, kept)
 
     def end(self, scratch: str) -> None:
         """The run has ended: others may have the folder. ``scratch``, if it has a name, is of no more use."""

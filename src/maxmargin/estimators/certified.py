@@ -148,14 +148,20 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     def _keep(self, solutions: list[Solution], alpha: Any) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
-        if not all(s.converged for s in solutions):
-            interrupted = any(s.interrupted for s in solutions)
-            limit = f"stopped after max_passes={self.max_passes} passes"
-            reason = "was interrupted" if interrupted else limit if self.n_passes_ >= self.max_passes else "got stuck"
+        unfinished = [s for s in solutions if not s.converged]
+        if unfinished:
+            reason, advice = "was told to stop", "."
+            if any(s.interrupted for s in solutions):
+                reason = "was interrupted"
+            elif any(len(s.history) >= self.max_passes and not s.stuck for s in unfinished):
+                reason = f"stopped after max_passes={self.max_passes} passes"
+                advice = "; raise max_passes, or scale the features to a similar range."
+            elif any(s.stuck for s in unfinished):
+                reason = "came to the limit of double precision"
+                advice = "; more passes would not help, but features scaled to a similar range may."
             warnings.warn(
                 f"{type(self).__name__} {reason}, at a relative gap of {self.certificate_.relative_gap:.1e} "
-                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true"
-                + ("." if interrupted else "; raise max_passes, or scale the features to a similar range."),
+                f"(goal {self.tol:.1e}). The weights are the best found and the certificate is true{advice}",
                 ConvergenceWarning,
                 stacklevel=users_line(),
             )

@@ -38,7 +38,8 @@ from .rows import add, dot, stored_pair
 from .scalar import _at, _dual_term, _loss
 
 CHUNK = 512  # rows worked on together: they stay in the cache from the first product to the last
-_TINY = 1e-15  # of its range, the least distance of a variable from its bound: above the rounding of C − a
+_TINY = 1e-15  # of C, the least distance of a variable from it: above the rounding of C − a
+_LEAST = 1e-3  # of a variable, what a step leaves of it at least: less than any step asks for, so only noise meets it
 _SMALLEST = 1e-37  # float32 can still tell it from zero
 _FAR = 10.0  # a product this many times too small or too large is pulled back
 
@@ -370,8 +371,8 @@ def advance(
                     )
                     da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[2, j])
                 u[j] += step * du[depth - 1, j]
-                a = max(a + step * da, _TINY * c)
-                b = max(b + step * db, _TINY * c) if two else 0.0
+                a = max(a + step * da, _LEAST * a, _SMALLEST)
+                b = max(b + step * db, _LEAST * b, _SMALLEST) if two else 0.0
                 beta[i] = sign * (a - b)
                 if not squared:
                     beta[i] = min(max(beta[i], -c), c)

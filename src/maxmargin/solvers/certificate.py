@@ -25,6 +25,11 @@ def lower_bound(problem: Problem, alpha: Any) -> float:
     return bound if np.isfinite(bound) else -np.inf
 
 
+def bound_at_zero(problem: Problem) -> float:
+    """The dual objective at α = 0, which is always feasible: the least value of Ω, since no loss is below zero."""
+    return 0.0 - problem.regularizer.conjugate(np.zeros(problem.n_weights))
+
+
 def check_problem(problem: Any) -> None:
     """Whether this is a problem with a regularizer in it."""
     if not hasattr(problem, "constraints") or not hasattr(problem, "regularizer"):
@@ -69,7 +74,7 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     w = np.asarray(w)
     if w.dtype.kind not in "fiub" or w.shape != (problem.n_weights,):
         raise ValueError(f"w must be {problem.n_weights} weights of the problem, got {shown(w)}.")
-    lower = -problem.regularizer.conjugate(np.zeros(problem.n_weights))  # the bound at α = 0
+    lower = bound_at_zero(problem)
     if alpha is not None:
         lower = max(lower, lower_bound(problem, alpha))
     return bracket(lower, upper_bound(problem, w))

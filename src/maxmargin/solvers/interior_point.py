@@ -4,15 +4,18 @@ Each step factors one matrix of the size of the weights and goes over the rows t
 steps hardly depends on the data or on C: some 15 to a relative gap of 1e-3, 25 to 1e-6. Coordinate ascent needs
 more passes the larger C is and the more the rows resemble each other; this does not.
 
-Every iterate lies inside the box of the dual variables, so its dual objective is a true lower bound.
+Every iterate lies inside the box of the dual variables, so its dual objective is a true lower bound. The highest that
+was met is kept, with its dual variables, and so are the best weights: near the limit of double precision further steps
+are noise, and may lead away from both.
 
 All that a step needs of the rows are sums over them, which ``interior_rows`` gathers: from rows in memory, in blocks,
-or on other machines. Only the point itself, 12 to 16 bytes per example, has to be in memory, and it stays where the
-rows are.
+or on other machines. Only the point itself and the dual variables that are kept, 20 to 24 bytes per example, have to
+be in memory, and they stay where the rows are.
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,19 +27,26 @@ from ..problem import Problem
 from ..protocols import InteriorSums
 from ..regularizers.shape import Shape
 from . import threads
+from .certificate import bound_at_zero, lower_bound
 from .interior_rows import InteriorRows
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
 _CENTRING = 6  # power of the share of the gap that the affine step leaves: how much to aim for the centre
 _LONG_ENOUGH = 0.95  # a step for which a third direction is not worth another look at the rows
+_SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of the diagonal, added until the matrix can be factored
+_REFINEMENTS = 3  # what a shift has changed is corrected so many times
+_NEARER = 0.9  # times the smallest gap of a point so far: what counts as nearer
+_PATIENCE = 8  # steps that bring the point no nearer, after which none will,
+_NEAR = 0.1  # if the relative gap is this small: far out, on data of unlike scales, short steps may be many,
+_PATIENCE_FAR = 200  # but not so many
 
 
 @dataclass(frozen=True)
 class InteriorPoint:
     """Settings of the interior-point solver, for ``Scalar`` constraints with an l2 or Gaussian regularizer.
 
-    Memory beyond the data: 12 to 16 bytes per example, and some matrices of the size of the weights squared.
+    Memory beyond the data: 20 to 24 bytes per example, and some matrices of the size of the weights squared.
 
     Parameters
     ----------
@@ -61,12 +71,11 @@ class InteriorPoint:
         ``warm`` is of no use here: from a point near the bounds, where good dual variables lie, the steps are short,
         and a cold start takes no more than some ten of them.
         """
-        data = _Data.of(problem)
-        state = InteriorState(data, self._rows(problem), np.zeros(problem.n_weights))
-        w = data.weights(state.omega)
+        state = self._begin(problem, np.zeros(problem.n_weights))
+        w = state.here()
         if problem.constraints.evaluate(w).total == 0.0:
             # Nothing is lost at α = 0, a corner of the box that no interior point reaches.
-            state.solved, state.estimate, state.lower = True, 0.0, -problem.regularizer.conjugate(np.zeros(w.size))
+            state.solved, state.estimate = True, 0.0
             return state
         state.rows.centre(w)
         with threads.one_blas_thread():
@@ -85,13 +94,13 @@ class InteriorPoint:
         if factor is None:
             state.stuck = True  # at the limit of precision: every further step would be noise
             return state
-        data, (v, k0, k1), omega = state.data, state.vectors, state.omega
-        rows, root, w = state.rows, data.root, state.weights()
+        (v, k0, k1), omega = state.vectors, state.omega
+        rows, root, w = state.rows, state.data.root, state.here()
         mu = state.sums[2] / max(state.sums[3], 1.0)
         directions = np.zeros((3, omega.size))
 
         def solve(right: np.ndarray, last: np.ndarray) -> np.ndarray:
-            return last + linalg.cho_solve(factor, root.transposed(right) - omega - last, check_finite=False)
+            return last + factor.solve(root.transposed(right) - omega - last)
 
         move = solve(v + k0, np.zeros_like(omega))
         directions[0] = root(move)
@@ -114,20 +123,22 @@ class InteriorPoint:
             state.stuck = True
             return state
         self._advance(problem, state, directions[:depth], move, target, length)
+        if state.idle >= (_PATIENCE if state.estimate <= _NEAR else _PATIENCE_FAR):
+            # Products of rows in float32 may be to blame: then the next steps are better, with products in float64.
+            state.stuck, state.precise, state.idle = state.precise, True, 0
         return state
 
-    def _factor(self, problem: Problem, state: InteriorState) -> tuple[np.ndarray, bool] | None:
-        """Cholesky factor of 1 + LᵀXᵀDXL. Near the end float32 products are too coarse for it: then in float64."""
-        for _ in range(2):
-            matrix = state.data.root.whiten(state.gram)
-            matrix[np.diag_indices_from(matrix)] += 1.0
-            try:
-                return linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
-            except linalg.LinAlgError:
-                if state.precise:
-                    return None
+    def _factor(self, problem: Problem, state: InteriorState) -> _Factor | None:
+        """1 + LᵀXᵀDXL, factored. Near the end float32 products are too coarse for it: then in float64."""
+        for shift in _SHIFTS:
+            if shift and not state.precise:
                 state.precise = True
                 self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
+                state.idle = 0  # a point that coarse steps have spoiled takes some to recover
+            matrix = state.data.root.whiten(state.gram)
+            matrix[np.diag_indices_from(matrix)] += 1.0
+            with contextlib.suppress(linalg.LinAlgError):
+                return _Factor(matrix, shift)
         return None
 
     def save(self, state: InteriorState, settled: bool) -> dict[str, Any] | None:
@@ -135,18 +146,27 @@ class InteriorPoint:
             return None  # half a step, and no point to go on from
         if state.solved:
             return {"alpha": state.alpha}
-        return {"alpha": state.alpha, "point": state.rows.saved()[1:], "omega": state.omega}
+        alpha, *point = state.rows.saved()
+        kept = {} if state.at_best else {"kept": state.rows.kept}
+        return {"alpha": alpha, "point": point, "omega": state.omega, **kept}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
         """The same point; what the next step needs of the rows is gathered anew."""
         if "omega" not in saved:
             return self.start(problem)
-        state = InteriorState(_Data.of(problem), self._rows(problem), np.array(saved["omega"]))
-        state.rows.load((saved["alpha"], *saved["point"]))
+        state = self._begin(problem, np.array(saved["omega"]))
+        state.rows.load((saved["alpha"], *saved["point"]), saved.get("kept"))
+        if "kept" in saved:
+            state.lower = lower_bound(problem, saved["kept"])
         with threads.one_blas_thread():
             nowhere = np.zeros(state.omega.size)
             self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
         return state
+
+    def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
+        """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
+        data = _Data.of(problem)
+        return InteriorState(data, self._rows(problem), omega, best=omega, lower=bound_at_zero(problem))
 
     def _rows(self, problem: Problem) -> InteriorSums:
         """Whoever answers for the rows: the constraints' own choice, if rows are not at hand here."""
@@ -165,14 +185,38 @@ class InteriorPoint:
         length: float,
     ) -> None:
         """Take the step, and gather the normal equations at the new point."""
+        keep, state.at_best = state.at_best, False  # whoever interrupts from here on is given what was kept
         state.gram, state.vectors, state.sums = state.rows.advance(
-            state.weights(), directions, target, length, state.precise
+            state.here(), directions, target, length, state.precise, keep
         )
         state.omega = state.omega + length * move
-        state.lower = state.sums[1] - problem.regularizer.conjugate(state.vectors[0])
-        upper = 0.5 * float(state.omega @ state.omega) + state.sums[0]
-        state.estimate = max(upper - state.lower, 0.0) / max(abs(upper), 1e-300)
+        lower = float(state.sums[1] - problem.regularizer.conjugate(state.vectors[0]))
+        state.met(lower, 0.5 * float(state.omega @ state.omega) + float(state.sums[0]))
         state.active = int(state.sums[4])
+
+
+class _Factor:
+    """A Cholesky factor of a matrix whose diagonal was raised by a share of itself, if that was needed.
+
+    Where columns of the data depend on each other the matrix is singular but for the regularizer's share, which gets
+    lost in rounding once C‖x‖² is large. The shift damps directions that nothing is known of; what it changes of all
+    others is corrected by iterative refinement. (Modified factors in interior-point methods: S. Wright, 1999.)
+    """
+
+    def __init__(self, matrix: np.ndarray, shift: float) -> None:
+        self._matrix = matrix if shift else None
+        shifted = matrix
+        if shift:
+            shifted = matrix.copy()
+            shifted[np.diag_indices_from(matrix)] *= 1.0 + shift
+        self._factor = linalg.cho_factor(shifted, overwrite_a=True, check_finite=False)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        found = linalg.cho_solve(self._factor, right, check_finite=False)
+        if self._matrix is not None:
+            for _ in range(_REFINEMENTS):
+                found += linalg.cho_solve(self._factor, right - self._matrix @ found, check_finite=False)
+        return found
 
 
 class _Root:
@@ -228,15 +272,23 @@ class _Data:
 
 @dataclass
 class InteriorState:
-    """A point inside all bounds, and what the next step needs of the rows."""
+    """A point inside all bounds, what the next step needs of the rows, and the best of the points so far."""
 
     data: _Data
     rows: InteriorSums
     omega: np.ndarray
+    best: np.ndarray
+    """ω of the lowest objective so far, and that objective."""
+    upper: float = np.inf
     gram: np.ndarray = field(default_factory=lambda: np.zeros(0))
     vectors: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
     lower: float = -np.inf
+    """The highest dual objective so far, and whether it is that of the point itself; if not, the rows have kept α."""
+    at_best: bool = False
+    gap: float = np.inf
+    """The smallest gap of any point by itself, and the steps since it was last met."""
+    idle: int = 0
     estimate: float = np.inf
     active: int = 0
     goal: float = 0.0
@@ -260,7 +312,22 @@ class InteriorState:
 
     @property
     def alpha(self) -> Any:
-        return self.rows.alpha
+        return self.rows.alpha if self.at_best else self.rows.kept
+
+    def here(self) -> np.ndarray:
+        """The weights of the point."""
+        return self.data.weights(self.omega)
 
     def weights(self) -> np.ndarray:
-        return self.data.weights(self.omega)
+        """The best weights so far."""
+        return self.data.weights(self.best)
+
+    def met(self, lower: float, upper: float) -> None:
+        """The point has moved, and these are its bounds."""
+        if lower >= self.lower:
+            self.lower, self.at_best = lower, True
+        if upper < self.upper:
+            self.upper, self.best = upper, self.omega
+        self.idle = 0 if upper - lower <= _NEARER * self.gap else self.idle + 1
+        self.gap = min(self.gap, upper - lower)
+        self.estimate = max(self.upper - self.lower, 0.0) / max(abs(self.upper), 1e-300)

@@ -28,7 +28,7 @@ _SPARSE = 0.15  # rows with more stored values than this share are multiplied by
 class InteriorRows:
     """Some examples of a problem: their constraints, their point, and the threads that share them.
 
-    Memory beyond the constraints: 12 to 16 bytes per example. There may be no examples at all; sums are zero then.
+    Memory beyond the constraints: 20 to 24 bytes per example. There may be no examples at all; sums are zero then.
 
     Parameters
     ----------
@@ -67,18 +67,24 @@ class InteriorRows:
             np.zeros(0 if what.squared else n, np.float32),
             np.zeros(n if what.two_sided else 0, np.float32),
         )
+        self._kept = np.zeros(n)
 
     @property
     def alpha(self) -> np.ndarray:
         """The dual variables, not a copy."""
         return self._point.beta
 
+    @property
+    def kept(self) -> np.ndarray:
+        """The dual variables that were to be kept, zero if none were; not a copy."""
+        return self._kept
+
     def saved(self) -> Point:
         """The point, not a copy: all that ``load`` needs."""
         return self._point
 
-    def load(self, point: Sequence[np.ndarray]) -> None:
-        """Take over a copy of a point that was saved."""
+    def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
+        """Take over a copy of a point that was saved, and of dual variables that were kept."""
         given = [np.shape(values) for values in point]
         needed = [values.shape for values in self._point]
         if given != needed:
@@ -87,6 +93,7 @@ class InteriorRows:
                 "was saved of the same examples."
             )
         self._point = Point(*(np.array(new, old.dtype) for new, old in zip(point, self._point, strict=True)))
+        self._kept = np.zeros(self.n_examples) if kept is None else np.array(kept, np.float64)
 
     def centre(self, w: np.ndarray) -> None:
         """The point at which all products of an example are its C, at these weights."""
@@ -109,14 +116,19 @@ class InteriorRows:
 
         return added_looks(self.n_weights, self._share(look))
 
-    def advance(self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool) -> Advance:
+    def advance(
+        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
+    ) -> Advance:
         """Take a step of this length from w along the last direction, and gather the normal equations there.
 
         XᵀDX in full; Xᵀβ and the right-hand sides of the next directions, one per row; loss, linear part of the dual,
         products, their number, and the examples between their bounds. ``precise``: products of rows in float64 whatever
-        they are stored in. Without a direction the point stays where it is.
+        they are stored in. Without a direction the point stays where it is. ``keep``: of all points so far the one left
+        behind has the best dual variables, which are to be kept.
         """
         w, directions = self._asked(w, directions)
+        if keep:
+            self._kept[:] = self._point.beta
 
         def advance(part: _Part, start: int, stop: int) -> Advance:
             return self._advance(part, w, directions, target, length, precise, start, stop)

@@ -13,7 +13,7 @@ import numpy as np
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import Checkpoint, OracleError, Solver
 from ..wording import check_object, shown, whole
-from .certificate import WORTH_A_CHECK, bracket, check_problem, lower_bound, upper_bound
+from .certificate import WORTH_A_CHECK, bound_at_zero, bracket, check_problem, lower_bound, upper_bound
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -33,7 +33,8 @@ def solve(
 
     The upper bound costs a pass over the data, so it is computed when the solver's own estimate says the
     goal may be reached, and now and then besides; the estimate never ends a run. Before a run ends as
-    converged both bounds are recomputed from the dual variables alone.
+    converged both bounds are recomputed from the dual variables alone. No lower bound is reported below that of α = 0,
+    which ``certify`` knows without being told.
 
     Ctrl-C ends the run after the pass in progress is abandoned, and returns the best weights so far with
     their certificate; once more within two seconds, it ends the program as usual (or a search over many fits). A
@@ -71,6 +72,7 @@ def solve(
             best.offer(problem, np.array(saved["weights"]))  # no number in a file is trusted
         clock -= saved["seconds"]
     state.goal = tol
+    floor = bound_at_zero(problem)
     next_check = 20
     calls = history[-1].oracle_calls if history else 0
 
@@ -98,7 +100,7 @@ def solve(
     try:
         state.beat = beat
         if saved is not None:
-            certificate = _confirmed(problem, state, best, tol)  # perhaps there is nothing left to do
+            certificate = _confirmed(problem, state, best, tol, floor)  # perhaps there is nothing left to do
         for number in range(len(history) + 1, max_passes + 1):
             if certificate is not None:
                 break
@@ -112,11 +114,11 @@ def solve(
                 best.offer(problem, state.weights())
                 next_check = int(number * 1.5) + 8
                 calls += 0 if problem.constraints.closed else problem.constraints.n_examples
-            certificate = _confirmed(problem, state, best, tol)
+            certificate = _confirmed(problem, state, best, tol, floor)
             record = Record(
                 number=number,
                 seconds=time.perf_counter() - clock,
-                lower=state.lower,
+                lower=max(state.lower, floor),
                 upper=best.upper.total,
                 estimate=state.estimate,
                 active=state.active,
@@ -137,7 +139,7 @@ def solve(
             raise
     except (OracleError, MemoryError) as error:
         # Nothing new can be certified; what was reached is handed over with the error.
-        error.solution = _partial(state, best, history)  # type: ignore[union-attr]
+        error.solution = _partial(state, best, history, floor)  # type: ignore[union-attr]
         raise
     finally:
         state.beat = None  # it knows the state: the two would keep each other, and a cache, alive
@@ -149,9 +151,10 @@ def solve(
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = bracket(lower_bound(problem, state.alpha), best.upper)
+        certificate = bracket(max(lower_bound(problem, state.alpha), floor), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
-    return Solution(weights, state.alpha, certificate, history, converged, interrupted)
+    stuck = bool(state.stuck) and not converged and not interrupted
+    return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck)
 
 
 def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
@@ -188,22 +191,22 @@ def first_interrupt() -> bool:
     return _interrupted_at - before > 2.0
 
 
-def _partial(state: Any, best: _Best, history: list[Record]) -> Solution:
+def _partial(state: Any, best: _Best, history: list[Record], floor: float) -> Solution:
     """What there is when a search has failed: the best weights that were evaluated, or else the latest."""
     weights = best.weights if best.weights.size else state.weights().copy()
-    return Solution(weights, state.alpha, bracket(state.lower, best.upper), history, converged=False)
+    return Solution(weights, state.alpha, bracket(max(state.lower, floor), best.upper), history, converged=False)
 
 
-def _confirmed(problem: Problem, state: Any, best: _Best, tol: float) -> Certificate | None:
+def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: float) -> Certificate | None:
     """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors.
 
     Where inference is approximate the goal is that no rival is *found* any more that would matter; the
     certificate then claims no upper bound.
     """
     reached = best.upper.total + (best.upper.excess if np.isfinite(best.upper.excess) else 0.0)
-    if Certificate(state.lower, reached).relative_gap > tol:
+    if Certificate(max(state.lower, floor), reached).relative_gap > tol:
         return None
-    lower = lower_bound(problem, state.alpha)
+    lower = max(lower_bound(problem, state.alpha), floor)
     if lower > best.upper.total + best.upper.excess + 1e-6 * (1.0 + abs(reached)) and not problem.constraints.closed:
         raise OracleError(
             f"The bounds contradict each other: {lower:.8g} <= optimum <= {reached:.8g}. The search does not find the "
