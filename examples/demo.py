@@ -52,7 +52,9 @@ model = mm.LinearSVC(C=C, tol=TOL, random_state=0)
 first, seconds = timed_fit(model), timed_fit(model)
 certificate = model.certificate_
 show("\n[bold]Training to a certified gap[/bold]")
-show(f"{model.n_passes_} passes in {seconds:.2f} s. (The first fit took {first:.1f} s: it compiles.)")
+show(
+    f"{model.n_passes_} passes in {seconds:.2f} s. (The fit before it took {first:.1f} s: the first one of all compiles.)"
+)
 show(f"""
   The training objective of these weights is        [bold]{certificate.upper:.6f}[/bold]
   No weights whatever can bring it below            [bold]{certificate.lower:.6f}[/bold]
@@ -145,7 +147,7 @@ show("\n[bold]Picture[/bold]")
 show("demo.png, in the folder you are in: convergence, weights, mistakes.")
 show("\n[bold]What to try next[/bold]")
 show("""\
-· TOL = 1e-9 in examples/demo.py, to see how far a proof can go; 1e-2, how
+· another TOL in examples/demo.py: 1e-9, to see how far a proof can go; 1e-2, how
   early it comes
 · examples/certificate.py: another library's weights, judged while it learns
 · examples/path.py: many values of C, each fit started from the one before

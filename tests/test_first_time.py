@@ -33,7 +33,7 @@ def said(looked_on):
 
 
 def test_somebody_who_looks_on_is_told_once():
-    assert said(True).count("compiling for this kind of problem") == 1
+    assert said(True).count("maxmargin: compiling") == 1
 
 
 def test_nothing_is_written_into_files_and_pipes():

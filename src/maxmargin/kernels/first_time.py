@@ -6,7 +6,8 @@ from typing import Any
 from numba.core import event
 
 _NOTICE = (
-    "maxmargin: compiling for this kind of problem, which takes some seconds, once; the next process finds it on disk."
+    "maxmargin: compiling. The first fit of each kind of problem takes some seconds more; the next process finds the "
+    "result on disk."
 )
 
 
