@@ -52,9 +52,7 @@ model = mm.LinearSVC(C=C, tol=TOL, random_state=0)
 first, seconds = timed_fit(model), timed_fit(model)
 certificate = model.certificate_
 show("\n[bold]Training to a certified gap[/bold]")
-show(
-    f"{model.n_passes_} passes in {seconds:.2f} s. (The fit before it took {first:.1f} s: the first one of all compiles.)"
-)
+show(f"{model.n_passes_} passes in {seconds:.2f} s. (The fit before took {first:.1f} s: the first of all compiles.)")
 show(f"""
   The training objective of these weights is        [bold]{certificate.upper:.6f}[/bold]
   No weights whatever can bring it below            [bold]{certificate.lower:.6f}[/bold]
