@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -46,44 +45,8 @@ def sized(model: Any, X: Any, Y: Any) -> Model:
 def oracle_for(model: Model, X: Any, Y: Any) -> Oracle:
     """The model's own search over whole data sets where it has one, else one example at a time."""
     if hasattr(model, "oracle"):
-        return check_optional(model.oracle(X, Y))
+        return model.oracle(X, Y)
     return PlainOracle(model, X, Y)
-
-
-_OPTIONAL = {"visits": 1, "in_view": 1, "part": 1, "submit": 2, "chunked": 2, "at_once": 1, "evaluate": 2, "sums": 1}
-"""Methods that solvers use where an oracle has them, and how many arguments each is given."""
-
-
-def check_optional(oracle: Any) -> Any:
-    """The oracle, unless something of its own has the name of one of those methods: solvers would take it for that."""
-    mistaken = [name for name, n in _OPTIONAL.items() if hasattr(oracle, name) and not _takes(getattr(oracle, name), n)]
-    for name in ("offsets", "live"):
-        held = getattr(oracle, name, None)
-        if held is not None and not (isinstance(held, np.ndarray) and held.ndim == 1 and held.dtype.kind in "iu"):
-            mistaken.append(name)
-    offsets = getattr(oracle, "offsets", None)
-    if "offsets" not in mistaken and offsets is not None and (offsets.size < 2 or offsets[-1] != oracle.n_examples):
-        mistaken.append("offsets")
-    if mistaken:
-        raise ValueError(
-            f"oracle(X, Y) has {' and '.join(mistaken)}, with another meaning than that name has in "
-            "maxmargin.protocols.Oracle: solvers would take it for that. Call it something else, such as "
-            f"_{mistaken[0]}."
-        )
-    return oracle
-
-
-def _takes(method: Any, n_arguments: int) -> bool:
-    """Whether something can be called with so many arguments, as far as it tells."""
-    if not callable(method):
-        return False
-    try:
-        inspect.signature(method).bind(*range(n_arguments))
-    except TypeError:
-        return False
-    except ValueError:  # compiled: it does not tell
-        return True
-    return True
 
 
 def in_their_words(model: Any, message: str) -> str:

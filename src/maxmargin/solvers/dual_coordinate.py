@@ -7,9 +7,8 @@ a simplex per example, explicit rows). Two additions decide the speed:
   following passes visit only the others, until the gap seen there is a fraction of what the full pass
   saw. The next full pass wakes everybody. (The explore-or-optimize rule, applied to data in memory.)
 * **Momentum.** After a pass, α moves on along α − α_previous, projected back to feasibility; the
-  momentum grows as in Nesterov's method. Where the dual objective falls it is dropped, and the pass undone:
-  no pass ends below a bound that was proved before. Examples asleep have not moved, so the two fit together.
-  Every iterate is feasible: every lower bound stays true.
+  momentum grows as in Nesterov's method and is dropped when the dual objective falls. Examples asleep
+  have not moved, so the two fit together. Every iterate is feasible: every lower bound stays true.
 """
 
 from __future__ import annotations
@@ -101,8 +100,9 @@ class DualCoordinate:
             # The goal seemed to be reached, and was not: those asleep are to blame.
             or (state.inner > 0 and state.estimate <= WORTH_A_CHECK * state.goal)
         )
-        awake, linear = state.active, state.linear
-        moved = self.momentum and state.passes >= self.momentum_after and self._extrapolate(constraints, state)
+        awake = state.active
+        if self.momentum and state.passes >= self.momentum_after:
+            self._extrapolate(constraints, state)
         if full:
             state.order[:] = np.arange(state.order.size)
             state.active = state.order.size
@@ -114,8 +114,6 @@ class DualCoordinate:
         before, state.lower = state.lower, state.linear - problem.regularizer.conjugate(state.map.v)
         if state.lower < before:
             state.theta = 1.0
-            if moved:
-                state.go_back(linear, before)
         if full:
             state.outer = state.seen
             # A full pass that wakes hardly anybody was too early: the next one waits longer.
@@ -138,15 +136,15 @@ class DualCoordinate:
         )
         state.linear += change
 
-    def _extrapolate(self, constraints: ClosedConstraints, state: DualState) -> bool:
-        """Move α and v on along their last change, if there is one. v is linear in α, so it goes as a whole vector.
+    def _extrapolate(self, constraints: ClosedConstraints, state: DualState) -> None:
+        """Move α and v on along their last change. v is linear in α, so it goes as a whole vector.
 
         That needs the last α to the bit: in float32 the two would drift apart by 1e-6 of the objective a pass.
         """
         v = state.map.v
         if state.previous is None or state.previous_v is None:
             state.previous, state.previous_v = state.alpha.copy(), v.copy()
-            return False
+            return
         theta = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * state.theta**2))
         momentum = (state.theta - 1.0) / theta
         state.theta = theta
@@ -155,7 +153,6 @@ class DualCoordinate:
         state.linear += constraints.extrapolate(
             state.alpha, state.previous, momentum, state.map, state.order, state.active, state.visited
         )
-        return momentum > 0.0
 
 
 def _estimate(state: DualState, before: float) -> float:
@@ -211,12 +208,6 @@ class DualState:
         self.previous = self.previous_v = None
         self.outer = self.seen = np.inf
         self.inner = 0
-
-    def go_back(self, linear: float, lower: float) -> None:
-        """To where the last extrapolation began, and what was known there."""
-        self.alpha[:], self.map.v[:] = self.previous, self.previous_v
-        self.linear, self.lower = linear, lower
-        refresh(self.map)
 
     def weights(self) -> np.ndarray:
         return weights_of(self.map)
