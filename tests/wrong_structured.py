@@ -95,7 +95,6 @@ CASES = [
     Wrong("sign", "features", check(spoiled(inference=lambda self, x, w: PystructClasses.inference(self, x, -w))), AssertionError, "predict on example", "same signs.*calls features joint_feature"),
     Wrong("size", "features", check(spoiled(size_joint_feature=5)), AssertionError, "vector of 6 entries", "has 5 weights.*calls features joint_feature"),
     Wrong("image for a graph", "Graph 0", learn(models.Graph(), [np.zeros((4, 5, 2))], [np.zeros(20, int)]), ValueError, r"shape \(4, 5, 2\)", r"models\.grid\(x\)"),
-    Wrong("evaluate", "oracle", check(Multiclass(evaluate=lambda w: 0.0)), AssertionError, "has evaluate", "_evaluate"),
     # Sequences.
     Wrong("one sequence", "X", tag(SEQUENCES[0], TAGS[0]), ValueError, "Sequence 0 must be a list of tokens", r"\[x\]"),
     Wrong("fewer labellings", "Y", tag(SEQUENCES, TAGS[:1]), ValueError, "2 examples, Y has 1", "one answer for each"),
