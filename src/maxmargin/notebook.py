@@ -19,7 +19,7 @@ _SMALL = "font-size:12px;opacity:.75"
 
 def bracket(certificate: Certificate, note: str = "") -> str:
     """The certificate as HTML that needs no style sheet; ``note`` is one more line below."""
-    lower, upper = told(certificate.lower, certificate.upper)
+    lower, upper = told_apart(certificate.lower, certificate.upper)
     bar = _BAR.format(end="#d9674e" if math.isfinite(certificate.upper) else "transparent")
     if math.isfinite(certificate.upper):
         gap = f'<span style="white-space:nowrap">relative gap {certificate.relative_gap:.1e}</span>'
@@ -41,9 +41,15 @@ def bracket(certificate: Certificate, note: str = "") -> str:
     return f'<div class="maxmargin-certificate" style="{_GRID}">{"".join(cells)}</div>'
 
 
-def told(lower: float, upper: float) -> tuple[str, str]:
+def told_apart(lower: float, upper: float) -> tuple[str, str]:
     """Both bounds with as many digits as it takes to tell them apart."""
     digits = 5
     while digits < 12 and f"{lower:.{digits}g}" == f"{upper:.{digits}g}":
         digits += 1
-    return f"{lower:.{digits + 1}g}", f"{upper:.{digits + 1}g}" if math.isfinite(upper) else "∞"
+    return _shown(lower, digits + 1), _shown(upper, digits + 1)
+
+
+def _shown(bound: float, digits: int) -> str:
+    if math.isinf(bound):
+        return "∞" if bound > 0 else "−∞"
+    return f"{bound + 0.0:.{digits}g}"  # 0, not -0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
+from ..notebook import told_apart
 from . import numbers
 from .markup import Markup, element, together
 from .story import Story
@@ -66,15 +66,11 @@ def _lower(text: str) -> str:
 
 
 def _bracket(lower: float, upper: float) -> Markup:
-    """Both bounds with as many digits as it takes to tell them apart."""
-    digits = 5
-    while digits < 12 and f"{lower:.{digits}g}" == f"{upper:.{digits}g}":
-        digits += 1
-    shown = [f"{v + 0.0:.{digits + 1}g}" if math.isfinite(v) else numbers.number(v) for v in (lower, upper)]
+    low, high = told_apart(lower, upper)
     return element(
         "div",
-        element("div", element("strong", shown[0]), element("small", "nothing gets below"), class_="low"),
+        element("div", element("strong", low), element("small", "nothing gets below"), class_="low"),
         element("hr"),
-        element("div", element("strong", shown[1]), element("small", "these weights"), class_="high"),
+        element("div", element("strong", high), element("small", "these weights"), class_="high"),
         class_="bracket",
     )
