@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import maxmargin as mm
 from maxmargin.constraints import Blocked, Scalar
 from maxmargin.constraints.description import Description
+from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.problem import Loss, Problem
@@ -111,11 +112,13 @@ class Cluster:
         return Spread(self._parts, self.describe(), n_threads)
 
     def evaluate(self, w):
-        return Loss(sum(part.evaluate(w).total for part in self._parts))
+        return Loss.sum(part.evaluate(w) for part in self._parts)
 
     def totals(self, alpha):
-        answers = [part.totals(share) for part, share in zip(self._parts, np.split(alpha, self._ends), strict=True)]
-        return sum(linear for linear, _ in answers), sum(v for _, v in answers)
+        sums = DualSums(self._parts[0].n_weights)
+        for part, share in zip(self._parts, np.split(alpha, self._ends), strict=True):
+            sums.add(part.totals(share))
+        return sums.totals()
 
 
 def answers(rows, n_weights):

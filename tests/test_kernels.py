@@ -18,6 +18,7 @@ from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import bags, classes, maps, order, pairs, rows as row_kernels, scalar, shared
 from maxmargin.models import binary, multiclass, ranking, regression
+from maxmargin.problem import Loss, Totals
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate
@@ -221,6 +222,8 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
         both(scalar.total_loss, c._arrays, *c._terms, w)
         both(scalar.dual_linear, *c._terms, alpha)
         both(row_kernels.combine, c._arrays, alpha, np.zeros(c.n_weights))
+        both(row_kernels.bounded_combine, c._arrays, alpha, *np.zeros((3, c.n_weights)))
+        both(row_kernels.bounded_scores, c._arrays, w, *np.empty((2, len(c.rows))))
         both(row_kernels.scores, c._arrays, w, np.empty(len(c.rows)))
     c = _shared_problem(rng, sparse)
     both(shared.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
@@ -430,7 +433,7 @@ class _Broken:
 
     def totals(self, alpha):
         alpha = self.feasible(alpha)
-        return self.linear(alpha), self.combine(alpha)
+        return Totals(self.linear(alpha), self.combine(alpha), 0.0, np.zeros(self.n_weights))
 
 
 def test_check_constraints_catches_broken_ones():
@@ -439,9 +442,9 @@ def test_check_constraints_catches_broken_ones():
     cases = [
         ({"feasible": lambda a: 0.5 * whole.feasible(a)}, "must change nothing"),
         ({"combine": lambda a: whole.combine(a) + 1.0}, "linear"),
-        ({"totals": lambda a: (whole.linear(a) + 1.0, whole.combine(a))}, "totals"),
+        ({"totals": lambda a: whole.totals(a)._replace(linear=whole.linear(a) + 1.0)}, "totals"),
         ({"linear": lambda a: whole.linear(a) + 1e3 * np.abs(a).sum()}, "Weak duality"),
-        ({"total_loss": lambda w: 0.0, "linear": lambda a: 1e6 * np.abs(a).sum()}, "Weak duality"),
+        ({"evaluate": lambda w: Loss(0.0), "linear": lambda a: 1e6 * np.abs(a).sum()}, "Weak duality"),
         ({"combine": lambda a: 2.0 * whole.combine(a)}, "no longer equals|lowered|Weak duality"),
     ]
     for methods, message in cases:
@@ -454,7 +457,7 @@ def test_rows_of_a_matrix_without_entries_stay_sparse():
     assert rows.indices.size > 0
     c = binary(rows, np.array([1, 1, 1, -1], np.int8), np.ones(1))
     assert len(rows) == 4
-    assert c.total_loss(np.array([9.0, 9.0, 9.0, 0.5])) == pytest.approx(3 * 0.5 + 1.5)
+    assert c.evaluate(np.array([9.0, 9.0, 9.0, 0.5])).total == pytest.approx(3 * 0.5 + 1.5)
 
 
 def test_data_of_the_caller_is_viewed_and_not_copied(rng):

@@ -81,7 +81,7 @@ def test_no_lower_bound_is_reported_below_that_of_no_dual_variables(regularizer,
     problem = Problem(binary(as_rows(X), sign, np.ones(1)), regularizer)
     trivial = certify(problem, np.ones(D)).lower
     solution = solve(problem, DualCoordinate(0), tol=1e-9, max_passes=1, warm=sign.astype(float))
-    assert lower_bound(problem, solution.alpha) < trivial, "nothing is tested here"
+    assert lower_bound(problem, solution.alpha).value < trivial, "nothing is tested here"
     assert solution.history[0].lower == solution.certificate.lower == trivial
     assert certify(problem, solution.weights, solution.alpha) == solution.certificate
 
@@ -115,14 +115,14 @@ def test_weak_duality_at_random_points(name, rng):
 
 def test_certificate_without_dual_variables_has_the_trivial_lower_bound():
     both = certify(Problem(CONSTRAINTS["binary"], L2()), np.zeros(D + 1))
-    assert both == Certificate(lower=0.0, upper=60.0)
+    assert both.lower == 0.0 and both.upper == pytest.approx(60.0, rel=1e-14)
     assert both.relative_gap == 1.0
 
 
 def test_certificate_arithmetic():
     assert Certificate(9.0, 10.0).gap == pytest.approx(1.0)
     assert Certificate(9.0, 10.0).relative_gap == pytest.approx(0.1)
-    assert Certificate(10.0 + 1e-15, 10.0).relative_gap == 0.0
+    assert Certificate(10.0 + 1e-14, 10.0).relative_gap < 0.0  # bounds that contradict each other are not hidden
     assert Certificate(0.0, 0.0).relative_gap == 0.0
     assert Certificate(1.0, np.inf).relative_gap == np.inf
     assert "inference approximate" in repr(Certificate(1.0, np.inf, exact=False))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+
+from .rounding import bounded_sum, rounded_up
 
 if TYPE_CHECKING:
     from .kernels.rows import RowArrays
@@ -66,6 +68,38 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class RowErrors:
+    """What rounding may have changed in rows and losses that are sums.
+
+    Parameters
+    ----------
+    factor : float array (n,)
+    scale : float array (n_weights,)
+        Entry j of row i is off by at most factor_i·scale_j.
+    loss : float
+        A loss is off by at most this share of itself.
+    """
+
+    factor: np.ndarray
+    scale: np.ndarray
+    loss: float = 0.0
+
+    def total(self, shares: np.ndarray) -> np.ndarray:
+        """By how much each entry of Σ share·row may be off."""
+        return float(np.abs(shares) @ self.factor) * self.scale
+
+    @staticmethod
+    def joined(parts: Sequence[tuple[int, RowErrors | None]], place: np.ndarray) -> RowErrors | None:
+        """Those of several sets of rows, (number of rows, errors), as one in another order."""
+        known = [errors for _, errors in parts if errors is not None]
+        if not known:
+            return None
+        factor = np.concatenate([np.zeros(n) if errors is None else errors.factor for n, errors in parts])
+        scale = np.maximum.reduce([errors.scale for errors in known])
+        return RowErrors(factor[place], scale, max(errors.loss for errors in known))
+
+
+@dataclass(frozen=True)
 class Rivals:
     """Answers that compete with the truth, one for each example asked about.
 
@@ -80,12 +114,18 @@ class Rivals:
     excess : float array (n,) or None
         By how much an even worse offender may exceed this one: infinite where the search was only approximate.
         ``None`` says that every search was exact.
+    rounding : float array (n,) or None
+        By how much rounding in the search may have hidden an even worse offender. ``None``: not at all.
+    errors : RowErrors or None
+        What rounding may have changed in rows and losses that are sums. ``None``: each entry was rounded once at most.
     """
 
     labels: Sequence[Any]
     rows: Rows
     losses: np.ndarray
     excess: np.ndarray | None = None
+    rounding: np.ndarray | None = None
+    errors: RowErrors | None = None
 
 
 @dataclass(frozen=True)
@@ -105,10 +145,34 @@ class Planes:
 
 
 class Loss(NamedTuple):
-    """Σ_i C_i·(loss of example i), and by how much approximate inference may have underrated it."""
+    """Σ_i C_i·(loss of example i), and by how much it may have been underrated.
+
+    ``excess`` is what approximate inference may have missed, ``rounding`` what rounding may have taken away.
+    """
 
     total: float
     excess: float = 0.0
+    rounding: float = 0.0
+
+    @classmethod
+    def sum(cls, losses: Iterable[Loss]) -> Loss:
+        """The loss of several sets of examples."""
+        losses = list(losses)
+        total, off = bounded_sum(loss.total for loss in losses)
+        return cls(
+            total,
+            rounded_up(*(loss.excess for loss in losses)) if any(loss.excess for loss in losses) else 0.0,
+            rounded_up(off, *(loss.rounding for loss in losses)) if total else 0.0,
+        )
+
+
+class Totals(NamedTuple):
+    """Σ l α and v = Σ α (truth − rival) at a feasible point, and by how much rounding may have changed each of them."""
+
+    linear: float
+    v: np.ndarray
+    linear_error: float
+    v_error: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -183,8 +247,7 @@ class Certificate:
         """(upper − lower) / upper: no weights at all could lower the objective by a larger share."""
         if not np.isfinite(self.upper):
             return float("inf")
-        # Rounding may leave the two bounds crossed by an ulp; a gap below zero means nothing.
-        return max(self.gap, 0.0) / abs(self.upper) if self.upper != 0.0 else max(self.gap, 0.0)
+        return self.gap / abs(self.upper) if self.upper != 0.0 else self.gap
 
     def __repr__(self) -> str:
         note = "" if self.exact else ", inference approximate"
@@ -204,7 +267,8 @@ class Record:
 
     ``oracle_calls`` counts since the start how often an example was searched (open problems) or visited (closed
     ones), ``cache_size`` the constraints at hand, ``bytes`` the size of the dual variables and of the cache. Where
-    ``exact`` is False the search was approximate, and ``upper`` only what it could see of the objective.
+    ``exact`` is False the search was approximate, and ``upper`` only what it could see of the objective. Until the last
+    pass ``lower`` and ``upper`` are as the run saw them, without the allowance for rounding that a certificate has.
     """
 
     number: int

@@ -14,7 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .kernels.maps import WeightMap
-    from .problem import Loss, Problem, Rivals, Rows
+    from .problem import Loss, Problem, Rivals, Rows, Totals
     from .regularizers.shape import Shape
 
 
@@ -344,12 +344,12 @@ class Constraints(Protocol):
         """The part of the dual objective that does not depend on the regularizer."""
         ...
 
-    def totals(self, alpha: Any) -> tuple[float, np.ndarray]:
-        """``linear`` and ``combine`` of the nearest feasible point."""
+    def totals(self, alpha: Any) -> Totals:
+        """``linear`` and ``combine`` of the nearest feasible point, and by how much rounding may have changed them."""
         ...
 
     def evaluate(self, w: np.ndarray) -> Loss:
-        """Σ_i C_i·(loss of example i), every example at this one w."""
+        """Σ_i C_i·(loss of example i), every example at this one w, and by how much it may be underrated."""
         ...
 
 
@@ -368,8 +368,10 @@ class OpenConstraints(Constraints, Protocol):
         """As ``feasible``, but with v and Σ l α in place of rows, few of which are formed at the same time."""
         ...
 
-    def weighted(self, ids: np.ndarray, missing: np.ndarray, excess: np.ndarray | None) -> Loss:
-        """C_i·max(0, what is missing of the margin), summed over some examples."""
+    def weighted(
+        self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
+    ) -> Loss:
+        """C_i·max(0, what is missing of the margin), summed over some examples; see ``constraints.searched``."""
         ...
 
 
@@ -494,6 +496,9 @@ class InteriorSums(Protocol):
 
 class Regularizer(Protocol):
     """A strongly convex Ω, seen through v = Σ α (truth − rival).
+
+    Optional: ``value_error(w)`` and ``conjugate_error(v, error)``, what rounding may have changed in ``value`` and
+    ``conjugate`` where these are more than sums of a few products for each weight (``regularizers.rounding``).
 
     One that is not strongly convex says ``pure = True`` and has two methods more, for proximal steps: ``around(centre,
     l2)``, the same Ω with l2/2 ‖w − centre‖² added, and ``dual_radius()``, the largest ‖v‖ for which Ω*(v) is finite.

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
-from ..problem import Loss, Rows
+from ..problem import Loss, Rows, Totals
 from ..wording import shown
 from .description import Description
+from .sums import DualSums
 
 
 class Closed(ABC):
@@ -68,8 +69,8 @@ class Closed(ABC):
     @abstractmethod
     def feasible(self, alpha: np.ndarray) -> np.ndarray: ...
 
-    @abstractmethod
-    def linear(self, alpha: np.ndarray) -> float: ...
+    def linear(self, alpha: np.ndarray) -> float:
+        return self._bounded_linear(alpha)[0]
 
     def no_shares(self) -> np.ndarray:
         return np.zeros(self.dual_shape)
@@ -83,9 +84,19 @@ class Closed(ABC):
         """v += Σ α (truth − rival)."""
         row_kernels.combine(self._arrays, alpha, v)
 
-    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
-        alpha = self.feasible(alpha)
-        return self.linear(alpha), self.combine(alpha)
+    def totals(self, alpha: np.ndarray) -> Totals:
+        sums = DualSums(self.n_weights)
+        self.gather(sums, self.feasible(alpha))
+        return sums.totals()
+
+    def gather(self, into: DualSums, alpha: np.ndarray) -> None:
+        """Add what these dual variables come to."""
+        into.add_rows(self.rows, alpha)
+        into.add_linear(*self._bounded_linear(alpha))
+
+    @abstractmethod
+    def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
+        """``linear``, and by how much it may be off."""
 
     def sweep(
         self,
@@ -118,11 +129,9 @@ class Closed(ABC):
     def _for_kernel(self, weights: WeightMap) -> WeightMap:
         return weights
 
-    def total_loss(self, w: np.ndarray) -> float:
+    def evaluate(self, w: np.ndarray) -> Loss:
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
-        return self._kernels.total_loss(self._arrays, *self._terms, w)
-
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return Loss(self.total_loss(w))
+        total, rounding = self._kernels.total_loss(self._arrays, *self._terms, w)
+        return Loss(total, rounding=rounding)

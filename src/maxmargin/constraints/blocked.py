@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..problem import Loss
+from ..problem import Loss, Totals
 from ..protocols import Chunk, Seekable
 from .base import Closed
 from .description import Description
 from .duals_on_disk import forget
+from .sums import DualSums
 
 
 class Blocked:
@@ -100,21 +101,20 @@ class Blocked:
         return alpha
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
-        return self.totals(alpha)[1]
+        return self.totals(alpha).v
 
     def linear(self, alpha: np.ndarray) -> float:
-        return self.totals(alpha)[0]
+        return self.totals(alpha).linear
 
-    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
-        """Σ of ``linear`` and of ``combine`` at the nearest feasible point, which is never formed as a whole."""
-        linear, v = 0.0, np.zeros(self.n_weights)
+    def totals(self, alpha: np.ndarray) -> Totals:
+        """Sums at the nearest feasible point, which is never formed as a whole."""
+        sums = DualSums(self.n_weights)
         for b, block in self.blocks():
             share = block.feasible(self.share(alpha, b))
             if share.any():
-                linear += block.linear(share)
-                block.add_to(v, share)
+                block.gather(sums, share)
             forget(alpha)
-        return linear, v
+        return sums.totals()
 
     def evaluate(self, w: np.ndarray) -> Loss:
-        return Loss(sum(block.evaluate(w).total for _, block in self.blocks()))
+        return Loss.sum(block.evaluate(w) for _, block in self.blocks())

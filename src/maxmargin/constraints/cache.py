@@ -9,10 +9,15 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import Dense, WeightMap
-from ..problem import Loss, Planes, Rivals, Rows
+from ..kernels.sums import dot as bounded_dot
+from ..problem import Loss, Planes, Rivals, Rows, Totals
 from ..regularizers.vectors import dot
+from ..rounding import gamma
 from .answers import Joined, Spilled, bytes_of
 from .store import RowStore, row_sizes
+from .sums import DualSums
+
+_COARSE = 2.0**-24  # what rounding to float32 changes at most
 
 
 class Slots(NamedTuple):
@@ -135,6 +140,9 @@ class Cache:
         self.away: np.ndarray | None = None
         """Σ α (plane) over all planes that were spilled, and ``away_linear`` the Σ l α that goes with it."""
         self.away_linear = 0.0
+        self.away_error = np.zeros(0)
+        """By how much rounding may have changed the sums, as long as nothing was recalled."""
+        self.n_merges = 0
 
     # What the solver sees: the Constraints protocol.
 
@@ -199,9 +207,29 @@ class Cache:
         kernels.project_slots(self.slots, self.budget, alpha)
         return alpha
 
-    def totals(self, alpha: np.ndarray) -> tuple[float, np.ndarray]:
-        alpha = self.feasible(alpha)
-        return self.linear(alpha), self.combine(alpha)
+    def totals(self, alpha: np.ndarray) -> Totals:
+        """What is certified of a stream, whose examples are gone: all that is known of them is here."""
+        sums = DualSums(self.n_weights)
+        if self.away is not None:
+            sums.add(Totals(self.away_linear, self.away, 0.0, self.away_error))
+        sums.add(self._totals(self.feasible(alpha)))
+        return sums.totals()
+
+    def _totals(self, alpha: np.ndarray) -> Totals:
+        """Of planes at hand. Their rows are sums, in the precision in which they are stored, and rounded once more
+        whenever they are merged."""
+        slots, used = self.slots, np.flatnonzero(self.used())
+        coefficient = np.zeros(self.store.n_rows)
+        np.add.at(coefficient, slots.row[used], alpha[used])
+        shift = slots.shift[self._example_of(used)]
+        np.add.at(coefficient, shift[shift >= 0], -alpha[used][shift >= 0])
+        sums = DualSums(self.n_weights)
+        sums.add_rows(self.store.rows, coefficient)
+        sums.add_linear(*bounded_dot(slots.loss[used], alpha[used]))
+        found = sums.totals()
+        coarse = (4 + 2 * self.n_merges) * _COARSE
+        error = found.linear_error + coarse * abs(found.linear)
+        return Totals(found.linear, found.v, error, found.v_error + coarse * sums.size)
 
     def evaluate(self, w: np.ndarray) -> Loss:
         return Loss(float((self.budget * self.worst(np.arange(self.n_examples), w)).sum()))
@@ -272,10 +300,12 @@ class Cache:
         """
         gone = self.used() & np.repeat(chosen, np.diff(self.slots.first))
         if self.away is None:
-            self.away = np.zeros(self.n_weights)
+            self.away, self.away_error = np.zeros((2, self.n_weights))
         share = np.where(gone, alpha, 0.0)
-        kernels.combine(self.store.arrays, self.slots, share, self.away)
-        self.away_linear += dot(self.slots.loss[gone], alpha[gone])
+        found = self._totals(share)
+        self.away += found.v
+        self.away_linear += found.linear
+        self.away_error += found.v_error + gamma(2) * np.abs(self.away)
         if not for_ever:
             self.spilled.put(self._shares(share))
         source = self.tidy(self.used() & ~gone, squeeze=True)
@@ -284,7 +314,7 @@ class Cache:
     def leave(self, shares: Planes, v: np.ndarray, linear: float) -> None:
         """Take in shares whose planes are not at hand, with what they contribute to v and to Σ l α."""
         self.spilled.put(shares)
-        self.away, self.away_linear = v.copy(), linear
+        self.away, self.away_linear, self.away_error = v.copy(), linear, np.zeros(v.size)
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""
@@ -339,6 +369,7 @@ class Cache:
         labels = [Mixture.of(answers) for answers in mixed]
         pick = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.store.n_rows))
         table = self.store.table()
+        self.n_merges += 1
         averages = as_rows((pick @ table).astype(table.dtype))
         losses = np.bincount(place, part * self.slots.loss[used])
         shift = self.slots.shift
@@ -416,8 +447,9 @@ class Cache:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         self.store.rename(place, n_weights)
         if self.away is not None:
-            away, self.away = self.away, np.zeros(n_weights)
-            self.away[place] = away
+            away, error = self.away, self.away_error
+            self.away, self.away_error = np.zeros((2, n_weights))
+            self.away[place], self.away_error[place] = away, error
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

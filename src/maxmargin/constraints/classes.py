@@ -10,6 +10,7 @@ from ..kernels.maps import Clipped, Plain, WeightMap
 from ..problem import Rows
 from .base import Closed
 from .shared import SharedSlack
+from .sums import DualSums
 
 
 class Classes(Closed):
@@ -82,7 +83,12 @@ class Classes(Closed):
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         kernels.combine(self._arrays, self.label, alpha, v)
 
-    def linear(self, alpha: np.ndarray) -> float:
+    def gather(self, into: DualSums, alpha: np.ndarray) -> None:
+        kernels.bounded_combine(self._arrays, self.label, alpha, into.v, into.low, into.size)
+        into.count(self.n_examples, self.n_classes)  # the true class has the sum of what all others have
+        into.add_linear(*self._bounded_linear(alpha))
+
+    def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         return kernels.dual_linear(self.label, self.cost, alpha)
 
     def explicit(self) -> SharedSlack:

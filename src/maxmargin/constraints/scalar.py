@@ -97,5 +97,5 @@ class Scalar(Closed):
         some = np.linspace(0, self.n_examples - 1, min(self.n_examples, 1000)).astype(np.int64)
         return kernels.mean_squared_norm(self._arrays, some)
 
-    def linear(self, alpha: np.ndarray) -> float:
+    def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         return kernels.dual_linear(*self._terms, alpha)

@@ -6,22 +6,22 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..kernels import rows as row_kernels
+from ..kernels import rows as row_kernels, sums as kernels
 from ..kernels.shared import project_examples
-from ..problem import Loss, Planes, Rivals
+from ..problem import Loss, Planes, Rivals, Totals
 from ..protocols import Oracle
-from ..regularizers.vectors import dot
+from ..rounding import gamma, rounded_up
 from .answers import Reordered
+from .sums import DualSums
 
 _CHUNK = 512
 
 
 @dataclass(frozen=True)
 class Settled(Planes):
-    """Feasible shares with what they come to, v and Σ l α, instead of their rows."""
+    """Feasible shares with what they come to instead of their rows."""
 
-    v: np.ndarray | None = None
-    total: float = 0.0
+    totals: Totals | None = None
 
 
 class Searched:
@@ -76,18 +76,17 @@ class Searched:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
         labels = Reordered(alpha.labels, order)
-        return Settled(example, labels, shares, None, *self.sums(Planes(example, labels, shares)))
+        return Settled(example, labels, shares, None, self.sums(Planes(example, labels, shares)))
 
-    def sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
-        """v and Σ l α of shares that stand in the order of their examples."""
+    def sums(self, alpha: Planes) -> Totals:
+        """What shares come to that stand in the order of their examples."""
         if hasattr(self.oracle, "sums"):
             return self.oracle.sums(alpha)
-        v, total = np.zeros(self.n_weights), 0.0
+        sums = DualSums(self.n_weights)
         for part in self._parts(alpha.example):
-            rivals = self.oracle.planes(alpha.example[part], [alpha.labels[i] for i in range(part.start, part.stop)])
-            row_kernels.combine(rivals.rows.arrays, alpha.alpha[part], v)
-            total += dot(rivals.losses, alpha.alpha[part])
-        return v, total
+            labels = [alpha.labels[i] for i in range(part.start, part.stop)]
+            sums.add_planes(self.oracle.planes(alpha.example[part], labels), alpha.alpha[part])
+        return sums.totals()
 
     def _projected(self, alpha: Planes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(order by example, the examples in it, their shares made feasible)."""
@@ -109,54 +108,56 @@ class Searched:
                 yield slice(at, min(at + _CHUNK, stop))
 
     def combine(self, alpha: Planes) -> np.ndarray:
-        known = getattr(alpha, "v", None)
-        if known is not None:
-            return known.copy()
-        if alpha.rivals is None:
-            return self._from_answers(alpha)[0]
-        v = np.zeros(self.n_weights)
-        row_kernels.combine(alpha.rivals.rows.arrays, alpha.alpha, v)
-        return v
+        return self._totals(alpha).v.copy()
 
     def linear(self, alpha: Planes) -> float:
-        if alpha.rivals is not None:
-            return dot(alpha.rivals.losses, alpha.alpha)
-        return self._from_answers(alpha)[1] if getattr(alpha, "v", None) is None else alpha.total  # type: ignore[attr-defined]
+        return self._totals(alpha).linear
 
-    def _from_answers(self, alpha: Planes) -> tuple[np.ndarray, float]:
-        order = np.argsort(alpha.example, kind="stable")
-        return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
-
-    def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
+    def totals(self, alpha: Planes) -> Totals:
         # Where the examples are elsewhere their rows need not come here.
-        alpha = self.settled(alpha) if hasattr(self.oracle, "sums") else self.feasible(alpha)
-        return self.linear(alpha), self.combine(alpha)
+        return self._totals(self.settled(alpha) if hasattr(self.oracle, "sums") else self.feasible(alpha))
+
+    def _totals(self, alpha: Planes) -> Totals:
+        """What shares come to, as they are: from sums or rows that are at hand, or from their answers."""
+        known = getattr(alpha, "totals", None)
+        if known is not None:
+            return known
+        if alpha.rivals is None:
+            order = np.argsort(alpha.example, kind="stable")
+            return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
+        sums = DualSums(self.n_weights)
+        sums.add_planes(alpha.rivals, alpha.alpha)
+        return sums.totals()
 
     def evaluate(self, w: np.ndarray) -> Loss:
         if hasattr(self.oracle, "evaluate"):
             return self.oracle.evaluate(w, self.budget)
-        total = excess = 0.0
         everybody = np.arange(self.n_examples)
+        losses = []
         for part in self._parts(everybody):
-            ids = everybody[part]
-            rivals = self.oracle.rivals(ids, w)
-            loss = self.weighted(ids, violations(rivals, w), rivals.excess)
-            total += loss.total
-            excess += loss.excess
-        return Loss(total, excess)
+            rivals = self.oracle.rivals(everybody[part], w)
+            losses.append(self.weighted(everybody[part], *violations(rivals, w), rivals.excess))
+        return Loss.sum(losses)
 
-    def weighted(self, ids: np.ndarray, missing: np.ndarray, excess: np.ndarray | None) -> Loss:
+    def weighted(
+        self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
+    ) -> Loss:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
-        budget = self.budget[ids] if self.budget.size > 1 else self.budget
-        total = float((budget * np.maximum(missing, 0.0)).sum())
+        budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
+        total, off = kernels.dot(budget, np.maximum(missing, 0.0))
+        off += kernels.dot(budget, np.maximum(missing + rounding, 0.0) - np.maximum(missing, 0.0))[0] * (1.0 + 1e-9)
         if excess is None:
-            return Loss(total)
+            return Loss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.
-        return Loss(total, float(np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size)).sum()))
+        missed = np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size))
+        return Loss(total, rounded_up(*missed.tolist()), off)
 
 
-def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:
-    """l − w·row for each rival: how much of its margin is missing."""
-    scores = np.empty(rivals.losses.size)
-    row_kernels.scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores)
-    return rivals.losses - scores
+def violations(rivals: Rivals, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """l − w·row for each rival, how much of its margin is missing; and how much more rounding may have hidden."""
+    scores, error = np.empty((2, rivals.losses.size))
+    row_kernels.bounded_scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores, error)
+    error += gamma(4) * np.where(scores == 0.0, 0.0, rivals.losses + np.abs(scores))
+    if rivals.rounding is not None:
+        error += rivals.rounding
+    return rivals.losses - scores, error

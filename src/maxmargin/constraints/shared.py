@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, shared as kernels
+from ..kernels import rows as row_kernels, shared as kernels, sums
 from ..problem import Rows
-from ..regularizers.vectors import dot
 from .base import Closed
+from .sums import DualSums
 
 
 class SharedSlack(Closed):
@@ -70,9 +70,16 @@ class SharedSlack(Closed):
         kernels.project_examples(alpha, self.first, self.budget)
         return alpha
 
-    def linear(self, alpha: np.ndarray) -> float:
-        return dot(self.loss, alpha)
+    def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
+        return sums.dot(self.loss, alpha)
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        side = np.repeat(self.side, np.diff(self.first)) if self.side.size > 1 else self.side
-        row_kernels.combine(self._arrays, alpha * side, v)
+        row_kernels.combine(self._arrays, self._signed(alpha), v)
+
+    def gather(self, into: DualSums, alpha: np.ndarray) -> None:
+        into.add_rows(self.rows, self._signed(alpha))
+        into.add_linear(*self._bounded_linear(alpha))
+
+    def _signed(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual variables times the sides of their examples."""
+        return alpha * (np.repeat(self.side, np.diff(self.first)) if self.side.size > 1 else self.side)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Rivals, Rows
+from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Chunk, Model, OracleError, Source
 from .oracle import check_methods, oracle_for, sized
 from .store import as_table
@@ -308,10 +308,22 @@ def joined(parts: list[Rivals], order: np.ndarray) -> Rivals:
     labels = [label for part in parts for label in part.labels]
     rows = _joined_rows([part.rows for part in parts], place)
     losses = np.concatenate([part.losses for part in parts])[place]
-    excess = None
-    if any(part.excess is not None for part in parts):
-        excess = np.concatenate([np.zeros(p.losses.size) if p.excess is None else p.excess for p in parts])[place]
-    return Rivals([labels[p] for p in place.tolist()], rows, losses, excess)
+    return Rivals(
+        [labels[p] for p in place.tolist()],
+        rows,
+        losses,
+        _joined_bounds([part.excess for part in parts], parts, place),
+        _joined_bounds([part.rounding for part in parts], parts, place),
+        RowErrors.joined([(part.losses.size, part.errors) for part in parts], place),
+    )
+
+
+def _joined_bounds(bounds: list[np.ndarray | None], parts: list[Rivals], place: np.ndarray) -> np.ndarray | None:
+    """One number for each answer, where any part has such."""
+    if all(bound is None for bound in bounds):
+        return None
+    each = [np.zeros(p.losses.size) if bound is None else bound for bound, p in zip(bounds, parts, strict=True)]
+    return np.concatenate(each)[place]
 
 
 def _joined_rows(parts: list[Rows], place: np.ndarray) -> Rows:

@@ -120,7 +120,7 @@ class ShardAscent:
         """All shards have computed the loss at the weights of v: how far the estimate was off is known as well."""
         if any(loss is None for loss in losses):
             return
-        loss = Loss(sum(x.total for x in losses if x), sum(x.excess for x in losses if x))
+        loss = Loss.sum(x for x in losses if x)
         w = problem.regularizer.weights(v)
         state.evaluated = w, loss
         upper = problem.regularizer.value(w) + loss.total
@@ -241,7 +241,7 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.crew.deaths
-            state.linear, state.v = state.sharded.totals(state.alpha)
+            state.linear, state.v, *_ = state.sharded.totals(state.alpha)
             if state.deaths == state.sharded.crew.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)

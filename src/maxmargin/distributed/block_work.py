@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Problem
+from ..problem import Problem, Totals
 from ..regularizers.divided import Divided
 from ..solvers.block_ascent import BlockAscent
 from ..solvers.choose import blocks_within
@@ -35,7 +35,7 @@ class BlockWork:
     def alpha(self) -> np.ndarray:
         return self._state.alpha
 
-    def totals(self) -> tuple[float, np.ndarray]:
+    def totals(self) -> Totals:
         return self._problem.constraints.totals(self._state.alpha)
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:

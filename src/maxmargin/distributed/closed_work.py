@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.pool import extracted
-from ..problem import Loss, Problem
+from ..problem import Loss, Problem, Totals
 from ..regularizers.divided import Divided
 from .work import Report, Task
 
@@ -54,7 +54,7 @@ class ClosedWork:
     def alpha(self) -> np.ndarray:
         return self._alpha
 
-    def totals(self) -> tuple[float, np.ndarray]:
+    def totals(self) -> Totals:
         return self.constraints.totals(self._alpha)
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:

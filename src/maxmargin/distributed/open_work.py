@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..problem import Planes, Problem
+from ..problem import Planes, Problem, Totals
 from ..regularizers.divided import Divided
 from ..regularizers.tilted import Tilted
 from ..solvers.oracle_ascent import OracleAscent
@@ -40,7 +40,7 @@ class OpenWork:
         planes = self._state.alpha
         return Planes(planes.example, list(planes.labels), planes.alpha)
 
-    def totals(self) -> tuple[float, np.ndarray]:
+    def totals(self) -> Totals:
         return self._problem.constraints.totals(self._state.alpha)
 
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:

@@ -20,9 +20,10 @@ import scipy.sparse as sp
 
 from ..constraints.answers import Packed
 from ..constraints.sourced import joined
+from ..constraints.sums import DualSums
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Loss, Planes, Rivals
+from ..problem import Loss, Planes, Rivals, Totals
 from .asking import Asking, Call, together
 from .crew import Crew
 from .searching import Piece
@@ -95,19 +96,18 @@ class RemoteOracle:
         sent = self._asking.sent(w)
         budgets = [budget if budget.size == 1 else self._asking.cut(budget, k) for k in range(len(self._pieces))]
         losses = self._asking.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
-        return Loss(sum(loss.total for loss in losses), sum(loss.excess for loss in losses))
+        return Loss.sum(losses)
 
-    def sums(self, alpha: Planes) -> tuple[np.ndarray, float]:
-        """v and Σ l α, which workers form: rows stay where they are."""
+    def sums(self, alpha: Planes) -> Totals:
+        """What shares come to, which workers find out: rows stay where they are."""
         calls = []
         for k, at in self._by_worker(alpha.example):
             theirs = Packed([alpha.labels[p] for p in at.tolist()])
             calls.append(self._ask(k, "sums", alpha.example[at] - self._first(k), theirs, alpha.alpha[at]))
-        v, total = np.zeros(self.n_weights), 0.0
-        for add, more in together(calls):
-            v += add
-            total += more
-        return v, total
+        sums = DualSums(self.n_weights)
+        for part in together(calls):
+            sums.add(part)
+        return sums.totals()
 
     def _ask(self, k: int, *question: Any) -> Call:
         return self._asking.ask(k, *question, before=self._before)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constraints import Searched
 from ..constraints.answers import Packed
-from ..problem import Loss, Planes, Rivals
+from ..problem import Loss, Planes, Rivals, Totals
 from ..protocols import LatentOracle, Oracle
 
 _NOTHING = "This worker has no examples to be asked about."
@@ -54,8 +54,8 @@ class Searches(ABC):
         """Σ C_i·(loss of example i) over the piece."""
         return Searched(self._here(), budget).evaluate(np.array(w))
 
-    def sums(self, ids: np.ndarray, labels: Sequence[Any], shares: np.ndarray) -> tuple[np.ndarray, float]:
-        """v and Σ l α of shares of some answers, which stand in the order of their examples."""
+    def sums(self, ids: np.ndarray, labels: Sequence[Any], shares: np.ndarray) -> Totals:
+        """What shares of some answers come to, which stand in the order of their examples."""
         return Searched(self._here(), np.ones(1)).sums(Planes(ids, labels, shares))
 
     def _here(self) -> Oracle:

@@ -11,12 +11,15 @@ import numpy as np
 
 from ..checkpoint import CheckpointFolder
 from ..problem import Loss, Problem
+from ..rounding import gamma
 from ..solvers.interior_rows import InteriorRows
 from .block_work import BlockWork
 from .closed_work import ClosedWork
 from .open_work import OpenWork
 from .transport import Answer
 from .work import Task, Work
+
+_ADDITIONS = 64  # that a sum over shards takes on its way, at most: they are added four at a time
 
 
 class Recipe(Protocol):
@@ -120,9 +123,11 @@ class Shard:
         """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
         the shard's own."""
         if self._work is None or self._problem is None:
-            return Answer(0.0)
-        linear, v = self._work.totals() if alpha is None else self._problem.constraints.totals(alpha)
-        return Answer(linear, (v,))
+            return Answer((0.0, 0.0))
+        found = self._work.totals() if alpha is None else self._problem.constraints.totals(alpha)
+        return Answer(
+            (found.linear, found.linear_error), (found.v, found.v_error + gamma(_ADDITIONS) * np.abs(found.v))
+        )
 
     def evaluate(self, w: np.ndarray) -> Loss:
         return Loss(0.0) if self._problem is None else self._problem.constraints.evaluate(np.array(w))

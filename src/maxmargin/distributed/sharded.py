@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 
 from ..constraints.description import Description
 from ..constraints.pool import Pool
+from ..constraints.sums import DualSums
 from ..data.errors import DataError
-from ..problem import Loss, Planes
+from ..problem import Loss, Planes, Totals
 from .crew import Crew
 from .interior import InteriorOnShards
 from .saved import folder_of, identity_of, saved_by_others
@@ -193,33 +193,35 @@ class Sharded:
             alpha[self.pool.place] = self.pool_alpha
         return alpha
 
-    def totals(self, alpha: Any) -> tuple[float, np.ndarray]:
+    def totals(self, alpha: Any) -> Totals:
         """Σ over shards, each from nothing, and what the driver has besides."""
         here = isinstance(alpha, OnShards)
         if here:
             self._agree()
         parts = [None] * self.crew.size if here else self._parts(alpha)
         linear, heavy = self.crew.total("totals", lambda k: (parts[k],))
-        v = np.array(heavy[0]) if heavy else np.zeros(self.n_weights)
-        total = math.fsum(linear)
+        sums = DualSums(self.n_weights)
+        if heavy:
+            v, error = heavy
+            sums.add(Totals(0.0, v, 0.0, error))
+        for one in linear:
+            sums.add_linear(*one)
         if here and self.pool is not None and len(self.pool):
-            more, add = self.pool.constraints().totals(self.pool_alpha)
-            total, v = total + more, v + add
-        return total, v
+            sums.add(self.pool.constraints().totals(self.pool_alpha))
+        return sums.totals()
 
     def combine(self, alpha: Any) -> np.ndarray:
-        return self.totals(alpha)[1]
+        return self.totals(alpha).v
 
     def linear(self, alpha: Any) -> float:
-        return self.totals(alpha)[0]
+        return self.totals(alpha).linear
 
     def feasible(self, alpha: Any) -> Any:
         return alpha
 
     def evaluate(self, w: np.ndarray) -> Loss:
         handle = self.crew.transport.broadcast(w)
-        losses = self.crew.ask("evaluate", lambda k: (handle,))
-        return Loss(math.fsum(loss.total for loss in losses), sum(loss.excess for loss in losses))
+        return Loss.sum(self.crew.ask("evaluate", lambda k: (handle,)))
 
     def describe(self) -> Description:
         return Description.joined([d for d in self.crew.ask("describe") if d is not None])

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..problem import Loss
+from ..problem import Loss, Totals
 
 
 class Task(NamedTuple):
@@ -64,6 +64,6 @@ class Work(Protocol):
         """Raise the dual objective of the shard under Ω/σ, seen from v. Returns the change of v as well."""
         ...
 
-    def totals(self) -> tuple[float, np.ndarray]:
+    def totals(self) -> Totals:
         """The linear part of the dual objective and Σ α (truth − rival), from nothing."""
         ...

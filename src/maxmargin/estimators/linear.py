@@ -23,6 +23,7 @@ from ..distributed.sharded import Sharded
 from ..problem import Certificate, Problem, Record, Rows, Solution
 from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
 from ..regularizers import L2, Blocks
+from ..rounding import rounded_down
 from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
@@ -210,7 +211,7 @@ class LinearEstimator(CertifiedEstimator):
         for state, block in zip(states, blocks, strict=True):
             self._stream_solver.absorb(state, block)
         self._alpha, self._fitted_C = None, float(self.C)
-        self.certificate_ = Certificate(sum(state.lower for state in states), np.inf)
+        self.certificate_ = Certificate(rounded_down(*(state.proved for state in states)), np.inf)
         self.history_, self.n_passes_ = [], 1
         return [state.weights().copy() for state in states]
 

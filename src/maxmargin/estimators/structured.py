@@ -18,6 +18,7 @@ from ..persistence import storable
 from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Model, OracleError, Solver, Source
 from ..solvers import best_start, certify, choose_open, choose_stream, solve
+from ..solvers.certificate import lower_bound
 from ..solvers.searchers import dismiss
 from ..wording import shown
 from . import inputs
@@ -164,9 +165,9 @@ class StructuredEstimator(CertifiedEstimator):
         self._take_over(model, state.averaged, fitted)
         self._stream, self._stream_began = state, self._stream_settings()
         self._fitted_C = float(self.C)
-        # Planes that were spilled are known by their sums alone, which are trusted here: they were feasible when they
-        # were frozen, and only rounding has touched the sums since.
-        self.certificate_ = Certificate(state.lower, np.inf)
+        # Planes that were spilled are known by their sums alone: they were feasible when they were frozen.
+        proved = lower_bound(Problem(state.cache, regularizer), state.inner.alpha)
+        self.certificate_ = Certificate(proved.value, np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
 
     def _means(self) -> dict[str, Any]:

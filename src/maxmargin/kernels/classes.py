@@ -16,7 +16,9 @@ Kernels here take the weight map as a ``Clipped`` tuple; empty ``scale`` means t
 import numpy as np
 from numpy import uint32, uint64
 
+from ..rounding import UNIT
 from . import compiled, inlined, order as _order
+from .sums import sum_error, two_sum, within
 
 
 @inlined
@@ -91,6 +93,22 @@ def _score(base, value, n, w, out):
         for k in range(n_classes):
             out[k] += xa * w[a + k]
         p += one
+
+
+@compiled
+def _size(base, value, n, w, out):
+    """out_k = Σ |w_kj x_j|: what rounding in the score of class k is measured by."""
+    out[:] = 0.0
+    for p in range(uint64(n)):
+        for k in range(uint64(out.size)):
+            out[k] += abs(value[p] * w[base[p] + k])
+
+
+@inlined
+def _margin_error(n, size, other, cost):
+    """By how much cost + s_k − s_y may be off, the scores being sums of n products; nothing if these are empty."""
+    sizes = size + other
+    return 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost)) if sizes > 0.0 else 0.0
 
 
 @compiled
@@ -292,6 +310,7 @@ def project_examples(label, budget, alpha):
             used += alpha[i, k]
         if used > _at(budget, i):
             _to_simplex(alpha[i], label[i], _at(budget, i))
+        within(alpha[i], _at(budget, i))
 
 
 @compiled
@@ -316,33 +335,72 @@ def combine(rows, label, alpha, v):
 
 
 @compiled
+def bounded_combine(rows, label, alpha, v, low, size):
+    """The same in compensated sums v + low, and the sums of the terms' absolute values in ``size``."""
+    indptr, indices, data, width, bias, _, _ = rows
+    n_classes = alpha.shape[1]
+    base = np.empty(_longest(indptr, indices, width), np.uint64)
+    value = np.empty(base.size)
+    for i in range(alpha.shape[0]):
+        used = 0.0
+        for k in range(n_classes):
+            used += alpha[i, k]
+        if used == 0.0:
+            continue
+        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
+        for k in range(uint64(n_classes)):
+            a = used if k == uint64(label[i]) else -alpha[i, k]
+            if a != 0.0:
+                for p in range(uint64(n)):
+                    j = base[p] + k
+                    term = a * value[p]
+                    v[j], low[j] = two_sum(v[j], low[j], term)
+                    size[j] += abs(term)
+
+
+@compiled
 def dual_linear(label, cost, alpha):
+    """Σ_ik cost α, and by how much it may be off."""
     total = 0.0
+    low = 0.0
+    size = 0.0
     for i in range(alpha.shape[0]):
         for k in range(alpha.shape[1]):
-            total += cost[label[i], k] * alpha[i, k]
-    return total
+            term = cost[label[i], k] * alpha[i, k]
+            total, low = two_sum(total, low, term)
+            size += abs(term)
+    total += low
+    return total, sum_error(total, size, alpha.size, 1)
 
 
 @compiled
 def total_loss(rows, label, cost, budget, w):
-    """Σ_i C_i·max_k (cost[y_i, k] + s_k − s_y)."""
+    """Σ_i C_i·max_k (cost[y_i, k] + s_k − s_y), and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, _, _ = rows
     n_classes = cost.shape[0]
     base = np.empty(_longest(indptr, indices, width), np.uint64)
     value = np.empty(base.size)
     score = np.empty(n_classes)
+    size = np.empty(n_classes)
     total = 0.0
+    low = 0.0
+    rounding = 0.0
     for i in range(label.size):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
         _score(base, value, n, w, score)
+        _size(base, value, n, w, size)
         y = label[i]
         worst = 0.0
+        most = 0.0
         for k in range(n_classes):
             if k != y:
-                worst = max(worst, cost[y, k] + score[k] - score[y])
-        total += worst * _at(budget, i)
-    return total
+                missing = cost[y, k] + score[k] - score[y]
+                worst = max(worst, missing)
+                most = max(most, missing + _margin_error(n, size[k], size[y], cost[y, k]))
+        c = _at(budget, i)
+        total, low = two_sum(total, low, worst * c)
+        rounding += (most - worst + 8.0 * UNIT * most) * c
+    return total + low, 1.01 * rounding + 2.0 * UNIT * total
 
 
 @compiled
@@ -353,15 +411,17 @@ def quiet_radius(rows, label, cost, w):
     base = np.empty(_longest(indptr, indices, width), np.uint64)
     value = np.empty(base.size)
     score = np.empty(n_classes)
+    size = np.empty(n_classes)
     radius = np.inf
     for i in range(label.size):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
         _score(base, value, n, w, score)
+        _size(base, value, n, w, size)
         y = label[i]
         spare = np.inf
         for k in range(n_classes):
             if k != y:
-                spare = min(spare, score[y] - score[k] - cost[y, k])
+                spare = min(spare, score[y] - score[k] - cost[y, k] - _margin_error(n, size[k], size[y], cost[y, k]))
         if spare < 0.0:
             return -1.0
         length = 0.0

@@ -20,6 +20,7 @@ from numpy import uint64
 from . import compiled, inlined, maps, order as _order
 from .rows import bounds, column, dot
 from .shared import budget_of, project
+from .sums import within
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
 _LEFT = 0.05
@@ -386,3 +387,4 @@ def project_slots(slots, budget, alpha):
     row, shift, loss, first, count, gram_first, gram, hot = slots
     for i in range(count.size):
         project(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))
+        within(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))

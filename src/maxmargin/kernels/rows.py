@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy import uint32, uint64
 
+from ..rounding import UNIT
 from . import compiled, compiled_sum, inlined
+from .sums import two_sum
 
 
 class RowArrays(NamedTuple):
@@ -90,6 +92,29 @@ def _sparse_dot(indices, data, start, stop, w):
     return (s0 + s1) + (s2 + s3)
 
 
+@compiled_sum
+def _dense_dot_and_size(data, start, width, w):
+    total = 0.0
+    size = 0.0
+    begin = uint64(start)
+    for k in range(uint64(width)):
+        term = data[begin + k] * w[k]
+        total += term
+        size += abs(term)
+    return total, size
+
+
+@compiled_sum
+def _sparse_dot_and_size(indices, data, start, stop, w):
+    total = 0.0
+    size = 0.0
+    for k in range(uint64(start), uint64(stop)):
+        term = data[k] * w[uint32(indices[k])]
+        total += term
+        size += abs(term)
+    return total, size
+
+
 @inlined
 def dot(indptr, indices, data, width, bias, r, w):
     """w · (stored row r, bias)."""
@@ -100,6 +125,33 @@ def dot(indptr, indices, data, width, bias, r, w):
     if bias != 0.0:
         total += bias * w[width]
     return total
+
+
+@inlined
+def bounded_dot(indptr, indices, data, width, bias, a, b, w):
+    """w · (stored row a, minus stored row b if that is not negative), and by how much it may be off."""
+    if indices.size == 0:
+        n = width
+        total, size = _dense_dot_and_size(data, a * width, width, w)
+    else:
+        n = indptr[a + 1] - indptr[a]
+        total, size = _sparse_dot_and_size(indices, data, indptr[a], indptr[a + 1], w)
+    if bias != 0.0:
+        total += bias * w[width]
+        size += abs(bias * w[width])
+    if b >= 0:
+        if indices.size == 0:
+            n += width
+            other, more = _dense_dot_and_size(data, b * width, width, w)
+        else:
+            n += indptr[b + 1] - indptr[b]
+            other, more = _sparse_dot_and_size(indices, data, indptr[b], indptr[b + 1], w)
+        if bias != 0.0:
+            other += bias * w[width]
+            more += abs(bias * w[width])
+        total -= other
+        size += more
+    return total, 1.01 * UNIT * (n + 4) * size
 
 
 @inlined
@@ -227,6 +279,33 @@ def combine(rows, coefficients, v):
                 add(indptr, indices, data, width, bias, b, -c, v)
 
 
+@inlined
+def _bounded_add(indptr, indices, data, width, bias, r, c, v, low, size):
+    """v + low += c · (stored row r, bias), nothing rounded away; ``size`` grows by |c · row|."""
+    start, stop = bounds(indptr, indices, width, r)
+    for k in range(start, stop):
+        j = column(indices, k, start)
+        term = c * data[k]
+        v[j], low[j] = two_sum(v[j], low[j], term)
+        size[j] += abs(term)
+    if bias != 0.0:
+        v[width], low[width] = two_sum(v[width], low[width], c * bias)
+        size[width] += abs(c * bias)
+
+
+@compiled
+def bounded_combine(rows, coefficients, v, low, size):
+    """The same as ``combine`` in compensated sums v + low, and the sums of the terms' absolute values in ``size``."""
+    indptr, indices, data, width, bias, first, second = rows
+    for i in range(coefficients.size):
+        c = coefficients[i]
+        if c != 0.0:
+            a, b = stored_pair(first, second, i)
+            _bounded_add(indptr, indices, data, width, bias, a, c, v, low, size)
+            if b >= 0:
+                _bounded_add(indptr, indices, data, width, bias, b, -c, v, low, size)
+
+
 @compiled
 def scores(rows, w, out):
     """out_i = w · row i."""
@@ -236,3 +315,26 @@ def scores(rows, w, out):
         out[i] = dot(indptr, indices, data, width, bias, a, w)
         if b >= 0:
             out[i] -= dot(indptr, indices, data, width, bias, b, w)
+
+
+@compiled
+def bounded_scores(rows, w, out, error):
+    """out_i = w · row i, and by how much it may be off."""
+    indptr, indices, data, width, bias, first, second = rows
+    for i in range(out.size):
+        a, b = stored_pair(first, second, i)
+        out[i], error[i] = bounded_dot(indptr, indices, data, width, bias, a, b, w)
+
+
+@compiled
+def sizes(rows, first, last, largest, out):
+    """out_p = Σ |x_j|·largest_j over all entries of the stored rows first[p] … last[p] − 1."""
+    indptr, indices, data, width, bias, _, _ = rows
+    for p in range(out.size):
+        out[p] = 0.0
+        for r in range(first[p], last[p]):
+            start, stop = bounds(indptr, indices, width, r)
+            for k in range(start, stop):
+                out[p] += abs(data[k]) * largest[column(indices, k, start)]
+            if bias != 0.0:
+                out[p] += abs(bias) * largest[width]

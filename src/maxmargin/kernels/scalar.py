@@ -19,8 +19,10 @@ next full pass ("dormant").
 import numpy as np
 from numpy import uint64
 
+from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
-from .rows import count, dot, stored_pair
+from .rows import bounded_dot, count, stored_pair
+from .sums import difference_error, sum_error, two_sum
 
 
 @inlined
@@ -30,17 +32,23 @@ def _at(values, i):
 
 
 @inlined
-def _loss(residual, side, budget, epsilon, squared):
-    """C·loss for the residual t − w·x."""
-    if side > 0:
-        excess = residual - epsilon
-    elif side < 0:
-        excess = -residual - epsilon
-    else:
-        excess = abs(residual) - epsilon
+def _excess(residual, side, epsilon):
+    """By how much the residual t − w·x is on the wrong side of what is free."""
+    return (residual if side > 0 else -residual if side < 0 else abs(residual)) - epsilon
+
+
+@inlined
+def _cost(excess, budget, squared):
+    """C·loss of an excess."""
     if excess <= 0.0:
         return 0.0
     return budget * excess * excess if squared else budget * excess
+
+
+@inlined
+def _loss(residual, side, budget, epsilon, squared):
+    """C·loss for the residual t − w·x."""
+    return _cost(_excess(residual, side, epsilon), budget, squared)
 
 
 @inlined
@@ -162,16 +170,22 @@ def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, mo
 
 @compiled
 def total_loss(rows, target, side, budget, epsilon, squared, w):
-    """Σ_i C_i·loss_i(w·x_i), every example at this one w."""
+    """Σ_i C_i·loss_i(w·x_i), every example at this one w, and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, first, second = rows
     total = 0.0
+    low = 0.0
+    rounding = 0.0
     for i in range(count(rows)):
         a, b = stored_pair(first, second, i)
-        residual = np.float64(_at(target, i)) - dot(indptr, indices, data, width, bias, a, w)
-        if b >= 0:
-            residual += dot(indptr, indices, data, width, bias, b, w)
-        total += _loss(residual, _at(side, i), _at(budget, i), epsilon, squared)
-    return total
+        t = np.float64(_at(target, i))
+        score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
+        residual = t - score
+        excess = _excess(residual, _at(side, i), epsilon)
+        loss = _cost(excess, _at(budget, i), squared)
+        most = _cost(excess + error + difference_error(score, residual), _at(budget, i), squared)
+        total, low = two_sum(total, low, loss)
+        rounding += most - loss + 8.0 * UNIT * most
+    return total + low, 1.01 * rounding + 2.0 * UNIT * total
 
 
 @compiled
@@ -188,12 +202,20 @@ def mean_squared_norm(rows, some):
 
 @compiled
 def dual_linear(target, side, budget, epsilon, squared, beta):
-    """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²]."""
+    """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²], and by how much it may be off."""
     total = 0.0
+    low = 0.0
+    size = 0.0
     for i in range(beta.size):
         if beta[i] != 0.0:
-            total += _dual_term(beta[i], np.float64(_at(target, i)), _at(budget, i), epsilon, squared)
-    return total
+            t = np.float64(_at(target, i))
+            term = _dual_term(beta[i], t, _at(budget, i), epsilon, squared)
+            total, low = two_sum(total, low, term)
+            size += abs(t * beta[i]) + epsilon * abs(beta[i])
+            if squared:
+                size += beta[i] * beta[i] / (4.0 * _at(budget, i))
+    total += low
+    return total, sum_error(total, size, beta.size, 6)
 
 
 @compiled
@@ -204,9 +226,11 @@ def quiet_radius(rows, target, side, epsilon, w):
     radius = np.inf
     for i in range(count(rows)):
         a, b = stored_pair(first, second, i)
-        residual = np.float64(_at(target, i)) - maps.score(indptr, indices, data, width, bias, a, b, m)
+        t = np.float64(_at(target, i))
+        score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
+        residual = t - score
         s = _at(side, i)
-        spare = epsilon - (residual if s > 0 else -residual if s < 0 else abs(residual))
+        spare = -(_excess(residual, s, epsilon) + error + difference_error(score, residual))
         if spare < 0.0:
             return -1.0
         length = np.sqrt(maps.curvature(indptr, indices, data, width, bias, a, b, m))

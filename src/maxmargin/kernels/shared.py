@@ -15,8 +15,10 @@ example i are ``first[i] … first[i+1]−1``, times its ``side``: x_ij may be t
 import numpy as np
 from numpy import uint64
 
+from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
-from .rows import dot, stored_pair
+from .rows import bounded_dot, stored_pair
+from .sums import difference_error, two_sum, within
 
 _USED_UP = 1.0 - 1e-13
 
@@ -211,6 +213,7 @@ def project_examples(alpha, first, budget):
     """Make every example's variables feasible, in place."""
     for i in range(first.size - 1):
         project(alpha[first[i] : first[i + 1]], budget_of(budget, i))
+        within(alpha[first[i] : first[i + 1]], budget_of(budget, i))
 
 
 @compiled
@@ -252,17 +255,22 @@ def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous
 
 @compiled
 def total_loss(rows, loss, first, side, budget, awake, n_awake, w):
-    """Σ_i C_i·max(0, max_j (l_ij − w·x_ij))."""
+    """Σ_i C_i·max(0, max_j (l_ij − w·x_ij)), and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, plus, minus = rows
     total = 0.0
+    low = 0.0
+    rounding = 0.0
     for i in range(first.size - 1):
         worst = 0.0
+        most = 0.0
         sign = _side_of(side, i)
         for j in range(first[i], first[i + 1]):
             a, b = stored_pair(plus, minus, j)
-            score = dot(indptr, indices, data, width, bias, a, w)
-            if b >= 0:
-                score -= dot(indptr, indices, data, width, bias, b, w)
-            worst = max(worst, loss[j] - sign * score)
-        total += worst * budget_of(budget, i)
-    return total
+            score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
+            missing = loss[j] - sign * score
+            worst = max(worst, missing)
+            most = max(most, missing + error + difference_error(score, missing))
+        c = budget_of(budget, i)
+        total, low = two_sum(total, low, worst * c)
+        rounding += (most - worst + 8.0 * UNIT * most) * c
+    return total + low, 1.01 * rounding + 2.0 * UNIT * total

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import scipy.sparse as sp
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
-from ..kernels import bags as kernels, segments
+from ..kernels import bags as kernels, rows as row_kernels, segments
 from ..problem import Rivals, Rows
 from ..wording import one_of, shown
 from . import labelling
+from .rounding import search_rounding
 
 
 class Bags:
@@ -250,13 +252,22 @@ class BagsLatent:
         )
         return list(zip(k.tolist(), z.tolist(), strict=True)), score
 
+    def search_rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By how much rounding may have hidden a better answer to some bags: none scores more than this."""
+        largest = np.abs(w).reshape(-1, self.D).max(axis=0)
+        first, last = self.bags.first[ids], self.bags.first[ids + 1]
+        size = np.empty(ids.size)
+        row_kernels.sizes(self.rows.arrays, first, last, largest, size)  # all instances count, the best or not
+        return search_rounding(size + self.model._costs().max(), self.D + 8.0)
+
     def differences(self, ids: np.ndarray, z: np.ndarray, answers: np.ndarray) -> Rows:
         """φ of the truths (y, z) of some bags minus φ of answers to them."""
         rows = self.rows
         first = self.bags.first[ids]
         room = int((row_sizes(rows, first + z) + row_sizes(rows, first + answers[:, 1])).sum()) + 2 * ids.size
         indptr = np.empty(ids.size + 1, np.int64)
-        indices, data = np.empty(max(room, 1), np.int32), np.empty(max(room, 1), rows.data.dtype)
+        # Differences of two instances of float32 are no numbers of float32.
+        indices, data = np.empty(max(room, 1), np.int32), np.empty(max(room, 1))
         n = kernels.differences(
             rows.arrays, self.bags.first, ids, self.y[ids], z, answers[:, 0].copy(), answers[:, 1].copy(), self.S,
             indptr, indices, data,
@@ -297,7 +308,8 @@ class BagsOracle:
         self._cost = data.model._costs()
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        return self.planes(ids, self.data.best(ids, w, self._cost)[0])
+        found = self.planes(ids, self.data.best(ids, w, self._cost)[0])
+        return replace(found, rounding=self.data.search_rounding(ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)

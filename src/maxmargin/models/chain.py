@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..kernels import chains as kernels
 from ..problem import Rivals, Rows
 from ..wording import one_of
 from . import labelling
+from .rounding import LabellingErrors, whole_sums
 
 _NOT_ASKED = np.empty(0, np.int32)
 
@@ -247,10 +249,19 @@ class ChainOracle:
         self._cost, self._scale = labelling.costs(model.cost, self.n_labels, length)
         self._forbidden = model._forbidden()
         self._layout = model.layout
-        # Sums of whole numbers are exact in half the memory; others would be rounded, and the bounds with them.
-        values = self.X.values
-        small = np.abs(values).max(initial=0.0) < 2**15 and np.array_equal(values, np.rint(values))
-        self._kind = np.empty(0, np.float32 if small else np.float64)
+        # Sums of small whole numbers are exact in half the memory; others would be rounded, and the bounds with them.
+        values, most = self.X.values, 2 * int(length.max(initial=0))
+        self._kind = np.empty(0, np.float32 if whole_sums(values, most, 2.0**24) else np.float64)
+        slack = model.rescaling == "slack"
+        self._errors = LabellingErrors(
+            self.X,
+            self.n_labels,
+            np.ones(self.n_weights - self.n_labels * width),
+            length,
+            cost=self._cost.max(initial=0.0) * self._scale,
+            factor=length * self._scale if slack else np.ones(1),
+            exact=not slack and whole_sums(values, most),
+        )
         self._check_truth()
 
     def _check_truth(self) -> None:
@@ -279,7 +290,7 @@ class ChainOracle:
             self._tokens, self.X.offsets, self.n_labels, self.model._weights(w), self._layout, self._forbidden,
             ids, self._cost, self._scale, self._y, first, flat,
         )  # fmt: skip
-        return self._planes(ids, first, flat)
+        return replace(self._planes(ids, first, flat), rounding=self._errors.of_search(ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)
@@ -301,4 +312,5 @@ class ChainOracle:
         if self.model.rescaling == "slack":
             data = data.astype(np.float64)
             data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr))
-        return Rivals(labelling.split(flat, first), Rows(indptr, indices, data, ids.size, self.n_weights), losses)
+        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
+        return Rivals(labelling.split(flat, first), rows, losses, errors=self._errors.of_rows(ids))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..data.arrays import as_matrix, as_rows
 from ..problem import Rivals
 from ..wording import one_of
 from . import labelling
+from .rounding import search_rounding
 
 
 class Multiclass:
@@ -140,8 +142,17 @@ class MulticlassOracle:
         scores, cost = self.model.class_scores(self.X[ids], w), self.model._costs()[self.y[ids]]
         if self.model.rescaling == "slack":
             behind = scores - scores[np.arange(ids.size), self.y[ids]][:, None]
-            return self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))
-        return self.planes(ids, np.argmax(scores + cost, axis=1))
+            found = self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))
+        else:
+            found = self.planes(ids, np.argmax(scores + cost, axis=1))
+        return replace(found, rounding=self._rounding(ids, w))
+
+    def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By how much rounding in the search may have hidden a better class."""
+        K, d = self.model._sizes()
+        largest, cost = np.abs(np.reshape(w, (K, d))).max(axis=0), self.model._costs().max()
+        size = 2.0 * np.asarray(abs(self.X[ids]) @ largest) + cost + 1.0
+        return search_rounding(size, (d + 8.0) * (cost if self.model.rescaling == "slack" else 1.0))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         K, d = self.model._sizes()
@@ -151,7 +162,7 @@ class MulticlassOracle:
         size = np.diff(x.indptr)
         row = np.repeat(np.arange(ids.size), size)
         factor = losses if self.model.rescaling == "slack" else np.where(y == z, 0.0, 1.0)
-        data = x.data * factor[row].astype(x.dtype)
+        data = x.data * (factor if self.model.rescaling == "slack" else factor.astype(x.dtype))[row]
         table = sp.csr_matrix((data, (row, x.indices + y[row] * d)), shape=(ids.size, K * d)) - sp.csr_matrix(
             (data, (row, x.indices + z[row] * d)), shape=(ids.size, K * d)
         )

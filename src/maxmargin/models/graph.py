@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..problem import Rivals, Rows
 from ..protocols import OracleError
 from ..wording import one_of
 from . import labelling
+from .rounding import LabellingErrors
 
 _METHODS = ("auto", "tree", "cut", "swap", "expansion")
 _NO_LABELS = np.empty(0, np.int32)
@@ -228,6 +230,17 @@ class GraphOracle:
         self.by_tree = graphs.forest & (model.inference in ("auto", "tree"))
         self.releases_gil = bool(self.by_tree.all())
         self.networks: dict[int, cuts.Network] = {}
+        n_features_of_edges = max(graphs.edge_features.shape[1], 1)
+        pairs = np.abs(graphs.edge_features).max(axis=0, initial=0.0) if graphs.edge_features.shape[1] else np.ones(1)
+        self._errors = LabellingErrors(
+            graphs.nodes,
+            n_labels,
+            np.concatenate([np.ones(n_labels * model.bias), np.repeat(pairs, int(self.pairs.max()) + 1)]),
+            size + np.diff(graphs.edge_offsets) * n_features_of_edges,
+            cost=self.cost.max(initial=0.0) * self.scale,
+            factor=np.ones(1),
+            exact=False,
+        )
         if model.inference == "tree" and not graphs.forest.all():
             raise ValueError(f'Graph {graphs.forest.argmin()} has a cycle: inference="tree" is for forests.')
         if model.inference == "cut" and n_labels != 2:
@@ -235,7 +248,8 @@ class GraphOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         flat, first, excess = self._search(ids, w)
-        return self._planes(ids, first, flat, excess if excess.any() else None)
+        found = self._planes(ids, first, flat, excess if excess.any() else None)
+        return replace(found, rounding=self._errors.of_search(ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.offsets, ids)
@@ -319,7 +333,7 @@ class GraphOracle:
         )
         rows = Rows(indptr, indices, data, ids.size, self.n_weights)
         missed = losses(self.offsets, self.y, self.cost, self.scale, ids, flat, first)
-        return Rivals(labelling.split(flat, first), rows, missed, excess)
+        return Rivals(labelling.split(flat, first), rows, missed, excess, errors=self._errors.of_rows(ids))
 
 
 def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -13,9 +14,11 @@ from ..data.arrays import as_matrix, as_rows
 from ..inference import cuts
 from ..inference.trees import Visit, visiting_order
 from ..kernels import multilabel as kernels
-from ..problem import Rivals, Rows
+from ..problem import Rivals, RowErrors, Rows
+from ..rounding import gamma
 from ..wording import one_of
 from .labelling import LOSSES, check_sizes, joined
+from .rounding import row_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
 _NO_LABELS = np.empty((0, 0), np.int8)
@@ -230,7 +233,18 @@ class MultilabelOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         labels, excess = self.best(ids, w)
-        return self._planes(ids, labels, excess if excess.any() else None)
+        found = self._planes(ids, labels, excess if excess.any() else None)
+        return replace(found, rounding=self._rounding(ids, w))
+
+    def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By how much rounding in the search may have hidden better labels: every term counts, chosen or not."""
+        width = self.rows.width
+        largest = np.abs(w[: width * self.n_labels]).reshape(width, self.n_labels).sum(axis=1)
+        rest = 8.0 * np.abs(w[width * self.n_labels :]).sum() + self.costs.sum()
+        operations = width + 8.0 * (self.n_labels + len(self.pairs))
+        if self.visit is None and self.network is None:
+            operations += 2.0**self.n_labels  # the walk through all subsets changes one sum at every step
+        return search_rounding(row_sizes(self.rows, ids, largest) + rest, operations)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         table = _labels(labels, self.n_labels) if len(labels) else np.empty((0, self.n_labels), np.int8)
@@ -292,7 +306,9 @@ class MultilabelOracle:
             indptr,
         )
         losses = (self.y[ids] != labels) @ self.costs
-        return Rivals(list(labels), Rows(indptr, indices, data, ids.size, self.n_weights), losses, excess)
+        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
+        errors = RowErrors(np.zeros(ids.size), np.zeros(self.n_weights), gamma(self.n_labels + 2))
+        return Rivals(list(labels), rows, losses, excess, errors=errors)
 
 
 def chow_liu(Y: np.ndarray) -> np.ndarray:

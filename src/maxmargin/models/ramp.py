@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from ..constraints.oracle import as_vector, check_methods, count, oracle_for, st
 from ..constraints.searched import violations
 from ..constraints.store import as_table
 from ..data.arrays import as_rows
-from ..problem import Rivals, Rows
+from ..problem import Rivals, RowErrors, Rows
 from ..protocols import Model, Oracle
 
 
@@ -132,7 +133,7 @@ class RampLatent:
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         ahead = self.oracle.planes(ids, latent)
-        return self._truths[ids] @ w + (violations(ahead, w) - ahead.losses)
+        return self._truths[ids] @ w + (violations(ahead, w)[0] - ahead.losses)
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         if not self._class_scores:
@@ -170,7 +171,8 @@ class RampOracle:
         self.n_examples, self.n_weights = data.n_examples, data.n_weights
         self.releases_gil = data.oracle.releases_gil
         # φ(x, y_i) − φ(x, z_i): nothing at all where z_i is y_i.
-        self._behind = as_table(data.oracle.planes(np.arange(data.n_examples), latent).rows)
+        behind = data.oracle.planes(np.arange(data.n_examples), latent)
+        self._behind, self._behind_errors = as_table(behind.rows), behind.errors
 
     @property
     def _inner(self) -> Oracle:
@@ -179,7 +181,7 @@ class RampOracle:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         found = self._inner.rivals(ids, w)
         labels = [(answer, answer) for answer in found.labels]
-        return Rivals(labels, self._moved(ids, found.rows), found.losses, found.excess)
+        return replace(found, labels=labels, rows=self._moved(ids, found.rows), errors=self._errors(ids, found))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         found = self._inner.planes(ids, [answer[1] for answer in labels])
@@ -187,7 +189,14 @@ class RampOracle:
         for p, (i, answer) in enumerate(zip(ids.tolist(), labels, strict=True)):
             if answer[0] is not answer[1]:
                 losses[p] = self.data.ramp.loss(self.data.Y[i], answer)
-        return Rivals(labels, self._moved(ids, found.rows), losses, found.excess)
+        rows, errors = self._moved(ids, found.rows), self._errors(ids, found)
+        return replace(found, labels=labels, rows=rows, losses=losses, errors=errors)
+
+    def _errors(self, ids: np.ndarray, found: Rivals) -> RowErrors | None:
+        """Rows are differences of what the inner model has of two answers."""
+        if found.errors is None or self._behind_errors is None:
+            return None
+        return replace(found.errors, factor=found.errors.factor + self._behind_errors.factor[ids])
 
     def _moved(self, ids: np.ndarray, rows: Rows) -> Rows:
         table = as_table(rows) - self._behind[ids]

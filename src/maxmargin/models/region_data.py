@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..kernels import regions as kernels
-from ..problem import Rivals, Rows
+from ..problem import Rivals, RowErrors, Rows
+from ..rounding import gamma
 from . import labelling
+from .rounding import search_rounding
 
 if TYPE_CHECKING:
     from .reconfigurable import Reconfigurable
@@ -37,7 +39,9 @@ def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> 
         raise ValueError(f"The model has {n_features} features for each region, X has {X.shape[3]}.")
     if 0 in X.shape[1:]:
         raise ValueError(f"X has no regions or no features: its shape is {X.shape}.")
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+    if X.dtype in (np.float32, np.float64):
+        return X
+    return X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
 class RegionData:
@@ -61,8 +65,11 @@ class RegionData:
         if self.y.size != len(X):
             raise ValueError(f"X has {len(X)} images, Y has {self.y.size} labels.")
         self.X = X.reshape(len(X), self.R, self.D)
-        self._check_finite()
+        largest = self._largest()
         self.n_examples, self.n_weights = len(X), model.n_weights
+        # Pairs of neighbours, two at most for each region, have features up to 1.
+        self._scale = np.full(self.n_weights, 2.0)
+        self._scale[: self.P * self.M * self.D] = np.tile(largest, self.P * self.M)
         self.exact = model.exact
         self.costs = model.costs()
         self._search = model.search() if self.Q else None
@@ -74,11 +81,16 @@ class RegionData:
         """Whether the best parts are found for certain at these weights, whatever regularizer let them come about."""
         return self._search is None or self._search.exact_for(*self.model.tables(w))
 
-    def _check_finite(self) -> None:
+    def _largest(self) -> np.ndarray:
+        """The largest absolute value of every feature; complains if some are not finite."""
+        largest = np.zeros(self.D)
         for ids in self._blocks(np.arange(len(self.X))):
-            bad = ~np.isfinite(self.X[ids]).all(axis=(1, 2))
+            some = np.abs(self.X[ids])
+            bad = ~np.isfinite(some).all(axis=(1, 2))
             if bad.any():
                 raise ValueError(f"Image {ids[np.argmax(bad)]} has features that are not finite.")
+            np.maximum(largest, some.max(axis=(0, 1), initial=0.0), out=largest)
+        return largest
 
     def _blocks(self, ids: np.ndarray) -> Iterator[np.ndarray]:
         size = max(1, _BLOCK // (8 * self.R * max(self.P * self.M, self.N * self.M if self.Q else 0, self.D)))
@@ -260,6 +272,18 @@ class RegionData:
             self._found[ids, classes] = z
         return z, score
 
+    def search_rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By how much rounding may have hidden a better answer to some images: no score has larger terms than these."""
+        largest = np.abs(self.model.appearance(w)).reshape(-1, self.D).max(axis=0)
+        size = np.concatenate([np.abs(self.X[b]).sum(axis=1, dtype=np.float64) @ largest for b in self._blocks(ids)])
+        tables = [np.abs(table).max(initial=0.0) for table in self.model.tables(w)] if self.Q else [0.0]
+        rest = self.R * (np.abs(self.model.preference(w)).max(initial=0.0) + 2.0 * max(tables)) + self.costs.max()
+        return search_rounding(size + rest, self.D + 8.0 * self.R)
+
+    def row_errors(self, ids: np.ndarray) -> RowErrors:
+        """Rows sum the features of the regions that have the same part."""
+        return RowErrors(np.full(ids.size, gamma(2 * self.R + 2) * self.R), self._scale)
+
     def answers(self, w: np.ndarray) -> list[tuple[int, np.ndarray]]:
         return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))[0]
 
@@ -314,7 +338,7 @@ class RegionOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         answers, _ = self.data.rivals(ids, w, self.data.costs, careful=False)
-        found = self._planes(ids, answers)
+        found = replace(self._planes(ids, answers), rounding=self.data.search_rounding(ids, w))
         return found if self.data.exact_at(w) else replace(found, excess=np.full(ids.size, np.inf))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
@@ -330,7 +354,7 @@ class RegionOracle:
         z = np.array([z for _, z in answers], np.int16).reshape(ids.size, data.R)
         most = int((_n_parts(self.z[ids]) + _n_parts(z)).sum()) * data.D + 2 * ids.size * (data.R + data.Q)
         indptr = np.empty(ids.size + 1, np.int64)
-        indices, values = np.empty(most + 1, np.int32), np.empty(most + 1, np.float32)
+        indices, values = np.empty(most + 1, np.int32), np.empty(most + 1)
         n = kernels.differences(
             data.X[ids], data.P, data.N, data.M, data.model.pair_kind, data.model.grid[1], data.Q,  # type: ignore[index]
             data.y[ids], self.z[ids], classes, z, indptr, indices, values,
@@ -338,7 +362,8 @@ class RegionOracle:
         n = max(n, 1)  # empty ``indices`` would mean "dense"
         rows = Rows(indptr, indices[:n].copy(), values[:n].copy(), ids.size, self.n_weights)
         losses = data.costs[data.y[ids], classes]
-        return Rivals(answers, rows, losses, None if data.exact else np.full(ids.size, np.inf))
+        excess = None if data.exact else np.full(ids.size, np.inf)
+        return Rivals(answers, rows, losses, excess, errors=data.row_errors(ids))
 
 
 def _n_parts(z: np.ndarray) -> np.ndarray:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..protocols import Regularizer
+from ..rounding import gamma
 from ..wording import check_object, shown
+from .rounding import conjugate_error, value_error
 from .shape import Shape, join
 
 
@@ -58,6 +60,15 @@ class Blocks:
 
     def conjugate(self, v: np.ndarray) -> float:
         return sum(r.conjugate(v[i]) for i, r in self.parts)
+
+    def value_error(self, w: np.ndarray) -> float:
+        values = (abs(r.value(w[i])) for i, r in self.parts)
+        return sum(value_error(r, w[i]) for i, r in self.parts) + gamma(len(self.parts)) * sum(values)
+
+    def conjugate_error(self, v: np.ndarray, error: np.ndarray) -> float:
+        values = (abs(r.conjugate(v[i])) for i, r in self.parts)
+        errors = (conjugate_error(r, v[i], error[i]) for i, r in self.parts)
+        return sum(errors) + gamma(len(self.parts)) * sum(values)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         w = np.empty(self.n_weights)

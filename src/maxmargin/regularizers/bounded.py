@@ -67,11 +67,7 @@ class Bounded:
         return floor
 
     def value(self, w: np.ndarray) -> float:
-        floor = self._floor(w.size)
-        slip = 1e-12 * np.maximum(1.0, np.abs(np.where(np.isfinite(floor), floor, 0.0)))
-        if (w < floor - slip).any():
-            return np.inf
-        return self._base().value(w)
+        return self._base().value(w) if (w >= self._floor(w.size)).all() else np.inf
 
     def conjugate(self, v: np.ndarray) -> float:
         w = self.weights(v)

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from ..rounding import gamma
+from .rounding import smooth_conjugate_error
 from .shape import Shape
 from .vectors import dot, numbers
 
@@ -34,7 +36,10 @@ class GaussianPrior:
         self.mean = numbers("GaussianPrior: mean", mean)
         self.covariance = numbers("GaussianPrior: covariance", covariance)
         self._check()
+        if self.covariance.ndim == 2:
+            self.covariance = 0.5 * (self.covariance + self.covariance.T)  # symmetric to the last bit
         self._factor = self._cholesky() if self.covariance.ndim == 2 else None
+        self._least: float | None = None
 
     def _check(self) -> None:
         covariance = self.covariance
@@ -82,6 +87,37 @@ class GaussianPrior:
         if self._factor is None:
             return 0.5 * float(np.sum(d * d / self.covariance))
         return 0.5 * dot(d, linalg.cho_solve(self._factor, d))
+
+    def value_error(self, w: np.ndarray) -> float:
+        """With z near Σ⁻¹d and r = d − Σz: dᵀΣ⁻¹d = z·d + z·r + rᵀΣ⁻¹r, and all of r is rounding."""
+        if self._factor is None:
+            return gamma(w.size + 16) * self.value(w)
+        d = w - self.mean
+        z = linalg.cho_solve(self._factor, d)
+        terms = np.abs(d) + np.abs(self.covariance) @ np.abs(z)
+        rest = np.abs(d - self.covariance @ z) + gamma(w.size + 8) * terms
+        spread = np.sqrt(np.diagonal(self.covariance))
+        off = dot(np.abs(z), rest) + gamma(w.size + 8) * dot(np.abs(z), np.abs(d))
+        least = self._least_eigenvalue()
+        return 0.51 * (off + float(np.square(rest / spread).sum()) / least) if least > 0.0 else np.inf
+
+    def conjugate_error(self, v: np.ndarray, error: np.ndarray) -> float:
+        if self._factor is None:
+            return smooth_conjugate_error(self, v, error)
+        size, covariance = np.abs(v), np.abs(self.covariance)
+        terms = float(np.sum(np.abs(self.mean) * size)) + dot(size, covariance @ size)
+        moved = dot(np.abs(self.weights(v)) + gamma(v.size + 8) * (covariance @ size), error)
+        return gamma(2 * v.size + 16) * terms + 1.01 * (moved + 0.5 * dot(error, covariance @ error))
+
+    def _least_eigenvalue(self) -> float:
+        """A number below the least eigenvalue of the correlations: ‖L⁻¹‖⁻², less what rounding may add to LLᵀ."""
+        if self._least is None:
+            spread = np.sqrt(np.diagonal(self.covariance))
+            root = np.tril(self._cholesky()[0]) / spread[:, None]
+            inverse, _ = linalg.lapack.dtrtri(root, lower=1)
+            least = 0.5 / float(np.square(np.tril(inverse)).sum()) - gamma(2 * len(spread) + 8) * len(spread)
+            self._least = least
+        return self._least
 
     def conjugate(self, v: np.ndarray) -> float:
         return float(np.sum(self.mean * v) + 0.5 * dot(v, self._spread(v)))

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..wording import shown
+from .rounding import smooth_conjugate_error
 from .shape import Shape, shrinkage
 from .vectors import dot, numbers
 
@@ -114,6 +115,10 @@ class GroupNorm:
             return 0.0 if (self.norms(v) <= self._threshold * (1 + 1e-9)).all() else np.inf
         w = self.weights(v)
         return dot(w, v) - self.value(w)
+
+    def conjugate_error(self, v: np.ndarray, error: np.ndarray) -> float:
+        """None for the pure norm: inside the ball, where lower bounds are taken, Ω* is zero."""
+        return 0.0 if self.pure else smooth_conjugate_error(self, v, error)
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         if self.pure:

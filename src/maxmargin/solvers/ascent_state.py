@@ -123,6 +123,7 @@ class AscentState:
             scale = min(1.0, float(budget[0] / cache.budget[0]))
             cache.away *= scale
             cache.away_linear *= scale
+            cache.away_error *= scale
         added = n_examples - cache.n_examples
         self.rearrange(cache.grow(n_examples, budget))
         self._count(np.concatenate([self._positions, np.arange(self.n_seen, self.n_seen + added)]))

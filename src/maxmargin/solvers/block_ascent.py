@@ -31,6 +31,7 @@ from ..regularizers.shape import Shape, refresh, weights_of
 from .dual_coordinate import DualCoordinate
 from .pooling import sweep_block, work_on
 
+_NO_LOSS = Loss(0.0)
 _FULL = 0.7  # share of the pool that may stay after it was found full
 
 
@@ -86,7 +87,7 @@ class BlockAscent:
     def save(self, state: BlockState, settled: bool) -> dict[str, Any]:
         saved: dict[str, Any] = {"alpha": state.alpha}
         if settled:
-            reading = None if state.reading is None else vars(state.reading)
+            reading = None if state.reading is None else vars(state.reading) | {"loss": 0.0}
             saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
             saved["first"] = state.first
         return saved
@@ -100,7 +101,8 @@ class BlockAscent:
         state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
         state.promise = saved["promise"]
         if saved["reading"] is not None:
-            state.reading = Reading(**saved["reading"])
+            # No bound relies on a file: the loss of blocks that were read before is not known any more.
+            state.reading = Reading(**saved["reading"] | {"loss": _NO_LOSS, "evaluates": False})
             state.mark = state.reading.start
         return state
 
@@ -130,7 +132,7 @@ class BlockAscent:
         order = reading.todo.copy()
         for b, block in blocked.blocks(order):
             if reading.evaluates:
-                reading.loss += block.evaluate(reading.start).total
+                reading.loss = Loss.sum([reading.loss, block.evaluate(reading.start)])
             self._explore(problem, state, b, block)
             reading.todo = reading.todo[1:]
             if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
@@ -219,8 +221,8 @@ class BlockAscent:
     def _finish(self, problem: Problem, state: BlockState, reading: Reading) -> None:
         lower = state.linear - problem.regularizer.conjugate(state.map.v)
         goal = state.goal * max(abs(lower), 1e-300)
-        state.evaluated = (reading.start, Loss(reading.loss)) if reading.evaluates else None
-        reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss - lower <= goal
+        state.evaluated = (reading.start, reading.loss) if reading.evaluates else None
+        reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss.total - lower <= goal
         if not reached:
             self.optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
         state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
@@ -241,7 +243,7 @@ class Reading:
     """The weights it began with."""
     evaluates: bool
     """Whether their loss is computed on the way."""
-    loss: float = 0.0
+    loss: Loss = _NO_LOSS
     found: float = 0.0
     found_lately: float = 0.0
     explored: int = 0

@@ -1,33 +1,59 @@
-"""Both bounds from nothing: no number that a solver kept along the way is trusted here."""
+"""Both bounds from nothing, true in exact arithmetic: no number that a solver kept along the way is trusted here.
+
+Every sum comes with a bound of its rounding error (``maxmargin.rounding``). The lower bound is moved down by the errors
+of Σ l α, of v and of Ω*, the upper one up by those of Ω and of the loss.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problem import Certificate, Loss, Problem
+from ..problem import Certificate, Loss, Problem, Totals
+from ..protocols import Regularizer
+from ..regularizers.rounding import conjugate_error, value_error
+from ..rounding import gamma, rounded_down, rounded_up
 from ..wording import check_object, shown
 
 # The upper bound costs a pass over the data: it is computed once a solver's estimate is within this factor of the goal.
 WORTH_A_CHECK = 1.3
 
 
-def lower_bound(problem: Problem, alpha: Any) -> float:
-    """The dual objective at the feasible point nearest to ``alpha``: a true lower bound of the optimum.
+class LowerBound(NamedTuple):
+    """A dual objective as computed, and by how much the exact one may be lower."""
 
-    Where Ω* is finite only on a ball (a pure group norm), α is scaled down until v lies inside.
+    computed: float
+    rounding: float
+
+    @property
+    def value(self) -> float:
+        """Not above the optimum."""
+        return rounded_down(self.computed, -self.rounding)
+
+
+def lower_bound(problem: Problem, alpha: Any = None) -> LowerBound:
+    """The dual objective at the feasible point nearest to ``alpha``, or at α = 0, which is always feasible."""
+    if alpha is None:
+        nothing = np.zeros(problem.n_weights)
+        return dual_bound(problem.regularizer, Totals(0.0, nothing, 0.0, nothing))
+    return dual_bound(problem.regularizer, problem.constraints.totals(alpha))
+
+
+def dual_bound(regularizer: Regularizer, totals: Totals) -> LowerBound:
+    """What feasible dual variables prove that come to these sums.
+
+    Where Ω* is finite only on a ball (a pure group norm), they are scaled down until v lies inside for certain.
     """
-    constraints, regularizer = problem.constraints, problem.regularizer
-    linear, v = constraints.totals(alpha)
-    scale = regularizer.dual_scale(v)
-    bound = scale * linear - regularizer.conjugate(v if scale == 1.0 else scale * v)
-    return bound if np.isfinite(bound) else -np.inf
-
-
-def bound_at_zero(problem: Problem) -> float:
-    """The dual objective at α = 0, which is always feasible: the least value of Ω, since no loss is below zero."""
-    return 0.0 - problem.regularizer.conjugate(np.zeros(problem.n_weights))
+    linear, v, linear_error, v_error = totals
+    scale = regularizer.dual_scale(np.abs(v) + v_error)
+    if scale != 1.0:
+        scale *= 1.0 - gamma(2 * v.size + 16)
+        linear, linear_error = scale * linear, linear_error + gamma(1) * abs(linear)
+        v, v_error = scale * v, v_error + gamma(1) * np.abs(v)
+    bound = linear - regularizer.conjugate(v)
+    rounding = linear_error + conjugate_error(regularizer, v, v_error) + gamma(2) * (abs(linear) + abs(bound))
+    return LowerBound(bound, rounding) if np.isfinite(bound) else LowerBound(-np.inf, 0.0)
 
 
 def check_problem(problem: Any) -> None:
@@ -42,21 +68,20 @@ def check_problem(problem: Any) -> None:
 
 def best_start(problem: Problem, candidates: list[Any]) -> Any:
     """Of several dual variables to start from, those with the highest lower bound."""
-    return max(candidates, key=lambda alpha: lower_bound(problem, alpha))
+    return max(candidates, key=lambda alpha: lower_bound(problem, alpha).computed)
 
 
 def upper_bound(problem: Problem, w: np.ndarray, loss: Loss | None = None) -> Loss:
-    """The primal objective at ``w``, every example's loss computed at this one w (or given, where it is known).
-
-    ``excess`` is what approximate inference may have missed of it.
-    """
+    """The primal objective at ``w``, every example's loss computed at this one w (or given, where it is known)."""
     loss = problem.constraints.evaluate(w) if loss is None else loss
-    return Loss(problem.regularizer.value(w) + loss.total, loss.excess)
+    value = problem.regularizer.value(w)
+    rounding = loss.rounding + value_error(problem.regularizer, w) if np.isfinite(value) else 0.0
+    return Loss(value + loss.total, loss.excess, rounding + gamma(1) * (value + loss.total))
 
 
 def bracket(lower: float, upper: Loss) -> Certificate:
     """What two bounds prove. Where inference was approximate nothing is known above."""
-    return Certificate(lower, upper.total + upper.excess, exact=bool(np.isfinite(upper.excess)))
+    return Certificate(lower, rounded_up(*upper), exact=bool(np.isfinite(upper.excess)))
 
 
 def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
@@ -74,7 +99,8 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     w = np.asarray(w)
     if w.dtype.kind not in "fiub" or w.shape != (problem.n_weights,):
         raise ValueError(f"w must be {problem.n_weights} weights of the problem, got {shown(w)}.")
-    lower = bound_at_zero(problem)
+    w = w.astype(np.float64, copy=False)
+    lower = lower_bound(problem).value
     if alpha is not None:
-        lower = max(lower, lower_bound(problem, alpha))
+        lower = max(lower, lower_bound(problem, alpha).value)
     return bracket(lower, upper_bound(problem, w))

@@ -80,13 +80,12 @@ class CuttingPlane:
         ids = (
             np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
         )
-        missing, excess = self._search(problem, state, ids, w)
+        found = self._search(problem, state, ids, w)
         state.visited = ids.size
         known = float(state.cache.worst(_ALONE, w)[0])
         if everybody:
-            total = float(state.budget @ np.maximum(missing, 0.0))
-            state.evaluated = (w, Loss(total, excess))
-            state.gap = max(problem.regularizer.value(w) + total - state.lower, 0.0)
+            state.evaluated = (w, found)
+            state.gap = max(problem.regularizer.value(w) + found.total - state.lower, 0.0)
         else:
             state.evaluated = None
         gain = state.loss - dot(state.plane, w) - known
@@ -96,23 +95,19 @@ class CuttingPlane:
         state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
         return state
 
-    def _search(
-        self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def _search(self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray) -> Loss:
         """New answers for some examples go into the plane that is under construction, old ones leave it."""
         oracle = problem.open.oracle
-        missing = np.empty(ids.size)
-        excess = 0.0
+        losses = []
         remote = hasattr(oracle, "at_once")
         parts = oracle.at_once(ids) if remote else np.array_split(ids, max(self.n_jobs, ids.size // 512))  # type: ignore[attr-defined]
         for part, _, rivals in search(oracle, parts, lambda: w, self.n_jobs):
-            missing[np.searchsorted(ids, part)] = violations(rivals, w)
+            losses.append(problem.open.weighted(part, *violations(rivals, w), rivals.excess))
             if state.complete:
                 state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
             state.mix(part, rivals, 1.0)
-            excess += problem.open.weighted(part, np.zeros(part.size), rivals.excess).excess
             state.answers.update(zip(part.tolist(), rivals.labels, strict=True))
-        return missing, excess
+        return Loss.sum(losses)
 
     def _add(self, state: CuttingState, new: bool) -> None:
         cache = state.cache

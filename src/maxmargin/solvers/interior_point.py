@@ -27,7 +27,7 @@ from ..problem import Problem
 from ..protocols import InteriorSums
 from ..regularizers.shape import Shape
 from . import threads
-from .certificate import bound_at_zero, lower_bound
+from .certificate import lower_bound
 from .interior_rows import InteriorRows
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
@@ -157,7 +157,7 @@ class InteriorPoint:
         state = self._begin(problem, np.array(saved["omega"]))
         state.rows.load((saved["alpha"], *saved["point"]), saved.get("kept"))
         if "kept" in saved:
-            state.lower = lower_bound(problem, saved["kept"])
+            state.lower = lower_bound(problem, saved["kept"]).computed
         with threads.one_blas_thread():
             nowhere = np.zeros(state.omega.size)
             self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
@@ -166,7 +166,7 @@ class InteriorPoint:
     def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
         """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
         data = _Data.of(problem)
-        return InteriorState(data, self._rows(problem), omega, best=omega, lower=bound_at_zero(problem))
+        return InteriorState(data, self._rows(problem), omega, best=omega, lower=lower_bound(problem).computed)
 
     def _rows(self, problem: Problem) -> InteriorSums:
         """Whoever answers for the rows: the constraints' own choice, if rows are not at hand here."""

@@ -204,7 +204,7 @@ class OracleAscent:
         )
         w = weights_of(state.inner.map).copy() if together and at is None else at
         state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
-        gap = total = excess = 0.0
+        gap, losses = 0.0, []
         state.visited, state.found, state.since = 0, 0.0, 0
         for number, chunks in enumerate(self._views(problem, state)):
             if several:
@@ -215,16 +215,17 @@ class OracleAscent:
                 seen = self._explore_in_turn(problem, state, chunks)
             else:
                 loss, seen = self._explore_together(problem, state, chunks, w, several)
-                total += loss.total
-                excess += loss.excess
+                losses.append(loss)
             gap += seen
             state.found += seen
             n = sum(ids.size for ids in chunks)
             state.visited += n
             state.since += n
-        state.evaluated = None if w is None else (w, Loss(total, excess))
+        state.evaluated = None
         if w is not None:
-            gap = max(problem.regularizer.value(w) + total - state.inner.lower, 0.0)
+            loss = Loss.sum(losses)
+            state.evaluated = w, loss
+            gap = max(problem.regularizer.value(w) + loss.total - state.inner.lower, 0.0)
         return gap
 
     def _between(self, problem: Problem, state: AscentState) -> None:
@@ -298,19 +299,17 @@ class OracleAscent:
         Where other views follow, shares ``move`` at once: planes without one might not outlive the view.
         """
         constraints, inner = problem.open, state.inner
-        total = excess = gap = 0.0
+        gap, losses = 0.0, []
         oracle: Any = constraints.oracle
         larger = oracle.at_once(np.concatenate(chunks)) if hasattr(oracle, "at_once") else _larger(chunks)
         for ids, _, rivals in search(oracle, larger, lambda: w, self.n_jobs):
-            loss = constraints.weighted(ids, self._take_in(problem, state, ids, rivals, w), rivals.excess)
-            total += loss.total
-            excess += loss.excess
+            losses.append(constraints.weighted(ids, *self._take_in(problem, state, ids, rivals, w), rivals.excess))
             if move:
                 gap += self._sweep(state, ids)
         if move:
             refresh(inner.map)
             inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
-        return Loss(total, excess), max(gap, 0.0)
+        return Loss.sum(losses), max(gap, 0.0)
 
     def _sweep(self, state: AscentState, ids: np.ndarray) -> float:
         """Improve the shares of some examples; returns the gap that they had."""
@@ -323,20 +322,21 @@ class OracleAscent:
 
     def _take_in(
         self, problem: Problem, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray
-    ) -> np.ndarray:
-        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders, and how much
+        more rounding may have hidden."""
         cache = state.cache
         if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
         elif not (state.in_views or state.stream):
             state.view = ids
-        found = violations(rivals, w)
+        found, rounding = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
             _check_search(cache, ids, rivals, found, known, w)
         self._make_room(state, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
-        return found if rivals.excess is None else np.maximum(found, known)
+        return found if rivals.excess is None else np.maximum(found, known), rounding
 
     def _tidy(self, state: AscentState, ids: np.ndarray | None = None) -> None:
         """Drop planes that have long been idle, and give every example a spare slot.

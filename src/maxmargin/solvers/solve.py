@@ -13,7 +13,7 @@ import numpy as np
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import Checkpoint, OracleError, Solver
 from ..wording import check_object, shown, whole
-from .certificate import WORTH_A_CHECK, bound_at_zero, bracket, check_problem, lower_bound, upper_bound
+from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, lower_bound, upper_bound
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -33,8 +33,10 @@ def solve(
 
     The upper bound costs a pass over the data, so it is computed when the solver's own estimate says the
     goal may be reached, and now and then besides; the estimate never ends a run. Before a run ends as
-    converged both bounds are recomputed from the dual variables alone. No lower bound is reported below that of α = 0,
-    which ``certify`` knows without being told.
+    converged both bounds are recomputed from the dual variables and the weights alone, with an allowance for rounding.
+    No lower bound is reported below that of α = 0, which ``certify`` knows without being told.
+
+    Where rounding alone is larger than the goal, the run ends as ``stuck``: double precision cannot prove more.
 
     Ctrl-C ends the run after the pass in progress is abandoned, and returns the best weights so far with
     their certificate; once more within two seconds, it ends the program as usual (or a search over many fits). A
@@ -72,7 +74,7 @@ def solve(
             best.offer(problem, np.array(saved["weights"]))  # no number in a file is trusted
         clock -= saved["seconds"]
     state.goal = tol
-    floor = bound_at_zero(problem)
+    floor = lower_bound(problem)
     next_check = 20
     calls = history[-1].oracle_calls if history else 0
 
@@ -118,8 +120,8 @@ def solve(
             record = Record(
                 number=number,
                 seconds=time.perf_counter() - clock,
-                lower=max(state.lower, floor),
-                upper=best.upper.total,
+                lower=max(state.lower, floor.value) if certificate is None else certificate.lower,
+                upper=best.upper.total if certificate is None else certificate.upper,
                 estimate=state.estimate,
                 active=state.active,
                 oracle_calls=calls,
@@ -139,20 +141,20 @@ def solve(
             raise
     except (OracleError, MemoryError) as error:
         # Nothing new can be certified; what was reached is handed over with the error.
-        error.solution = _partial(state, best, history, floor)  # type: ignore[union-attr]
+        error.solution = _partial(problem, state, best, history, floor)  # type: ignore[union-attr]
         raise
     finally:
         state.beat = None  # it knows the state: the two would keep each other, and a cache, alive
         dismiss(getattr(problem.constraints, "oracle", None))
-    converged = certificate is not None
     save(last=True, settled=not stepping)
     if interrupted:
         # One more look at the weights of the moment, for those who can wait; a second Ctrl-C does without.
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = bracket(max(lower_bound(problem, state.alpha), floor), best.upper)
+        certificate = bracket(max(lower_bound(problem, state.alpha).value, floor.value), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
+    converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
     return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck)
 
@@ -191,29 +193,43 @@ def first_interrupt() -> bool:
     return _interrupted_at - before > 2.0
 
 
-def _partial(state: Any, best: _Best, history: list[Record], floor: float) -> Solution:
+def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], floor: LowerBound) -> Solution:
     """What there is when a search has failed: the best weights that were evaluated, or else the latest."""
     weights = best.weights if best.weights.size else state.weights().copy()
-    return Solution(weights, state.alpha, bracket(max(state.lower, floor), best.upper), history, converged=False)
+    lower = floor.value
+    with contextlib.suppress(OracleError, MemoryError):
+        lower = max(lower, lower_bound(problem, state.alpha).value)
+    return Solution(weights, state.alpha, bracket(lower, best.upper), history, converged=False)
 
 
-def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: float) -> Certificate | None:
-    """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors.
+def _meets(lower: float, upper: Loss, tol: float) -> bool:
+    """Whether the goal is reached, as far as the search could see the objective.
 
-    Where inference is approximate the goal is that no rival is *found* any more that would matter; the
-    certificate then claims no upper bound.
+    Where inference is approximate the goal is that no rival is *found* any more that would matter; the certificate then
+    claims no upper bound.
     """
-    reached = best.upper.total + (best.upper.excess if np.isfinite(best.upper.excess) else 0.0)
-    if Certificate(max(state.lower, floor), reached).relative_gap > tol:
+    seen = upper if np.isfinite(upper.excess) else upper._replace(excess=0.0)
+    return bracket(lower, seen).relative_gap <= tol
+
+
+def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: LowerBound) -> Certificate | None:
+    """The certificate if it meets the goal, from what α says by itself: running sums gather rounding errors."""
+    upper = best.upper
+    if not _meets(max(state.lower, floor.value), upper._replace(rounding=0.0), tol):
         return None
-    lower = max(lower_bound(problem, state.alpha), floor)
-    if lower > best.upper.total + best.upper.excess + 1e-6 * (1.0 + abs(reached)) and not problem.constraints.closed:
+    lower = max(lower_bound(problem, state.alpha), floor, key=lambda bound: bound.value)
+    if lower.value > sum(upper) + 1e-6 * (1.0 + abs(sum(upper))) and not problem.constraints.closed:
         raise OracleError(
-            f"The bounds contradict each other: {lower:.8g} <= optimum <= {reached:.8g}. The search does not find the "
-            "worst offenders; maxmargin.checks.check_model says where features, loss and most_violated disagree.",
+            f"The bounds contradict each other: {lower.value:.8g} <= optimum <= {sum(upper):.8g}. The search does not "
+            "find the worst offenders; maxmargin.checks.check_model says where features, loss and most_violated "
+            "disagree.",
             -1,
         )
-    return bracket(lower, best.upper) if Certificate(lower, reached).relative_gap <= tol else None
+    if _meets(lower.value, upper, tol):
+        return bracket(lower.value, upper)
+    if lower.rounding + upper.rounding > tol * abs(upper.total):
+        state.stuck = True  # the goal seems to be reached, and no further step could prove it
+    return None
 
 
 class _Best:

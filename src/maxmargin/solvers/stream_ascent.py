@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 
 from ..constraints.pool import Pool
+from ..constraints.sums import DualSums
 from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import ClosedConstraints, Regularizer
 from ..regularizers.shape import Shape, refresh, weights_of
 from ..regularizers.tilted import Tilted
+from .certificate import dual_bound
 from .choose import interior_point_pays
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
@@ -33,6 +35,7 @@ from .solve import solve
 
 _NEWTON_TOL = 1e-3
 _FAINT = 1e-6  # of its budget
+_SMALL = 8  # a pool of so many chunks may be gone over after each of them
 _REMEMBERED = 2**24  # bytes of frozen shares that are remembered even where memory is little
 
 
@@ -101,9 +104,12 @@ class StreamAscent:
         self._take_in(state, block, np.arange(n), alpha, swept.norms)
         state.n_seen += n
         state.since += n
-        if state.since >= self._growth(state) * len(state.pool):
+        worked = state.since >= self._growth(state) * len(state.pool)
+        if worked:
             self._optimize(state)
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
+        if worked or len(state.pool) <= _SMALL * n:  # a proof goes over the whole pool
+            state.proved = max(state.proved, state.provable())
 
     def _growth(self, state: StreamState) -> float:
         if self.growth is not None:
@@ -199,12 +205,12 @@ class StreamAscent:
         """Shares of some examples stay as they are from now on. They are remembered one by one while there is room."""
         left = np.zeros_like(alpha)
         left[leaving] = alpha[leaving]
+        left = held.feasible(left)
         shares = with_share(left)
         if not shares.any():
             return
         state.n_frozen += int(shares.sum())
-        state.frozen_v += held.combine(left)
-        state.frozen_linear += held.linear(left)
+        held.gather(state.frozen_sums, left)
         state.last_frozen = max(state.last_frozen, int(place[shares].max()))
         state.frozen.append((place[shares], alpha[shares]))
         if sum(p.nbytes + a.nbytes for p, a in state.frozen) > max(self.memory // 4, _REMEMBERED):
@@ -239,10 +245,11 @@ class StreamState:
     """Which examples of the pool had no gap of their own when it was last worked on."""
     n_frozen: int = 0
     last_frozen: int = -1
-    frozen_v: np.ndarray = field(default_factory=lambda: np.empty(0))
-    frozen_linear: float = 0.0
-    waiting: tuple[np.ndarray, float] | None = None
+    frozen_sums: DualSums = field(default_factory=lambda: DualSums(0))
     """What frozen shares have of v and of the linear sum."""
+    waiting: tuple[np.ndarray, float] | None = None
+    proved: float = -np.inf
+    """A lower bound of the optimum, rounding allowed for. More examples can only raise the optimum."""
     frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
     remembers: bool = True
@@ -251,8 +258,9 @@ class StreamState:
 
     def __post_init__(self) -> None:
         self.settled = weights_of(self.map).copy()
-        self.frozen_v = np.zeros_like(self.map.v)
+        self.frozen_sums = DualSums(self.map.v.size)
         self.lower = -self.regularizer.conjugate(self.map.v)
+        self.proved = dual_bound(self.regularizer, self.frozen_sums.totals()).value
 
     def weights(self) -> np.ndarray:
         return self.settled
@@ -265,9 +273,18 @@ class StreamState:
 
     def outside(self) -> tuple[np.ndarray, float]:
         """What examples outside of the pool have of v and of the linear sum."""
+        linear, v, *_ = self.frozen_sums.totals()
         if self.waiting is None:
-            return self.frozen_v, self.frozen_linear
-        return self.frozen_v + self.waiting[0], self.frozen_linear + self.waiting[1]
+            return v, linear
+        return v + self.waiting[0], linear + self.waiting[1]
+
+    def provable(self) -> float:
+        """The lower bound that all shares prove together."""
+        sums = DualSums(self.map.v.size)
+        sums.add(self.frozen_sums.totals())
+        if len(self.pool):
+            sums.add(self.pool.constraints().totals(self.alpha))
+        return dual_bound(self.regularizer, sums.totals()).value
 
     def reform(self) -> None:
         """v and the linear sum as they follow from the shares outside of the pool and in it."""

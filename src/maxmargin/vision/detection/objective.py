@@ -22,7 +22,7 @@ import numpy as np
 
 from ...kernels.shared import project
 from ...kernels.windows import hinge_sum
-from ...problem import Loss, Planes, Problem
+from ...problem import Loss, Planes, Problem, Totals
 from ...protocols import Regularizer
 from ...regularizers.vectors import dot
 from ...solvers.threads import one_blas_thread, pool
@@ -225,16 +225,16 @@ class WindowBound:
         labels: Any = np.asarray(alpha.labels)[order]
         return Planes(example, labels, ranked)
 
-    def totals(self, alpha: Planes) -> tuple[float, np.ndarray]:
+    def totals(self, alpha: Planes) -> Totals:
         alpha = self.feasible(alpha)
         v = np.zeros(self.n_weights)
         for ids, _, rows in self.formed(alpha):
             sign = np.where(alpha.example[ids] < self.n_positives, 1.0, -1.0)
             v += (sign * alpha.alpha[ids]) @ rows
-        return self.linear(alpha), v
+        return Totals(self.linear(alpha), v, 0.0, np.zeros(self.n_weights))
 
     def combine(self, alpha: Planes) -> np.ndarray:
-        return self.totals(alpha)[1]
+        return self.totals(alpha).v
 
     def linear(self, alpha: Planes) -> float:
         return float(alpha.alpha.sum())

@@ -168,7 +168,7 @@ class PartState:
     def recombine(self) -> None:
         """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""
         regularizer: Any = self.problem.regularizer
-        self.linear, v = self.problem.constraints.totals(self.alpha)
+        self.linear, v, *_ = self.problem.constraints.totals(self.alpha)
         self.w = regularizer.weights(v)
         self.lower = self.linear - regularizer.conjugate(v)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...kernels import part_ascent, part_places as kernels
 from ...kernels.shared import project
-from ...problem import Loss
+from ...problem import Loss, Totals
 from ...regularizers import GaussianPrior
 from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
@@ -170,9 +170,9 @@ class FilterBound:
             images.append(replace(image, share=share))
         return replace(alpha, images=images)
 
-    def totals(self, alpha: FilterShares) -> tuple[float, np.ndarray]:
+    def totals(self, alpha: FilterShares) -> Totals:
         alpha = self.feasible(alpha)
-        return self.linear(alpha), self.combine(alpha)
+        return Totals(self.linear(alpha), self.combine(alpha), 0.0, np.zeros(self.n_weights))
 
     def linear(self, alpha: FilterShares) -> float:
         return sum(dot(image.loss, image.share) for image in alpha.images)

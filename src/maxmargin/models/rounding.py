@@ -1,0 +1,92 @@
+"""What rounding may change in searches and in rows that are sums: built-in models account for it in ``Rivals``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data.sequences import Sequences
+from ..kernels import rows as kernels
+from ..problem import RowErrors, Rows
+from ..rounding import gamma
+
+
+def search_rounding(size: np.ndarray, operations: Any) -> np.ndarray:
+    """By how much an answer may be better than the one that a search has found to be the best.
+
+    ``size`` bounds Σ|terms| of the score of any answer: the computed scores of both may be off by γ·size.
+    """
+    return 2.0 * gamma(1) * operations * size
+
+
+def whole_sums(values: np.ndarray, most: int, limit: float = 2.0**53) -> bool:
+    """Whether sums of so many of these values are whole numbers that floating point holds exactly.
+
+    >>> whole_sums(np.array([32767.0]), 2000, limit=2.0**24)
+    False
+    """
+    return bool(np.abs(values).max(initial=0.0) * most < limit and np.array_equal(values, np.rint(values)))
+
+
+def row_sizes(rows: Rows, ids: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """Σ_j |x_j|·largest_j for some stored rows: what the score of one of them comes to at most."""
+    size = np.empty(ids.size)
+    kernels.sizes(rows.arrays, ids, ids + 1, largest, size)
+    return size
+
+
+class LabellingErrors:
+    """Of labellings whose score is a sum over parts: labelled tokens with their features, and pairs of labels.
+
+    Weights of features come first, ``w[feature, label]`` flattened.
+
+    Parameters
+    ----------
+    X : Sequences
+        The tokens of all examples.
+    n_labels : int
+    others : float array
+        The largest absolute value that multiplies each of the other weights, in one part.
+    n_parts : int array (n,)
+        Parts of each example.
+    cost : float array (n,)
+        The largest cost of one part.
+    factor : float array (n,) or (1,)
+        What rows are multiplied by at most, where slacks are rescaled.
+    """
+
+    def __init__(
+        self,
+        X: Sequences,
+        n_labels: int,
+        others: np.ndarray,
+        n_parts: np.ndarray,
+        cost: np.ndarray,
+        factor: np.ndarray,
+        exact: bool,
+    ) -> None:
+        self._X, self._n_labels, self._others, self._cost = X, n_labels, others, cost
+        self._n_parts = n_parts.astype(np.float64)
+        self._operations = (np.diff(X.indptr).max(initial=0) + 4.0 * self._n_parts + 16.0) * factor
+        most = np.zeros(X.n_features)
+        np.maximum.at(most, X.indices, np.abs(X.values))
+        self._scale = np.concatenate([np.repeat(most, n_labels), others])
+        self._factor = (0.0 if exact else gamma(2)) * (self._n_parts + 2.0) * self._n_parts * factor
+        self._loss = gamma(n_parts.max(initial=0) + 4)
+
+    def of_rows(self, ids: np.ndarray) -> RowErrors:
+        """A row sums what the parts of an example have, those of the truth and those of an answer."""
+        return RowErrors(self._factor[ids], self._scale, self._loss)
+
+    def of_search(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """By how much rounding may have hidden a better labelling at w."""
+        n = w.size - self._others.size
+        size = np.zeros(ids.size)
+        if self._X.values.size:
+            X = Rows(self._X.indptr, self._X.indices, self._X.values, self._X.n_tokens, self._X.n_features)
+            largest = np.abs(w[:n]).reshape(-1, self._n_labels).max(axis=1)
+            kernels.sizes(X.arrays, self._X.offsets[ids], self._X.offsets[ids + 1], largest, size)
+        # A part has a bias, a pair and, at both ends of a chain, one more weight at most.
+        pairs = 4.0 * (np.abs(w[n:]) * self._others).max(initial=0.0)
+        return search_rounding(size + self._n_parts[ids] * (pairs + self._cost[ids] + 1.0), self._operations[ids])
