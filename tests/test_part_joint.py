@@ -387,7 +387,7 @@ def by_hand(data, found, grids=(1,), budget=2.0):
 def test_the_objective_never_rises(seed, n_views, grids):
     data = telling(seed, n_views=n_views)
     budget = np.random.default_rng(seed).uniform(0.5, 3.0, 24)
-    found = training(data, grids, budget).run()
+    found = training(data, grids, budget, tol=1e-2, bound_tol=1e-2, max_rounds=100).run()
     history = found.history
     assert found.converged
     assert not found.interrupted
@@ -411,13 +411,14 @@ def test_the_objective_never_rises(seed, n_views, grids):
     assert last == pytest.approx(by_hand(data, found, grids, budget), rel=1e-9)
     np.testing.assert_allclose(found.weights.table.sum(axis=0), 0.0, atol=1e-9)
     ends = [r.objective for r in history if r.step == "weights"]
-    assert ends[-2] - ends[-1] <= 1e-3 * ends[-2]
+    assert ends[-2] - ends[-1] <= 1e-2 * ends[-2]
 
 
 def test_giving_up_on_a_bound_is_no_convergence(monkeypatch):
     """One pass, and filters that are not better: nothing is known but that more passes are needed."""
     monkeypatch.setattr(joint, "_PASSES", 1)
     monkeypatch.setattr(joint, "_PATIENCE", 1)
+    monkeypatch.setattr(joint, "_MOST_TRIES", 1)
     data = telling(1, n_views=2)
     found = training(data, (1, 2), max_rounds=1).run()
     _, filters, _ = found.history
@@ -425,7 +426,11 @@ def test_giving_up_on_a_bound_is_no_convergence(monkeypatch):
     assert filters.upper - filters.lower > 1e-3 * filters.upper
     assert not found.converged
     assert not joint.at_rest(found.history, 1e-3, 1e-3)
-    monkeypatch.setattr(joint, "_PATIENCE", 10)
+    # A round that has changed nothing is the last: the next would be the same.
+    steps = training(data, (1, 2), max_rounds=50).run().history[1:]
+    changed = [filters.taken or weights.taken for filters, weights in zip(steps[::2], steps[1::2], strict=True)]
+    assert all(changed[:-1])
+    monkeypatch.setattr(joint, "_MOST_TRIES", 12)
     patient = training(data, (1, 2), max_rounds=1).run()
     assert patient.history[1].taken
     assert patient.history[1].passes > 1
