@@ -45,8 +45,8 @@ class ReducedPatches:
     mean_ : array (n_features,) of float32
         μ, the mean of the sample.
     basis_ : array (n_components, n_features) of float32
-        B, orthonormal rows, the direction with the largest variance first. The largest entry of each is positive, the first of them where
-        several are equally large, to a part in a thousand.
+        B, orthonormal rows, the direction with the largest variance first. The largest entry of each is positive; where
+        several are equally large, to a part in a thousand, the first of them.
     variances_ : array (n_components,) of float32
         Of the sample, along those directions.
 

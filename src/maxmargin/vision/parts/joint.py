@@ -300,12 +300,15 @@ class JointTraining:
 
     @property
     def stalled(self) -> bool:
-        """Whether the last round has changed nothing: the next would begin with the same bound, and end like it.
+        """Whether the last round has changed nothing for all its tries: the next would begin the same bound anew.
 
         Part weights that ran out of passes may be better for more of them.
         """
-        unsolved = self.history[-1].passes >= self.settings.max_passes
-        return self.rounds > 0 and not unsolved and not any(record.taken for record in self.history[-2:])
+        if not self.rounds:
+            return False
+        filters, weights = self.history[-2:]
+        tried = filters.passes >= _PASSES * (2**_MOST_TRIES - 1)
+        return tried and weights.passes < self.settings.max_passes and not (filters.taken or weights.taken)
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
