@@ -206,6 +206,7 @@ def test_the_network_sees_the_mirrored_image_second(network):
 # Principal components
 
 
+@pytest.mark.rounding
 def test_directions_are_the_principal_components(reduced):
     images = [noise(i) for i in range(4)]
     sample = np.concatenate([reduced.extractor(image)["value"] for image in images]).astype(float)
@@ -241,6 +242,7 @@ def test_values_are_projections_and_windows_stay(reduced):
     np.testing.assert_array_equal(half(image)["value"], found["value"].astype(np.float16))
 
 
+@pytest.mark.rounding
 def test_all_components_keep_all_distances():
     images = [noise(i, (60, 70)) for i in range(8)]
     extractor = HOGPatches(1, stride=2, color=False)
@@ -262,6 +264,7 @@ def test_a_reduced_filter_responds_as_the_filter_that_it_stands_for(reduced):
     assert reduced.extractor.unreduced(whole.reshape(5, -1)).shape == whole.shape
 
 
+@pytest.mark.rounding
 def test_the_draw_depends_on_pixels_and_seed_and_not_on_place(tmp_path):
     images = [noise(i) for i in range(6)]
     extractor = HOGPatches(2, color=False)
@@ -280,6 +283,7 @@ def test_the_draw_depends_on_pixels_and_seed_and_not_on_place(tmp_path):
     assert drawn > 120 and np.abs(everything.mean_ - one.mean_).max() > 1e-4
 
 
+@pytest.mark.rounding
 def test_many_blocks_of_rows_are_one(monkeypatch, reduced):
     from maxmargin.vision.features import reduction
 
