@@ -12,11 +12,15 @@ SELECT := $(if $(MAXMARGIN_DATA),,-m "not realdata")
 REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were deselected:" && \
     $(BIN)/pytest --collect-only -q $(SELECT) | tail -n 1
 
-.PHONY: help demo test bench docs release clean need-data
+# Processors that OpenBLAS is told to round like: without AVX-512, and without AVX2 and fused multiply-add.
+CPUS := Haswell Sandybridge
+
+.PHONY: help demo test test-cpus bench docs release clean need-data
 
 help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
 	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
+	@echo "make test-cpus  tests that depend on rounding, as other processors would round (CPUS='$(CPUS)')"
 	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
 	@echo "make docs    the site as HTML in docs/_build/html: guide, gallery (runs all examples), API"
 	@echo "make release wheel and sdist into dist, tried in empty environments of every Python on the path"
@@ -34,6 +38,12 @@ test: $(VENV)/.for-test
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n 2 --dist loadfile $(SELECT)
 	@$(if $(MAXMARGIN_DATA),,$(REPORT_DESELECTED))
+
+test-cpus: $(VENV)/.for-test
+	@for cpu in $(CPUS); do \
+	    echo "As $$cpu would round:"; \
+	    OPENBLAS_CORETYPE=$$cpu $(BIN)/pytest -q -n 2 --dist loadfile -m rounding tests || exit 1; \
+	done
 
 bench: need-data $(VENV)/.for-bench
 	$(BIN)/python benchmarks/linear.py

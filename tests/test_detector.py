@@ -105,6 +105,7 @@ def same_detections(one, other):
 # Finding things.
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize(
     "settings",
     [{}, {"n_parts": 0}, {"n_negative_parts": 1}, {"n_parts": 0, "n_negative_parts": 2}, {"bound": "gmm"}],
@@ -151,6 +152,7 @@ def test_two_components_of_different_shape(rng):
         assert detector.detect(image, threshold=-1.0).components[0] == k % 2
 
 
+@pytest.mark.rounding
 def test_left_and_right_are_told_apart(rng):
     images, boxes, right = [], [], []
     for k in range(16):
@@ -222,6 +224,7 @@ def test_the_same_seed_gives_the_same_bits(data, detector):
     np.testing.assert_array_equal(again.coef_, detector.coef_)
 
 
+@pytest.mark.rounding
 def test_two_threads_prove_as_much(data, unseen):
     detector = fitted({"n_jobs": 2}, *data)
     assert detector.certificate_.relative_gap <= detector.tol

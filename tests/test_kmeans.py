@@ -190,6 +190,7 @@ def test_eta_one_is_lloyd_bit_for_bit(bound, init, rng):
     assert [r.bound for r in same.history_] == [r.bound for r in lloyd.history_]
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [2, 5, WIDE])
 @pytest.mark.parametrize("weighted", [False, True])

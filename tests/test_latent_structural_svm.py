@@ -102,6 +102,7 @@ def test_the_objective_and_its_certificate_are_true(bound, hard):
     assert again.upper <= certificate.upper * (1.0 + 1e-9)
 
 
+@pytest.mark.rounding
 def test_bags_are_told_apart_and_explained(easy):
     X, y = easy
     svm = LatentStructuralSVM(Bags(), C=1.0, random_state=0).fit(X, y)
@@ -142,6 +143,7 @@ def test_storage_does_not_matter(convert, easy):
     assert found.predict(convert(X)) == expected.predict(X)
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize(
     "bound", ["gmm", Biased(Coherence([[0, 1], [1, 2]])), "cccp", RandomSubset(), MultiFold(3)], ids=named
 )

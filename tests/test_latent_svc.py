@@ -221,6 +221,7 @@ def test_attributes_belong_together(data, negatives):
     assert not svm.latent_[y == 0].any()
 
 
+@pytest.mark.rounding
 def test_finds_the_instances_that_tell(rng):
     X, y = [rng.normal(size=(8, 6)) for _ in range(80)], np.array(["no", "yes"] * 40)
     planted = rng.integers(8, size=80)
@@ -290,6 +291,7 @@ def test_class_weights_are_factors_of_C(data):
     assert by_class.objective_ == pytest.approx(by_bag.objective_, rel=1e-9)
 
 
+@pytest.mark.rounding
 def test_three_classes(rng):
     X, y = bags_of(rng, n=60, n_classes=3, shift=4.0)
     svm = mm.LatentSVC(random_state=0).fit(X, np.array(["a", "b", "c"])[y])
@@ -414,6 +416,7 @@ def test_positive_names_the_class_that_one_instance_is_enough_for(faults, tmp_pa
     assert not svm.complete(X, names)[names == "ok"].any()
 
 
+@pytest.mark.rounding
 def test_measures_of_scikit_learn_know_which_class_a_score_is_for(faults):
     X, _, names = faults
     svm = mm.LatentSVC(positive="fault", random_state=0)

@@ -360,6 +360,7 @@ def test_the_estimator_trains_games_of_more_levels(bound, levels, rng):
     assert certificate.lower <= svm.certificate_.upper and certificate.upper >= svm.objective_ * (1 - 1e-9)
 
 
+@pytest.mark.rounding
 def test_the_course_that_decides_is_found(rng):
     """A game that one row decides: the mean of all courses says little, the best one everything."""
     X = rng.normal(size=(60, 4, 2, 3))

@@ -76,6 +76,7 @@ def _two_clouds(rng, n=300, flipped=0):
     return np.column_stack([X, np.ones(n)]), y, given
 
 
+@pytest.mark.rounding
 def test_far_outliers_hurt_the_hinge_and_not_the_ramp(rng):
     X, y, given = _two_clouds(rng, flipped=10)
     hinge = StructuralSVM(Multiclass(), C=1.0, random_state=0).fit(X, given)

@@ -108,6 +108,7 @@ def files(folder, pictures):
 # Every kind, both ways of training.
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize(("kind", "training"), DISCRIMINATIVE + GENERATIVE)
 @pytest.mark.parametrize("parts", ["separate", "shared"])
 def test_every_kind_learns_classes_and_parts(kind, training, parts, counts, tmp_path):
@@ -298,6 +299,7 @@ def test_bounds_of_every_kind(kind, bound, measures, tmp_path):
     assert mm.load(tmp_path / "model.safetensors").bound == bound
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize("init", ["auto", "em", "kmeans", "fixed", "random"])
 @pytest.mark.parametrize("parts", ["separate", "shared"])
 def test_every_start_leads_somewhere(init, parts, counts):
@@ -320,6 +322,7 @@ def test_parts_that_are_given_come_first(measures, rng):
 # What is given: folders, files, images, features.
 
 
+@pytest.mark.rounding
 @pytest.mark.parametrize(
     ("kind", "training"), [("sbow", "discriminative"), ("rbow", "discriminative"), *GENERATIVE[2:]]
 )

@@ -167,6 +167,7 @@ def test_the_order_of_images_and_their_precision_do_not_matter(rng):
         assert np.allclose(a.log_words, b.log_words) and np.allclose(a.log_parts, b.log_parts)
 
 
+@pytest.mark.rounding
 def test_parts_are_found_again():
     rng = np.random.default_rng(3)
     words = rng.dirichlet(np.full(12, 0.3), size=4)
@@ -180,6 +181,7 @@ def test_parts_are_found_again():
     assert np.allclose(np.exp(model.log_words[0]), words[name], atol=0.03)
 
 
+@pytest.mark.rounding
 def test_classes_that_share_parts_differ_in_where_these_are():
     rng = np.random.default_rng(4)
     words = np.array([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]])
@@ -249,6 +251,7 @@ def test_models_are_their_arrays(rng):
     assert np.array_equal(again.scores(X), model.scores(X))
 
 
+@pytest.mark.rounding
 def test_parts_tell_beach_from_shore_and_regions_do_not():
     train, test = (scenes(30, random_state=seed) for seed in (0, 1))
     (X, y, z), (X_test, y_test, _) = (

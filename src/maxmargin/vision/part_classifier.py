@@ -405,6 +405,9 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         if found.interrupted:
             return f"was interrupted, {reached}."
         if self.training == "joint" and not found.converged:
+            rounds = found.history[-1].round
+            if rounds < self.max_rounds:
+                return f"stopped after round {rounds}, which changed nothing, {reached}; raise bound_tol, the goal."
             return (
                 f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
                 "is the goal."

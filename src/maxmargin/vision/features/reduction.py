@@ -17,6 +17,7 @@ from .stacking import CacheTrouble
 
 _VERSION = 1  # of the numbers: raised when the same settings give others
 _BLOCK = 4096  # rows that are multiplied at a time
+_TIED = 1e-3  # entries whose sizes differ by no more than this share are equally large
 
 
 class ReducedPatches:
@@ -44,7 +45,8 @@ class ReducedPatches:
     mean_ : array (n_features,) of float32
         μ, the mean of the sample.
     basis_ : array (n_components, n_features) of float32
-        B, orthonormal rows, the direction with the largest variance first. The largest entry of each is positive.
+        B, orthonormal rows, the direction with the largest variance first. The largest entry of each is positive; where
+        several are equally large, to a part in a thousand, the first of them.
     variances_ : array (n_components,) of float32
         Of the sample, along those directions.
 
@@ -221,8 +223,7 @@ class _Moments:
         covariance = self._products / self.n_rows - np.outer(away, away)
         variances, directions = np.linalg.eigh(covariance)
         basis = directions[:, ::-1][:, : self.n_components].T
-        largest = np.take_along_axis(basis, np.abs(basis).argmax(axis=1)[:, None], axis=1)
-        basis = basis * np.where(largest < 0, -1.0, 1.0)
+        basis = with_signs(basis)
         variances = np.maximum(variances[::-1][: self.n_components], 0.0)
         mean = np.add(self._shift, away).astype(np.float32)  # type: ignore[arg-type]
         return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
@@ -240,3 +241,14 @@ class _Moments:
         self._products += rows.T @ rows
         self.n_rows += len(rows)
         self._waiting = [rows[:0]]
+
+
+def with_signs(basis: np.ndarray) -> np.ndarray:
+    """Directions, each with the sign that makes its largest entry positive, the first of those that are tied.
+
+    Where images are also seen mirrored, many a direction has every entry twice, with opposite signs: which of the two
+    is larger is up to rounding.
+    """
+    size = np.abs(basis)
+    first = (size >= (1.0 - _TIED) * size.max(axis=1, keepdims=True)).argmax(axis=1)
+    return basis * np.where(np.take_along_axis(basis, first[:, None], axis=1) < 0.0, -1.0, 1.0)

@@ -32,8 +32,9 @@ from .weights import PartWeights, WeightProblem
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
-_PATIENCE = 6  # tries, each with twice as many passes, for a bound that could give more than it has given
 _WORTH = 0.25  # of the share that ends the training: a step that gains so much is taken at once
+_PATIENCE = 6  # tries, each with twice as many passes, for a step that gains so much; then any gain will do
+_MOST_TRIES = 9  # for any gain
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ class JointTraining:
         solver = PartAscent(self.settings.random_state, self.settings.memory, self.settings.n_jobs)
         passes = 0
         placed: Placed | None = None
-        for attempt in range(_PATIENCE):
+        for attempt in range(_MOST_TRIES):
             placed = None  # or there would be a third one in memory when the next filters are tried
             found = solve(
                 Problem(bound, TiedFilters(last, _TIE)),
@@ -241,8 +242,9 @@ class JointTraining:
             placed = self._respond(filters)
             gain = self.objective - self._objective(self.weights, filters, placed)
             low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
-            enough = gain > _WORTH * self.settings.bound_tol * self.objective
-            if enough or found.converged or found.interrupted or _little(self.objective, low, self.settings.bound_tol):
+            wanted = _WORTH * self.settings.bound_tol * self.objective if attempt + 1 < _PATIENCE else 0.0
+            done = found.converged or found.interrupted or _little(self.objective, low, self.settings.bound_tol)
+            if done or gain > wanted:
                 break
         assert placed is not None
         taken = gain > 0.0
@@ -280,7 +282,7 @@ class JointTraining:
         with contextlib.suppress(_Interrupted), self._kept():
             if not self.history or self.history[-1].step == "filters":
                 self.learn_weights()
-            while not self.converged and self.rounds < self.settings.max_rounds:
+            while not (self.converged or self.stalled) and self.rounds < self.settings.max_rounds:
                 self.learn_filters()
                 self.learn_weights()
             interrupted = False
@@ -295,6 +297,18 @@ class JointTraining:
     def converged(self) -> bool:
         """Whether the last round had little to add, and not for want of passes over its bound."""
         return at_rest(self.history, self.settings.tol, self.settings.bound_tol)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the last round has changed nothing for all its tries: the next would begin the same bound anew.
+
+        Part weights that ran out of passes may be better for more of them.
+        """
+        if not self.rounds:
+            return False
+        filters, weights = self.history[-2:]
+        tried = filters.passes >= _PASSES * (2**_MOST_TRIES - 1)
+        return tried and weights.passes < self.settings.max_passes and not (filters.taken or weights.taken)
 
     @contextlib.contextmanager
     def _kept(self) -> Iterator[None]:
