@@ -24,7 +24,7 @@ from ..constraints.searched import violations
 from ..problem import Loss, Planes, Problem, Rows
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
-from .proximal_point import AroundInner, first_strength, scaled_bound
+from .proximal_point import AroundInner, around, first_strength, scaled_bound
 
 _SAMPLE = 32  # examples whose loss shows the scale of the objective
 _FEW_PASSES, _MANY_PASSES = 30, 150  # over the cache, around one centre
@@ -75,7 +75,7 @@ class ProximalAscent:
     def start(self, problem: Problem, warm: Planes | None = None) -> ProximalAscentState:
         centre = self._first_centre(problem)
         l2 = first_strength(problem, self._objective(problem, centre)) if self.l2 is None else self.l2
-        ascent = self.inner.start(_around(problem, centre, l2), warm)
+        ascent = self.inner.start(around(problem, centre, l2), warm)
         state = self._state(problem, ascent, centre, l2)
         state.unseen = self.centre is not None
         return state
@@ -127,7 +127,7 @@ class ProximalAscent:
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalAscentState:
         centre, l2 = np.array(saved["centre"]), float(saved["l2"])
-        ascent = self.inner.restore(_around(problem, centre, l2), saved["ascent"])
+        ascent = self.inner.restore(around(problem, centre, l2), saved["ascent"])
         state = self._state(problem, ascent, centre, l2)
         state.moved_at = int(saved["moved_at"])
         return state
@@ -161,11 +161,7 @@ class ProximalAscent:
         elif passes >= _MANY_PASSES:
             state.l2 *= 2.0
         state.centre, state.moved_at = w, state.inner.passes
-        state.inner.regularize(_around(problem, w, state.l2).regularizer)
-
-
-def _around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
-    return replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
+        state.inner.regularize(around(problem, w, state.l2).regularizer)
 
 
 @dataclass

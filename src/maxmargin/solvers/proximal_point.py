@@ -44,9 +44,22 @@ class ProximalPoint:
         l2 = self.l2
         if l2 is None:
             l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
-        centred = replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
+        centred = around(problem, centre, l2)
         inner = self.inner.start(centred, warm)
-        return ProximalState(inner, centred, l2, lower=scaled_bound(problem, inner))
+        return ProximalState(inner, centred, centre, l2, lower=scaled_bound(problem, inner))
+
+    def save(self, state: ProximalState, settled: bool = True) -> dict[str, Any]:
+        """What the inner solver saves, and the centre: dual variables alone do not tell the weights."""
+        inner = self.inner.save(state.inner, settled)
+        return {"inner": inner, "centre": state.centre, "l2": state.l2, "since": state.since}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalState:
+        centre, l2 = np.array(saved["centre"]), float(saved["l2"])
+        centred = around(problem, centre, l2)
+        inner = self.inner.restore(centred, saved["inner"])
+        state = ProximalState(inner, centred, centre, l2, lower=scaled_bound(problem, inner))
+        state.since = int(saved["since"])
+        return state
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
@@ -72,15 +85,20 @@ class ProximalPoint:
         elif state.since > 60:
             state.l2 *= 2.0
         state.since = 0
-        regularizer = problem.regularizer.around(w.copy(), state.l2)  # type: ignore[attr-defined]
-        state.centred = replace(problem, regularizer=regularizer)
-        inner = state.inner
+        state.centre = w.copy()
+        state.centred = around(problem, state.centre, state.l2)
+        regularizer, inner = state.centred.regularizer, state.inner
         inner.shape = regularizer.shape(problem.n_weights)
         inner.map = inner.shape.bind(inner.map.v)
         inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
         inner.norms.fill(-1.0)
         # Everything may move again around the new centre, and old momentum points elsewhere.
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
+
+
+def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
+    """The problem with a proximal term of this strength around a centre."""
+    return replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
 
 
 def first_strength(problem: Problem, objective: float) -> float:
@@ -134,6 +152,7 @@ class AroundInner:
 class ProximalState(AroundInner):
     inner: DualState
     centred: Problem
+    centre: np.ndarray
     l2: float
     lower: float = -np.inf
     estimate: float = np.inf
