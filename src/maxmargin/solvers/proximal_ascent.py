@@ -15,6 +15,7 @@ primal is evaluated without the proximal term.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,7 +84,7 @@ class ProximalAscent:
     def step(self, problem: Problem, state: ProximalAscentState) -> ProximalAscentState:
         """One epoch: every example is searched once, perhaps the centre moves, then the cache is optimized."""
         ascent, centred = state.inner, state.centred(problem)
-        ascent.goal, ascent.beat = self.fraction * state.goal, state.beat
+        ascent.goal, ascent.beat = self.fraction * state.goal, state.beating(problem)
         inner_gap = self.inner.explore(centred, ascent, at=state.centre if state.unseen else None)
         ascent.estimate = inner_gap / max(abs(ascent.inner.lower + inner_gap), 1e-300)
         w = ascent.weights().copy() if ascent.evaluated is None else ascent.evaluated[0]
@@ -182,6 +183,18 @@ class ProximalAscentState(AroundInner):
     goal: float = 0.0
     stuck: bool = False
     beat: Any = None
+
+    def beating(self, problem: Problem) -> Callable[[], None] | None:
+        """What the inner ascent calls between views: the lower bound shall be that of the original problem."""
+        beat = self.beat
+        if beat is None:
+            return None
+
+        def wrapped() -> None:
+            self.lower = scaled_bound(problem, self.inner.inner)
+            beat()
+
+        return wrapped
 
     def centred(self, problem: Problem) -> Problem:
         """The problem with the proximal term."""
