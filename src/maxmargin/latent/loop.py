@@ -133,8 +133,7 @@ def minimise(
     inner_callbacks : sequence of functions
         For ``solve``.
     checkpoint : Checkpoint or None
-        Where the search is saved, between bounds and in the midst of them, and goes on from if something was saved
-        there.
+        Where the search is saved, between bounds and within them, and goes on from if something was saved there.
     """
     rng = np.random.default_rng() if rng is None else rng
     search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
@@ -367,7 +366,7 @@ class _Search:
         certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
         return replace(best, latent=latent, certificate=certificate)
 
-    # What is saved between bounds.
+    # What is saved.
 
     def _save_start(self) -> None:
         """Save before there is anything to lose: whether these latent values can be saved shows now."""

@@ -109,7 +109,7 @@ class BlockAscent:
     def _refill(self, problem: Problem, state: BlockState, place: np.ndarray) -> None:
         """Examples of the pool are read again, but for those of blocks that the reading will come to anyway.
 
-        Without them the end of the reading would work on a part of what it has found, and be no match for a fresh start.
+        Without them the end of the reading would work on a part of what was found, and be behind a fresh start.
         """
         blocked, reading = problem.blocked, state.reading
         block_of = np.searchsorted(blocked.first, place, side="right") - 1
@@ -120,9 +120,7 @@ class BlockAscent:
             start = int(blocked.first[b])
             self._pool(state, block, place[block_of == b] - start, start, np.full(block.n_examples, -1.0, np.float32))
 
-    def _pool(
-        self, state: BlockState, block: Any, examples: np.ndarray, start: int, norms: np.ndarray
-    ) -> None:
+    def _pool(self, state: BlockState, block: Any, examples: np.ndarray, start: int, norms: np.ndarray) -> None:
         """Examples of a block, whose dual variables begin at ``start``, join the pool while there is room."""
         n = state.pool.add(block, examples, start, norms)
         state.held[start + examples[:n]] = True

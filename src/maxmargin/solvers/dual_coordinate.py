@@ -92,7 +92,7 @@ class DualCoordinate:
         )
 
     def save(self, state: DualState, settled: bool = True) -> dict[str, Any]:
-        """Dual variables, momentum and active set; after a step that was broken off, only the first can be relied on."""
+        """Dual variables, momentum and active set; only the first can be relied on after a step that was broken off."""
         saved: dict[str, Any] = {"alpha": state.alpha}
         if settled:
             saved |= {name: getattr(state, name) for name in _GOES_ON}
