@@ -23,12 +23,22 @@ from sklearn.exceptions import ConvergenceWarning
 import maxmargin as mm
 from maxmargin import LinearSVC, LinearSVR, Problem, RankingSVM, checkpoint
 from maxmargin.checkpoint import CheckpointError, CheckpointFolder
-from maxmargin.constraints import Blocked
+from maxmargin.constraints import Blocked, Searched
+from maxmargin.constraints.oracle import oracle_for
 from maxmargin.data.arrays import as_rows
-from maxmargin.models import binary
+from maxmargin.latent.kept import Kept
+from maxmargin.models import Multiclass, binary
 from maxmargin.problem import Planes
-from maxmargin.regularizers import L2, GaussianPrior
-from maxmargin.solvers import BlockAscent, DualCoordinate, InteriorPoint, solve
+from maxmargin.regularizers import L2, GaussianPrior, GroupNorm
+from maxmargin.solvers import (
+    BlockAscent,
+    CuttingPlane,
+    DualCoordinate,
+    InteriorPoint,
+    OracleAscent,
+    ProximalPoint,
+    solve,
+)
 from maxmargin.solvers.certificate import lower_bound
 
 # The folder
@@ -173,6 +183,125 @@ def test_folder_that_cannot_be_written_to(tmp_path):
         LinearSVC().fit(X, y, checkpoint=tmp_path / "file" / "folder")
     with pytest.raises(ValueError, match="checkpoint_every"):
         LinearSVC().fit(X, y, checkpoint=tmp_path / "folder", checkpoint_every=-1.0)
+
+
+# States that are saved
+
+
+def _whole(n=400, d=8):
+    X, y = two_classes(np.random.default_rng(4), n=n, d=d, noise=2.0)
+    return binary(as_rows(X, 1.0), y.astype(np.int8), np.array([2.0]))
+
+
+def _cut(rows):
+    X, y = two_classes(np.random.default_rng(4), n=400, d=8, noise=2.0)
+    source = mm.data.open(X, labels=y, chunk_rows=rows)
+    return Blocked(source, lambda c: binary(as_rows(c.x, 1.0), c.y.astype(np.int8), np.array([2.0])), 9)
+
+
+def _searched():
+    X, y = _classes()
+    return Searched(oracle_for(Multiclass(4, 8), X, y), np.array([0.1]))
+
+
+PURE = GroupNorm([[0, 1, 2], [3, 4, 5], [6, 7, 8]], np.ones(3))
+STATES = {
+    "coordinates": (DualCoordinate(random_state=0), lambda: Problem(_whole(), L2()), 25),
+    "proximal point": (ProximalPoint(DualCoordinate(random_state=0)), lambda: Problem(_whole(), PURE), 60),
+    "interior point": (InteriorPoint(), lambda: Problem(_whole(), L2()), 6),
+    "blocks": (BlockAscent(random_state=0), lambda: Problem(_cut(50), L2()), 3),
+    "searched": (OracleAscent(random_state=0), lambda: Problem(_searched(), L2()), 4),
+    "cutting planes": (CuttingPlane(random_state=0), lambda: Problem(_searched(), L2()), 8),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_that_is_restored_proves_what_it_did_and_goes_on_as_it_would_have(name, tmp_path):
+    solver, problem, steps = STATES[name]
+    problem = problem()
+    state = solver.start(problem)
+    state.goal = 1e-9
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    with CheckpointFolder(tmp_path, {}) as folder:
+        folder.save(solver.save(state, True))
+        again = solver.restore(problem, folder.load())
+    again.goal = state.goal
+    assert again.lower == pytest.approx(state.lower, rel=1e-9)
+    assert lower_bound(problem, again.alpha) == pytest.approx(state.lower, rel=1e-9)
+    for _ in range(5):
+        state, again = solver.step(problem, state), solver.step(problem, again)
+        assert again.lower >= 0.99 * state.lower
+
+
+def test_a_reading_that_goes_on_ends_no_lower_than_one_that_was_not_broken_off():
+    """Whatever the block is after which a run is killed, the end of the reading works on all that was found."""
+    problem, solver = Problem(_cut(20), L2()), BlockAscent(random_state=0)
+    state, kept = solver.start(problem), []
+    state.beat = lambda: kept.append(copy.deepcopy(solver.save(state, True)))
+    whole = solver.step(problem, state).lower
+    assert len(kept) == 20
+    for saved in kept:
+        assert solver.step(problem, solver.restore(problem, saved)).lower >= 0.97 * whole
+
+
+def test_bounds_of_the_proximal_point_never_fall():
+    solution = solve(Problem(_whole(), PURE), ProximalPoint(DualCoordinate(random_state=0)), tol=1e-5)
+    lower = [record.lower for record in solution.history]
+    assert lower == sorted(lower)
+    assert solution.converged
+
+
+class _Torn(DualCoordinate):
+    """Interrupted in the midst of its tenth pass, when dual variables are worth nothing."""
+
+    def step(self, problem, state):
+        if state.passes == 9:
+            state.alpha[:] = 0.0
+            raise KeyboardInterrupt
+        return super().step(problem, state)
+
+
+def test_an_interrupt_does_not_replace_what_was_saved_by_what_proves_less(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    problem = Problem(_whole(), L2())
+    with CheckpointFolder(tmp_path, {}, every=0.0) as folder:
+        solution = solve(problem, _Torn(random_state=0), tol=1e-9, checkpoint=folder)
+        assert solution.interrupted
+        saved = folder.load()
+    assert len(saved["history"]) == 9
+    assert lower_bound(problem, saved["state"]["alpha"]) >= solution.history[-1].lower * (1 - 1e-9)
+
+
+def test_a_search_over_bounds_goes_on_in_the_midst_of_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_SHARE", 0)
+    rng = np.random.default_rng(5)
+    X = [rng.normal(size=(rng.integers(2, 6), 6)) for _ in range(120)]
+    y = np.array([1 if x[:, 0].max() + rng.normal() > 1.0 else -1 for x in X])
+    settings = {"tol": 1e-6, "random_state": 0}
+    write, resume, restored = CheckpointFolder._write, Kept.restore, []
+
+    def failing(folder, content):
+        write(folder, content)
+        if len((content.get("under_way") or {"history": ()})["history"]) == 3:
+            raise RuntimeError("the power fails")
+
+    def restore(kept, problem, saved):
+        restored.append(resume(kept, problem, saved))
+        return restored[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(CheckpointFolder, "_write", failing)
+        with pytest.raises(RuntimeError, match="the power fails"):
+            mm.LatentSVC(**settings).fit(X, y, checkpoint=tmp_path, checkpoint_every=0)
+    _, content = _saved(tmp_path)
+    monkeypatch.setattr(Kept, "restore", restore)
+    svm = mm.LatentSVC(**settings).fit(X, y, checkpoint=tmp_path)
+    assert len(restored) == 1
+    assert svm.history_[len(content["history"])].passes >= 3
+    assert svm.certificate_.relative_gap <= 1e-6
+    bounds = [record.bound for record in svm.history_]
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(bounds))
 
 
 # Runs that go on

@@ -21,7 +21,7 @@ import numpy as np
 
 from .persistence import decode, encode
 
-VERSION = 1
+VERSION = 2
 _SHARE = 20  # saving may take this part of the time: one twentieth
 
 

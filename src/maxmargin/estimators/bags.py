@@ -196,9 +196,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             Instances to start from; those of negative bags are not looked at.
         sample_weight : array (n_bags,) or None
         cluster, checkpoint, checkpoint_every, callbacks
-            As for :meth:`LatentStructuralSVM.fit`: a search is saved between bounds. With two classes the workers of a
-            cluster look at all instances, and the bounds, which have one instance of each positive bag, are minimised
-            here.
+            As for :meth:`LatentStructuralSVM.fit`. With two classes the workers of a cluster look at all instances, and
+            the bounds, which have one instance of each positive bag, are minimised here.
         """
         self._search_settings()
         bags, y = self._check(X, y)

@@ -153,10 +153,10 @@ class LatentStructuralSVM(LatentEstimator):
     ) -> LatentStructuralSVM:
         """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
 
-        ``callbacks`` are given one ``BoundRecord`` per bound; one that returns True ends the search. The
-        other parameters are those of :meth:`LinearSVC.fit`: a search is saved between bounds. On a ``cluster`` each
-        worker searches among its own examples and completes them, with one thread, and bounds are chosen and minimised
-        here.
+        ``callbacks`` are given one ``BoundRecord`` per bound; one that returns True ends the search. The other
+        parameters are those of :meth:`LinearSVC.fit`; a search is saved between bounds and within them. On a
+        ``cluster`` each worker searches among its own examples and completes them, with one thread, and bounds are
+        chosen and minimised here.
         """
         self._search_settings()
         if is_source(X):

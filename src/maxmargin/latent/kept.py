@@ -52,6 +52,16 @@ class Kept:
         self._state = self.solver.step(problem, state)
         return self._state
 
+    def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
+        return self.solver.save(state, settled) if hasattr(self.solver, "save") else {"alpha": state.alpha}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> Any:
+        solver = self.solver
+        restored = hasattr(solver, "restore")
+        self._state = solver.restore(problem, saved) if restored else solver.start(problem, saved["alpha"])
+        self._first = self._last = self._latent
+        return self._state
+
     def _shift(self, problem: Problem, ids: np.ndarray) -> Rows:
         """Truths when the cache began minus truths of today."""
         first = self._truths(ids, [self._first[i] for i in ids.tolist()])

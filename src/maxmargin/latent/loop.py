@@ -133,7 +133,7 @@ def minimise(
     inner_callbacks : sequence of functions
         For ``solve``.
     checkpoint : Checkpoint or None
-        Where the search is saved between bounds, and goes on from if something was saved there.
+        Where the search is saved, between bounds and within them, and goes on from if something was saved there.
     """
     rng = np.random.default_rng() if rng is None else rng
     search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
@@ -169,6 +169,7 @@ class _Search:
         self.latent: Any = ()
         self.alpha: Any = None
         self.changed = 1.0
+        self.under_way: dict[str, Any] | None = None  # what was saved in the midst of the bound at hand
 
     def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
@@ -271,7 +272,9 @@ class _Search:
             max_passes=self.settings.max_passes,
             warm=self.alpha,
             callbacks=self.inner_callbacks,
+            checkpoint=None if self.checkpoint is None else _Within(self, self.checkpoint),
         )
+        self.under_way = None
         self.ended, self.solved = Ending.INTERRUPTED if solution.interrupted else None, solution.converged
         bound = _reached(solution)
         if self.weights is not None and bound > self.ceiling:
@@ -363,7 +366,7 @@ class _Search:
         certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
         return replace(best, latent=latent, certificate=certificate)
 
-    # What is saved between bounds.
+    # What is saved.
 
     def _save_start(self) -> None:
         """Save before there is anything to lose: whether these latent values can be saved shows now."""
@@ -403,7 +406,7 @@ class _Search:
         self.tol, self.changed = max(float(saved["tol"]), self.settings.tol), float(saved["changed"])
         self.finishing = bool(saved["finishing"])
         self.clock -= float(saved["seconds"])
-        self.latent, self.alpha = saved["latent"], saved["alpha"]
+        self.latent, self.alpha, self.under_way = saved["latent"], saved["alpha"], saved.get("under_way")
         weights = np.array(saved["weights"], dtype=np.float64)
         if weights.size:
             self.weights = weights
@@ -420,6 +423,23 @@ class _Search:
             self.ended = Ending.CONVERGED  # what is asked for is proved already
         elif len(self.history) >= self.settings.max_bounds:
             self.ended = Ending.MAX_BOUNDS
+
+
+class _Within:
+    """Where a bound in progress is saved (``protocols.Checkpoint``): beside the search that it is a part of."""
+
+    def __init__(self, search: _Search, checkpoint: Checkpoint) -> None:
+        self._search, self._checkpoint = search, checkpoint
+
+    def load(self) -> dict[str, Any] | None:
+        return self._search.under_way
+
+    def due(self) -> bool:
+        return self._checkpoint.due()
+
+    def save(self, content: dict[str, Any]) -> None:
+        if self.due():  # the end of a bound is saved with what comes after it
+            self._checkpoint.save({**self._search._content(), "under_way": content})
 
 
 def _total_regret(latent: Any, situation: Situation, chooser: BoundChooser) -> float:

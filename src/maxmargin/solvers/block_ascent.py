@@ -89,22 +89,46 @@ class BlockAscent:
         if settled:
             reading = None if state.reading is None else vars(state.reading) | {"loss": 0.0}
             saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
-            saved["first"] = state.first
+            saved |= {"first": state.first, "pool": state.pool.place, "random": state.rng.bit_generator.state}
         return saved
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> BlockState:
-        """The pool is filled anew; a reading that was under way goes on with the blocks that it had not come to."""
+        """A reading that was under way goes on with the blocks that it had not come to, and with the same pool."""
         if "v" not in saved or not np.array_equal(saved["first"], problem.blocked.first):
             return self.start(problem, saved["alpha"])  # broken off in its midst, or cut into other blocks
         alpha = self.duals(problem.blocked.dual_shape)
         duals_on_disk.copy(saved["alpha"], alpha)
         state = self._state(problem, alpha, saved["linear"], np.array(saved["v"]))
         state.promise = saved["promise"]
+        state.rng.bit_generator.state = saved["random"]
         if saved["reading"] is not None:
+            _check_within(saved["pool"], problem.blocked.n_examples)
+            _check_within(saved["reading"]["todo"], problem.blocked.n_blocks)
             # No bound relies on a file: the loss of blocks that were read before is not known any more.
             state.reading = Reading(**saved["reading"] | {"loss": _NO_LOSS, "evaluates": False})
             state.mark = state.reading.start
+            self._refill(problem, state, np.asarray(saved["pool"]))
         return state
+
+    def _refill(self, problem: Problem, state: BlockState, place: np.ndarray) -> None:
+        """Examples of the pool are read again, but for those of blocks that the reading will come to anyway.
+
+        Without them the end of the reading would work on a part of what was found, and be behind a fresh start.
+        """
+        blocked, reading = problem.blocked, state.reading
+        block_of = np.searchsorted(blocked.first, place, side="right") - 1
+        behind = ~np.isin(block_of, reading.todo)  # type: ignore[union-attr]
+        place, block_of = place[behind], block_of[behind]
+        order, at_first = np.unique(block_of, return_index=True)
+        for b, block in blocked.blocks(order[np.argsort(at_first)]):
+            start = int(blocked.first[b])
+            self._pool(state, block, place[block_of == b] - start, start, np.full(block.n_examples, -1.0, np.float32))
+
+    def _pool(self, state: BlockState, block: Any, examples: np.ndarray, start: int, norms: np.ndarray) -> None:
+        """Examples of a block, whose dual variables begin at ``start``, join the pool while there is room."""
+        n = state.pool.add(block, examples, start, norms)
+        state.held[start + examples[:n]] = True
+        state.full = n < examples.size
 
     def _state(self, problem: Problem, alpha: np.ndarray, linear: float, v: np.ndarray) -> BlockState:
         blocked = problem.blocked
@@ -175,9 +199,7 @@ class BlockAscent:
             state.quiet[b] = block.quiet_radius(reading.start)
         fresh = np.sort(swept.awake[~held[swept.awake]])
         if fresh.size:
-            n = state.pool.add(block, fresh, int(problem.blocked.first[b]), swept.norms)
-            held[fresh[:n]] = True
-            state.full = n < fresh.size
+            self._pool(state, block, fresh, int(problem.blocked.first[b]), swept.norms)
             reading.overflow |= state.full
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
@@ -232,6 +254,13 @@ class BlockAscent:
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
         state.promise = left / max(abs(state.lower + left), 1e-300)
         state.reading = None
+
+
+def _check_within(numbers: Any, n: int) -> None:
+    """Whether numbers from a file are distinct and count n things."""
+    numbers = np.asarray(numbers)
+    if numbers.size and (np.unique(numbers).size < numbers.size or not 0 <= numbers.min() <= numbers.max() < n):
+        raise ValueError(f"what was saved names examples or blocks that are none of {n}")
 
 
 @dataclass

@@ -113,7 +113,8 @@ def choose(
     momentum = True
     if memory is not None:
         duals = math.prod(problem.closed.dual_shape)
-        least = _BYTES_PER_DUAL * duals + _BYTES_PER_ROW * len(problem.closed.rows)
+        copies = 2 if getattr(problem.regularizer, "pure", False) else 1  # the proximal point keeps the best ones
+        least = _BYTES_PER_DUAL * copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
         if memory < least:
             raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
         momentum = memory >= least + _BYTES_PER_DUAL * duals

@@ -72,6 +72,28 @@ class CuttingPlane:
             lower=-problem.regularizer.conjugate(np.zeros(n_weights)),
         )
 
+    def save(self, state: CuttingState, settled: bool) -> dict[str, Any] | None:
+        if not settled:
+            return None  # the planes of a step that was broken off may not be whole
+        shares = state.shares[state.shared()]
+        return {"alpha": state.alpha, "shares": shares, "gap": state.gap, "random": state.rng.bit_generator.state}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> CuttingState:
+        """The planes with a share, formed anew from their answers."""
+        state = self.start(problem)
+        state.rng.bit_generator.state, state.gap = saved["random"], float(saved["gap"])
+        everybody = np.arange(state.budget.size)
+        for k, share in enumerate(saved["shares"].tolist()):
+            answers = list(saved["alpha"].labels[k * everybody.size : (k + 1) * everybody.size])
+            state.plane[:], state.loss, state.answers = 0.0, 0.0, dict(enumerate(answers))
+            state.mix(everybody, problem.open.oracle.planes(everybody, answers), 1.0)
+            self._add(state, True)
+            state.shares[np.flatnonzero(state.cache.used())[-1]] = share
+        state.answers = {}
+        state.plane[:], state.loss = 0.0, 0.0
+        state.recombine(problem)
+        return state
+
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         """Search, add one plane, optimize over the planes at hand."""
         w = weights_of(state.map).copy()
@@ -126,9 +148,7 @@ class CuttingPlane:
             _, seen, _ = cache.sweep(state.shares, state.map, np.empty(0), order, 1, 1, 1)
             if seen <= self.inner_fraction * state.gap:
                 break
-        state.map.v[:] = cache.combine(state.shares)
-        refresh(state.map)
-        state.lower = cache.linear(state.shares) - problem.regularizer.conjugate(state.map.v)
+        state.recombine(problem)
 
 
 @dataclass
@@ -165,9 +185,19 @@ class CuttingState:
         row_kernels.combine(rivals.rows.arrays, sign * self.budget[ids], self.plane)
         self.loss += sign * float(self.budget[ids] @ rivals.losses)
 
+    def recombine(self, problem: Problem) -> None:
+        """v and lower bound as they follow from the shares."""
+        self.map.v[:] = self.cache.combine(self.shares)
+        refresh(self.map)
+        self.lower = self.cache.linear(self.shares) - problem.regularizer.conjugate(self.map.v)
+
+    def shared(self) -> np.ndarray:
+        """The slots of the planes that have a share."""
+        return np.flatnonzero(self.cache.used() & (self.shares > 0.0))
+
     @property
     def alpha(self) -> Planes:
-        used = np.flatnonzero(self.cache.used() & (self.shares > 0.0))
+        used = self.shared()
         n = self.budget.size
         labels = [answer for slot in used.tolist() for answer in self.cache.labels[slot]]
         return Planes(np.tile(np.arange(n), used.size), labels, (self.shares[used, None] * self.budget).ravel())

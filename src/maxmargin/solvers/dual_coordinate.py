@@ -27,6 +27,9 @@ from ..wording import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
 
+# What the next pass depends on besides dual variables: where momentum and the active set stand.
+_GOES_ON = ("active", "visited", "fraction", "estimate", "seen", "outer", "inner", "passes", "theta")
+
 
 @dataclass(frozen=True)
 class DualCoordinate:
@@ -87,6 +90,31 @@ class DualCoordinate:
             fraction=self.inner_fraction,
             n_constraints=constraints.n_constraints,
         )
+
+    def save(self, state: DualState, settled: bool = True) -> dict[str, Any]:
+        """Dual variables, momentum and active set; only the first can be relied on after a step that was broken off."""
+        saved: dict[str, Any] = {"alpha": state.alpha}
+        if settled:
+            saved |= {name: getattr(state, name) for name in _GOES_ON}
+            saved |= {"previous": state.previous, "order": state.order, "random": state.rng.bit_generator.state}
+        return saved
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> DualState:
+        """The state that was saved; v, its sums and the lower bound are formed anew from the dual variables."""
+        state = self.start(problem, saved["alpha"])
+        if "order" not in saved:
+            return state
+        n = state.order.size
+        if not np.array_equal(np.sort(saved["order"]), np.arange(n)) or not 0 <= saved["active"] <= saved["visited"] <= n:
+            raise ValueError(f"the order of visits that was saved is none of {n} examples")
+        for name in _GOES_ON:
+            setattr(state, name, saved[name])
+        state.order[:] = saved["order"]
+        state.rng.bit_generator.state = saved["random"]
+        if saved["previous"] is not None:
+            state.previous = np.array(saved["previous"])
+            state.previous_v = problem.closed.combine(state.previous)
+        return state
 
     def step(self, problem: Problem, state: DualState) -> DualState:
         """One pass, over everything or over the active set, and one extrapolation."""

@@ -15,6 +15,7 @@ primal is evaluated without the proximal term.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..constraints.searched import violations
 from ..problem import Loss, Planes, Problem, Rows
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
-from .proximal_point import AroundInner, first_strength, scaled_bound
+from .proximal_point import AroundInner, around, first_strength, scaled_bound
 
 _SAMPLE = 32  # examples whose loss shows the scale of the objective
 _FEW_PASSES, _MANY_PASSES = 30, 150  # over the cache, around one centre
@@ -75,7 +76,7 @@ class ProximalAscent:
     def start(self, problem: Problem, warm: Planes | None = None) -> ProximalAscentState:
         centre = self._first_centre(problem)
         l2 = first_strength(problem, self._objective(problem, centre)) if self.l2 is None else self.l2
-        ascent = self.inner.start(_around(problem, centre, l2), warm)
+        ascent = self.inner.start(around(problem, centre, l2), warm)
         state = self._state(problem, ascent, centre, l2)
         state.unseen = self.centre is not None
         return state
@@ -83,7 +84,7 @@ class ProximalAscent:
     def step(self, problem: Problem, state: ProximalAscentState) -> ProximalAscentState:
         """One epoch: every example is searched once, perhaps the centre moves, then the cache is optimized."""
         ascent, centred = state.inner, state.centred(problem)
-        ascent.goal, ascent.beat = self.fraction * state.goal, state.beat
+        ascent.goal, ascent.beat = self.fraction * state.goal, state.beating(problem)
         inner_gap = self.inner.explore(centred, ascent, at=state.centre if state.unseen else None)
         ascent.estimate = inner_gap / max(abs(ascent.inner.lower + inner_gap), 1e-300)
         w = ascent.weights().copy() if ascent.evaluated is None else ascent.evaluated[0]
@@ -127,7 +128,7 @@ class ProximalAscent:
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalAscentState:
         centre, l2 = np.array(saved["centre"]), float(saved["l2"])
-        ascent = self.inner.restore(_around(problem, centre, l2), saved["ascent"])
+        ascent = self.inner.restore(around(problem, centre, l2), saved["ascent"])
         state = self._state(problem, ascent, centre, l2)
         state.moved_at = int(saved["moved_at"])
         return state
@@ -161,11 +162,7 @@ class ProximalAscent:
         elif passes >= _MANY_PASSES:
             state.l2 *= 2.0
         state.centre, state.moved_at = w, state.inner.passes
-        state.inner.regularize(_around(problem, w, state.l2).regularizer)
-
-
-def _around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
-    return replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
+        state.inner.regularize(around(problem, w, state.l2).regularizer)
 
 
 @dataclass
@@ -186,6 +183,18 @@ class ProximalAscentState(AroundInner):
     goal: float = 0.0
     stuck: bool = False
     beat: Any = None
+
+    def beating(self, problem: Problem) -> Callable[[], None] | None:
+        """What the inner ascent calls between views: the lower bound shall be that of the original problem."""
+        beat = self.beat
+        if beat is None:
+            return None
+
+        def wrapped() -> None:
+            self.lower = scaled_bound(problem, self.inner.inner)
+            beat()
+
+        return wrapped
 
     def centred(self, problem: Problem) -> Problem:
         """The problem with the proximal term."""

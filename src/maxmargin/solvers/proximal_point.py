@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Problem
+from .certificate import lower_bound
 from .dual_coordinate import DualCoordinate, DualState
 
 
@@ -44,9 +45,22 @@ class ProximalPoint:
         l2 = self.l2
         if l2 is None:
             l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
-        centred = replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
+        centred = around(problem, centre, l2)
         inner = self.inner.start(centred, warm)
-        return ProximalState(inner, centred, l2, lower=scaled_bound(problem, inner))
+        return ProximalState(inner, centred, centre, l2, inner.alpha.copy(), lower=scaled_bound(problem, inner))
+
+    def save(self, state: ProximalState, settled: bool = True) -> dict[str, Any]:
+        """What the inner solver saves, and the centre: dual variables alone do not tell the weights."""
+        inner = self.inner.save(state.inner, settled)
+        return {"inner": inner, "alpha": state.best, "centre": state.centre, "l2": state.l2, "since": state.since}
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalState:
+        centre, l2 = np.array(saved["centre"]), float(saved["l2"])
+        centred = around(problem, centre, l2)
+        inner, best = self.inner.restore(centred, saved["inner"]), problem.closed.feasible(saved["alpha"])
+        return ProximalState(
+            inner, centred, centre, l2, best, lower=lower_bound(problem, best).computed, since=int(saved["since"])
+        )
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
@@ -59,9 +73,10 @@ class ProximalPoint:
         inner_upper = state.inner.lower + max(state.inner.seen, 0.0)
         loss = inner_upper - state.centred.regularizer.value(w)
         upper = loss + problem.regularizer.value(w)
-        state.lower = scaled_bound(problem, state.inner)
-        gap = upper - state.lower
-        state.estimate = gap / max(abs(upper), 1e-300)
+        bound = scaled_bound(problem, state.inner)
+        state.met(bound)
+        state.estimate = (upper - state.lower) / max(abs(upper), 1e-300)
+        gap = upper - bound
         if state.inner.seen <= self.fraction * gap:
             self._recentre(problem, state, w)
         return state
@@ -72,15 +87,20 @@ class ProximalPoint:
         elif state.since > 60:
             state.l2 *= 2.0
         state.since = 0
-        regularizer = problem.regularizer.around(w.copy(), state.l2)  # type: ignore[attr-defined]
-        state.centred = replace(problem, regularizer=regularizer)
-        inner = state.inner
+        state.centre = w.copy()
+        state.centred = around(problem, state.centre, state.l2)
+        regularizer, inner = state.centred.regularizer, state.inner
         inner.shape = regularizer.shape(problem.n_weights)
         inner.map = inner.shape.bind(inner.map.v)
         inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
         inner.norms.fill(-1.0)
         # Everything may move again around the new centre, and old momentum points elsewhere.
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
+
+
+def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
+    """The problem with a proximal term of this strength around a centre."""
+    return replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
 
 
 def first_strength(problem: Problem, objective: float) -> float:
@@ -132,9 +152,16 @@ class AroundInner:
 
 @dataclass
 class ProximalState(AroundInner):
+    """The ascent around the present centre, and the dual variables that prove the most about the original problem.
+
+    Those of the moment follow the centre, and what they prove when scaled down may fall.
+    """
+
     inner: DualState
     centred: Problem
+    centre: np.ndarray
     l2: float
+    best: np.ndarray
     lower: float = -np.inf
     estimate: float = np.inf
     since: int = 0
@@ -142,3 +169,13 @@ class ProximalState(AroundInner):
     stuck: bool = False
     evaluated: None = None
     beat: Any = None
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.best
+
+    def met(self, bound: float) -> None:
+        """The dual variables of the moment have this lower bound."""
+        if bound > self.lower:
+            self.lower = bound
+            self.best[:] = self.inner.alpha

@@ -75,6 +75,7 @@ def solve(
         clock -= saved["seconds"]
     state.goal = tol
     floor = lower_bound(problem)
+    kept = state.lower  # of what is saved, or of the start
     next_check = 20
     calls = history[-1].oracle_calls if history else 0
 
@@ -86,10 +87,12 @@ def solve(
         save()
 
     def save(last: bool = False, settled: bool = True) -> None:
+        nonlocal kept
         if checkpoint is None or not (last or checkpoint.due()):
             return
         found = _saved(solver, state, settled)
-        if found is not None:
+        if found is not None and (settled or lower_bound(problem, state.alpha).computed >= kept):
+            kept = state.lower
             checkpoint.save(
                 {
                     "state": found,
@@ -175,7 +178,8 @@ def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
 
 def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any] | None:
     """What a run can go on from: the dual variables, unless the solver has more to say. ``settled`` is False where an
-    interrupt may have come between two changes that belong together; None: what was saved before is worth more."""
+    interrupt may have come between two changes that belong together: such dual variables are saved only if they prove
+    as much as those before. None: what was saved before is worth more."""
     return solver.save(state, settled) if hasattr(solver, "save") else {"alpha": state.alpha}
 
 

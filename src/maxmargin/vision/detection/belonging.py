@@ -48,6 +48,8 @@ def own_shares(model: StarModel, images: TrainingImages, alpha: Planes) -> Plane
     """The shares of examples that there are, at places where these can be: others prove nothing."""
     n = len(images.positives)
     example, labels = np.asarray(alpha.example, np.int64), np.asarray(alpha.labels, np.int32)
+    if not example.size:
+        labels = labels.reshape(0, model.placement_length)  # a file does not tell the shape of no placements
     if labels.shape != (example.size, model.placement_length):
         raise ValueError(f"Dual variables have placements of shape {labels.shape}: they are of another model.")
     keep = (example >= 0) & (example < n + images.n_windows)
