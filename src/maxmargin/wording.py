@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+_MOST = 2**63 - 1
+
 
 def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> Any:
     """The value, if it is one of the known names. ``besides`` is what else the argument may be.
@@ -38,15 +40,20 @@ def check_object(name: str, value: Any) -> Any:
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
-    """A whole number that is not too small."""
+    """A whole number that is not too small, and that compiled code can count to."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
+    if value > _MOST:
+        raise ValueError(f"{name} must be a whole number of at most {_MOST}, got {shown(value)}.")
     return int(value)
 
 
 def shown(value: Any, most: int = 80) -> str:
     """A value as a message shows it: on one line, and cut where it is long."""
-    text = " ".join(repr(_plain(value)).split())
+    try:
+        text = " ".join(repr(_plain(value)).split())
+    except ValueError:  # Python writes no numbers of thousands of digits
+        text = f"a {type(value).__name__} of more digits than can be shown"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

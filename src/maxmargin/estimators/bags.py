@@ -458,7 +458,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the bags whose class is found."""
-        inputs.check_scored(self, X, y)
+        inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def predict_latent(self, X: Any) -> np.ndarray:

@@ -485,7 +485,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose class is found."""
-        inputs.check_scored(self, X, y)
+        inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
 

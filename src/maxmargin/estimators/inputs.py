@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..data.sizes import as_bytes
+from ..data.arrays import check_unmasked, checked_sparse
+from ..data.sizes import as_bytes, few_threads
 from ..wording import one_of, shown
 from . import frames
 from .tables import check_kind, explained
@@ -33,6 +34,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
         )
     frames.check_columns(X)
     check_kind(X)
+    X = checked_sparse(X) if sp.issparse(X) else X
     options = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
@@ -68,6 +70,7 @@ def check_there(estimator: Any, y: Any) -> None:
         )
     if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
         raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
+    check_unmasked("y", y)
 
 
 def _fits_float32(X: Any) -> bool:
@@ -100,7 +103,7 @@ def _check_finite(X: Any, estimator: Any) -> None:
     )
 
 
-def check_scored(estimator: Any, X: Any, y: Any) -> None:
+def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
     """What a score compares answers with: as many as there are rows."""
     check_is_fitted(estimator)
     check_kind(X)
@@ -108,6 +111,7 @@ def check_scored(estimator: Any, X: Any, y: Any) -> None:
     rows, answers = _num_samples(X), _num_samples(y)
     if rows != answers:
         raise ValueError(f"X has {rows} rows, y has {answers} entries. Give one entry of y for each row of X.")
+    check_weights(sample_weight, X)
 
 
 def check_labels(y: Any) -> None:
@@ -164,11 +168,19 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(number := _as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {shown(value)}.")
-    return float(value)
+    return number
+
+
+def _as_float(value: Any) -> float:
+    """A number as double precision has it: infinity where it is larger than any."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -179,9 +191,10 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Sample weights as float64, finite, not negative, not all zero; None stays None, one number is for all rows."""
     if sample_weight is None:
         return None
+    check_unmasked("sample_weight", sample_weight)
     try:
         weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"sample_weight must be one number for each row, got {shown(sample_weight)}. Weights of classes go into "
             "class_weight."
@@ -223,7 +236,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarra
             )
         try:
             factors = np.array([class_weight.get(key, 1.0) for key in known], dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"class_weight must give a number for each class, got {shown(class_weight)}.") from None
     if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
         raise ValueError(
@@ -237,7 +250,7 @@ def check_memory(memory: Any) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
         raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {shown(memory)}.")
-    return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
+    return None if memory is None else as_bytes(memory if isinstance(memory, str) else _as_float(memory), "memory")
 
 
 def check_seed(random_state: Any) -> None:
@@ -268,7 +281,8 @@ def generator(random_state: Any) -> np.random.Generator:
 def check_threads(n_jobs: Any) -> int:
     """n_jobs as a number of threads: −1 is all cores, −2 all but one, None what ``joblib.parallel_config`` says, or 1.
 
-    Inside the workers of joblib, such as those of a grid search, "all cores" is the worker's share of them.
+    At most 64 threads are begun, or four for each core where that is more. Inside the workers of joblib, such as those
+    of a grid search, "all cores" is the worker's share of them.
     """
     if n_jobs is None:
         return min(joblib.effective_n_jobs(None), _cores())
@@ -276,7 +290,7 @@ def check_threads(n_jobs: Any) -> int:
         raise ValueError(
             f"n_jobs must be None or a whole number other than 0, got {shown(n_jobs)}. 1 is one thread, -1 all cores."
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+    return few_threads(int(n_jobs)) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
 
 
 def _cores() -> int:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import Window, count, oracle_for, sized
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
@@ -255,6 +257,8 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
     if not hasattr(X, "__len__") or isinstance(X, str | dict):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
+    check_unmasked(name, X)
+    X = checked_sparse(X, name) if sp.issparse(X) else X
     if count(X) == 0:
         raise ValueError(f"{name} has no examples. Give a list with at least one.")
     return X
