@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
-
-_MOST = 2**63 - 1
 
 
 def one_of(name: str, value: Any, known: Iterable[str], besides: str = "") -> Any:
@@ -39,12 +38,24 @@ def check_object(name: str, value: Any) -> Any:
     return value
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A whole number that is not too small, and that compiled code can count to."""
+def as_float(value: Any) -> float:
+    """A number as double precision has it: infinite where it is larger than any.
+
+    >>> as_float(-(10**400))
+    -inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
+    """A whole number that is not too small, nor more than compiled code can count to."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
-    if value > _MOST:
-        raise ValueError(f"{name} must be a whole number of at most {_MOST}, got {shown(value)}.")
+    if value > most:
+        raise ValueError(f"{name} must be a whole number of at most {most}, got {shown(value)}.")
     return int(value)
 
 

@@ -301,8 +301,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         def budget(chunk: Chunk, label: np.ndarray) -> np.ndarray:
             weights = sourced.checked_weights(chunk)
             if factors is not None:
-                weights = factors[label] if weights is None else factors[label] * weights
-            return C if weights is None else C * weights
+                weights = factors[label] if weights is None else inputs.times(factors[label], weights)
+            return C if weights is None else self._budget(weights)
 
         if self._is_joint():
             cost = self._cost(self.classes_.size)
@@ -377,7 +377,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         factors = self._class_factors(np.bincount(label, weights, self.classes_.size))
         if factors is None:
             return weights
-        return factors[label] if weights is None else factors[label] * weights
+        return factors[label] if weights is None else inputs.times(factors[label], weights)
 
     def _class_factors(self, counts: np.ndarray) -> np.ndarray | None:
         """What ``class_weight`` multiplies C by in each class, given how much each class weighs."""

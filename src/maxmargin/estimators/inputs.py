@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
-from ..wording import one_of, shown
+from ..wording import as_float, one_of, shown
 from . import frames
 from .tables import check_kind, explained
 
@@ -168,19 +168,32 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(number := _as_float(value)):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(number := as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {shown(value)}.")
     return number
 
 
-def _as_float(value: Any) -> float:
-    """A number as double precision has it: infinity where it is larger than any."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
+def times(weights: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The product of weights; what is too large for it is left to ``check_budget``."""
+    with np.errstate(over="ignore"):
+        return weights * factors
+
+
+def check_budget(C: Any, weights: np.ndarray | None) -> np.ndarray:
+    """C_i for every example, or one C for all."""
+    C = check_positive("C", C)
+    if weights is None:
+        return np.array([C])
+    with np.errstate(over="ignore"):
+        budget = C * weights
+        if np.isfinite(budget.sum()):
+            return budget
+    raise ValueError(
+        f"C={shown(C)} times sample_weight and class_weight is more than numbers can hold, {np.finfo(float).max:.1e}. "
+        "Only ratios of weights matter: divide them by their mean, and choose C after that."
+    )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -250,16 +263,15 @@ def check_memory(memory: Any) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
         raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {shown(memory)}.")
-    return None if memory is None else as_bytes(memory if isinstance(memory, str) else _as_float(memory), "memory")
+    return None if memory is None else as_bytes(memory if isinstance(memory, str) else as_float(memory), "memory")
 
 
 def check_seed(random_state: Any) -> None:
     """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
     if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
         return
-    seeds = (
-        random_state if isinstance(random_state, list | tuple | np.ndarray) and len(random_state) else [random_state]
-    )
+    several = isinstance(random_state, list | tuple | np.ndarray) and np.shape(random_state) not in ((), (0,))
+    seeds = random_state if several else [random_state]
     for seed in seeds:
         if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
             continue

@@ -158,7 +158,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         def block(chunk: Chunk) -> Scalar:
             weights = sourced.checked_weights(chunk)
             target = sourced.checked_numbers(chunk, "targets")
-            return self._constraints(sourced.rows_of(chunk.x, bias), target, C if weights is None else C * weights)
+            return self._constraints(
+                sourced.rows_of(chunk.x, bias), target, C if weights is None else self._budget(weights)
+            )
 
         return self._blocked(source, block)
 

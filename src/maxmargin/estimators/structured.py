@@ -207,9 +207,7 @@ class StructuredEstimator(CertifiedEstimator):
         return self._problem_of(SourcedOracle(model, source, layout, prepare), weights)
 
     def _problem_of(self, oracle: Any, weights: np.ndarray | None) -> Problem:
-        C = inputs.check_positive("C", self.C)
-        budget = np.array([C]) if weights is None else C * weights
-        return Problem(Searched(oracle, budget), self._own_regularizer())
+        return Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())
 
     def _warm(self, problem: Problem) -> Planes | None:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""

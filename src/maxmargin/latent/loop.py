@@ -10,6 +10,7 @@ values never rise, and d tends to zero; once it is small the best weights met ar
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem,
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
 from ..solvers.solve import first_interrupt
-from ..wording import shown
+from ..wording import as_float, shown
 from .cccp import CCCP
 from .kept import Kept
 from .situation import Situation, differ
@@ -69,7 +70,7 @@ class Settings:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+    return isinstance(value, int | float | np.number) and math.isfinite(as_float(value))
 
 
 @dataclass

@@ -12,7 +12,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
 from ..kernels import bags as kernels, segments
 from ..problem import Rivals, Rows
-from ..wording import one_of, shown
+from ..wording import as_float, one_of, shown
 from . import labelling
 
 
@@ -63,8 +63,8 @@ class Bags:
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features, n_states=n_states)
         one_of("states", states, ("shared", "separate"))
-        if not isinstance(bias, int | float | np.number) or not np.isfinite(bias):
-            raise ValueError(f"bias must be a finite number, got {bias!r}.")
+        if not isinstance(bias, int | float | np.number) or not np.isfinite(as_float(bias)):
+            raise ValueError(f"bias must be a finite number, got {shown(bias)}.")
         self.n_classes = n_classes
         self.n_features = n_features
         self.state_kind = states
