@@ -54,7 +54,7 @@ def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
     """A whole number that is not too small, nor more than compiled code can count to."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
-    if value > most:
+    if int(value) > most:
         raise ValueError(f"{name} must be a whole number of at most {most}, got {shown(value)}.")
     return int(value)
 

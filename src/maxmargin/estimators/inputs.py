@@ -57,6 +57,10 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
 def _validated(estimator: Any, X: Any, *y: Any, options: dict[str, Any]) -> Any:
     try:
         return validate_data(estimator, X, *y, **options)
+    except OverflowError:
+        raise ValueError(
+            f"X or y holds whole numbers that no float can hold, beyond {np.finfo(float).max:.1e}. Scale them first."
+        ) from None
     except (TypeError, ValueError) as error:
         raise explained(error, X, *y) from None
 
@@ -71,6 +75,8 @@ def check_there(estimator: Any, y: Any) -> None:
     if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
         raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
     check_unmasked("y", y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: y is {y.dtype}. Give real numbers or names of classes.")
 
 
 def _fits_float32(X: Any) -> bool:
@@ -137,6 +143,12 @@ def check_labels(y: Any) -> None:
             f"y mixes text and other labels: y[{text}] is {shown(values[text])}, y[{other}] is {shown(values[other])}. "
             "Make them all strings or all numbers."
         )
+    try:
+        sorted(values)
+    except TypeError:
+        raise ValueError(
+            f"y has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or booleans."
+        ) from None
 
 
 def check_classes(y: np.ndarray) -> None:
@@ -155,7 +167,7 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
         return np.ascontiguousarray(y)
     try:
         numbers = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}. Turn them into numbers, or "
             "use LinearSVC if they name classes."

@@ -209,4 +209,4 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""
         inputs.check_scored(self, X, y, sample_weight)
-        return super().score(X, y, sample_weight)
+        return super().score(X, inputs.check_numbers(y, "targets"), sample_weight)

@@ -38,7 +38,7 @@ def check_kind(X: Any) -> None:
 
 
 def _dtypes(X: Any) -> list[tuple[str, Any]]:
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray) or sp.issparse(X):
         return [("", X.dtype)]
     dtypes: Any = getattr(X, "dtypes", None)
     if hasattr(dtypes, "items"):

@@ -136,7 +136,7 @@ class Bags:
         return vector.ravel()
 
     def loss(self, y: int, answer: tuple[int, int]) -> float:
-        return float(self._costs()[int(y), int(answer[0])])
+        return float(self._costs()[labelling.check_labels([y], self._sizes()[0])[0], int(answer[0])])
 
     def predict(self, x: Any, w: np.ndarray) -> tuple[int, int]:
         return self.predict_all([x], w)[0]
