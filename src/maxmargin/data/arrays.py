@@ -77,10 +77,12 @@ def _check_coo(X: Any, name: str) -> None:
 
 def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
     check_unmasked(f"{name}.data", X.data)
+    if X.format != "bsr" and X.data.ndim != 1:
+        raise _broken(name, f"its values have the shape {X.data.shape}")
     offsets, indices = _whole(X.indptr, f"{name}.indptr"), _whole(X.indices, f"{name}.indices")
     rows, columns = X.shape
     if X.format == "bsr":
-        rows, columns = rows // X.data.shape[1], columns // X.data.shape[2]
+        rows, columns = _blocks(X, name)
     elif X.format == "csc":
         rows, columns = columns, rows
     if offsets.size != rows + 1:
@@ -96,11 +98,20 @@ def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
         if used.view(_UNSIGNED[used.dtype]).max() >= columns:
             kind = "row" if X.format == "csc" else "column"
             raise _broken(name, f"it has {kind} indices from {used.min()} to {used.max()}, but {columns} {kind}s")
-    if offsets is X.indptr and indices is X.indices and n == indices.size:
+    values = np.ascontiguousarray(X.data)  # kernels are compiled for arrays without gaps
+    if offsets is X.indptr and indices is X.indices and values is X.data and n == indices.size:
         return X
     plain = X.copy() if X.format == "bsr" else type(X)(X.shape, dtype=X.dtype)
-    plain.indptr, plain.indices, plain.data = offsets, indices[:n], X.data[:n]
+    plain.indptr, plain.indices, plain.data = offsets, indices[:n], values[:n]
     return plain
+
+
+def _blocks(X: Any, name: str) -> tuple[int, int]:
+    """How many rows and columns of blocks there are."""
+    height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
+    if not height or not width or X.shape[0] % height or X.shape[1] % width:
+        raise _broken(name, f"values of shape {X.data.shape} are no blocks of a matrix of shape {X.shape}")
+    return X.shape[0] // height, X.shape[1] // width
 
 
 def _whole(array: Any, name: str) -> np.ndarray:
@@ -109,7 +120,10 @@ def _whole(array: Any, name: str) -> np.ndarray:
     if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
         kind = getattr(array, "dtype", type(array).__name__)
         raise ValueError(f"{name} must be a list of whole numbers, got {kind} of shape {np.shape(array)}. {_MEND}")
-    return array if array.dtype in _UNSIGNED and array.flags.c_contiguous else np.ascontiguousarray(array, np.int64)
+    if array.dtype in _UNSIGNED and array.flags.c_contiguous:
+        return array
+    small = array.dtype.itemsize < 4 or array.dtype.newbyteorder("=") == np.int32
+    return np.ascontiguousarray(array, np.int32 if small else np.int64)
 
 
 def _broken(name: str, what: str) -> ValueError:
@@ -155,10 +169,7 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
     if sp.issparse(X):
         if X.shape[1] >= 2**32:
             raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
-        X = checked_sparse(X)
-        if not _is_canonical(X):
-            X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
-            X.sum_duplicates()
+        X = canonical(checked_sparse(X))
         if X.nnz == 0:
             # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
             return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
@@ -167,9 +178,13 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
     return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
 
 
-def _is_canonical(X: Any) -> bool:
-    """Whether the indices of every row rise. SciPy remembers what it found once, even if the indices have changed."""
-    falls = X.indices[1:] <= X.indices[:-1]
+def canonical(X: Any) -> Any:
+    """A checked CSR matrix with the indices of every row sorted and without duplicates, itself if they are so."""
+    falls = X.indices[1:] <= X.indices[:-1]  # SciPy remembers what it found once, even if the indices have changed
     starts = X.indptr[1:-1]
     falls[starts[(starts > 0) & (starts < X.indices.size)] - 1] = False
-    return not falls.any()
+    if not falls.any():
+        return X
+    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
+    X.sum_duplicates()
+    return X

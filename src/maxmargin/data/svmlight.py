@@ -298,12 +298,11 @@ class SvmlightSource:
         raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
 
     def _too_long(self, line: LongLine, before: int) -> DataError:
-        limit = f"The longest may have {self._longest >> 20} MB"
-        if self._memory is not None:
-            limit += f", an eighth of memory={self._memory >> 20} MB or {PIECE >> 20} MB: give more memory"
+        with_memory = "" if self._memory is None else f" where memory is {max(1, self._memory >> 20)} MB"
+        more = "" if self._memory is None else " If it is one example, give more memory."
         return DataError(
-            f"{line.path}, line {before + 1}, which begins with {line.begins!r}, does not end. {limit}. Data needs one "
-            "example per line.",
+            f"{line.path}, line {before + 1} has more than {self._longest >> 20} MB, the limit{with_memory}; it "
+            f"begins with {line.begins!r}. Data needs one example per line.{more}",
             path=line.path,
             row=before + 1,
         )

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..kernels import text as kernels
 from ..wording import shown
-from .arrays import check_unmasked, checked_sparse
+from .arrays import canonical, check_unmasked, checked_sparse
 
 
 def write_svmlight(
@@ -33,7 +33,7 @@ def write_svmlight(
         raise ValueError(
             f"y must be numbers, one for each row: svmlight text has no other labels; got {shown(y)}."
         ) from None
-    X = checked_sparse(X) if sp.issparse(X) else np.asarray(X)
+    X = canonical(checked_sparse(X)) if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(f"X must be a matrix of numbers, one row per example; got {X.dtype} of shape {X.shape}.")
     groups = np.empty(0, np.int64) if group is None else np.asarray(group, dtype=np.int64)

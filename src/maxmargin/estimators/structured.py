@@ -253,10 +253,10 @@ def paired(data: Data) -> Data:
 def check_inputs(X: Any, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
     X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
+    X = checked_sparse(X, name) if sp.issparse(X) else X
     if not hasattr(X, "__len__") or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
     check_unmasked(name, X)
-    X = checked_sparse(X, name) if sp.issparse(X) else X
     if count(X) == 0:
         raise ValueError(f"{name} has no examples. Give a list with at least one.")
     return X
