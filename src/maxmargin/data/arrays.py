@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from ..problem import Rows
 
 _EMPTY = np.empty(0, np.int32)
-_UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
+_UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
 _MEND = (
     "Build the matrix again from rows, columns and values: scipy.sparse.coo_matrix((values, (rows, columns)), shape)."
 )
@@ -29,6 +29,8 @@ def check_unmasked(name: str, given: Any) -> None:
     Traceback (most recent call last):
     ValueError: y is a masked array with 1 masked values. Fill them in, y.filled(value), or drop those rows.
     """
+    if type(given) is np.ndarray:  # most are, and single rows are asked for by the thousand
+        return
     for part in given if isinstance(given, list | tuple) else (given,):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
             what = f"{name} is" if part is given else f"{name} holds"
@@ -95,10 +97,10 @@ def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
     if entries and n:
         used = indices[:n]
         # Seen without a sign, an index below zero is a huge one: one scan finds both.
-        if used.view(_UNSIGNED[used.dtype]).max() >= columns:
+        if used.view(_UNSIGNED[used.itemsize]).max() >= columns:
             kind = "row" if X.format == "csc" else "column"
             raise _broken(name, f"it has {kind} indices from {used.min()} to {used.max()}, but {columns} {kind}s")
-    values = np.ascontiguousarray(X.data)  # kernels are compiled for arrays without gaps
+    values = X.data if X.data.flags.c_contiguous else np.ascontiguousarray(X.data)  # as kernels are compiled for
     if offsets is X.indptr and indices is X.indices and values is X.data and n == indices.size:
         return X
     plain = X.copy() if X.format == "bsr" else type(X)(X.shape, dtype=X.dtype)
@@ -117,12 +119,13 @@ def _blocks(X: Any, name: str) -> tuple[int, int]:
 def _whole(array: Any, name: str) -> np.ndarray:
     """Offsets or indices as kernels read them, the same array if it is so already."""
     check_unmasked(name, array)
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
+    dtype = array.dtype if isinstance(array, np.ndarray) and array.ndim == 1 else None
+    if dtype is None or dtype.kind not in "iu":
         kind = getattr(array, "dtype", type(array).__name__)
         raise ValueError(f"{name} must be a list of whole numbers, got {kind} of shape {np.shape(array)}. {_MEND}")
-    if array.dtype in _UNSIGNED and array.flags.c_contiguous:
+    if dtype.kind == "i" and dtype.itemsize >= 4 and dtype.isnative and array.flags.c_contiguous:
         return array
-    small = array.dtype.itemsize < 4 or array.dtype.newbyteorder("=") == np.int32
+    small = dtype.itemsize < 4 or dtype.newbyteorder("=") == np.int32
     return np.ascontiguousarray(array, np.int32 if small else np.int64)
 
 

@@ -62,8 +62,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     memory : int, str or None
         Bytes of working memory allowed beyond data and weights, such as "200MB".
     n_jobs : int or None
-        Threads; -1 for all cores, of which a worker of joblib has its share. None: one, or as many as
-        ``joblib.parallel_config`` says.
+        Threads, at most 64 or four for each core; -1 for all cores, of which a worker of joblib has its share. None:
+        one, or as many as ``joblib.parallel_config`` says.
     random_state : int, Generator or None
         Order of visits. The same seed and one thread give the same bits.
     warm_start : bool

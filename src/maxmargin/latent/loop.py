@@ -56,8 +56,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not (_is_number(self.eta) and 0.0 < self.eta <= 1.0):
             raise ValueError(
-                f"eta must be above 0 and at most 1, got {shown(self.eta)}. It is the share of the gap between bound and "
-                "objective that each new bound must close; 1 is CCCP."
+                f"eta must be above 0 and at most 1, got {shown(self.eta)}. It is the share of the gap between bound "
+                "and objective that each new bound must close; 1 is CCCP."
             )
         for name in ("tol", "bound_tol"):
             value = getattr(self, name)
