@@ -70,6 +70,7 @@ def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:
 
 
 def _check_coo(X: Any, name: str) -> None:
+    check_unmasked(f"{name}.data", X.data)
     for places, size, what in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
         if places.shape != X.data.shape or places.dtype.kind not in "iu":
             raise _broken(name, f"{places.shape} {what} indices of {places.dtype} are for {X.data.shape} values")

@@ -144,7 +144,7 @@ def check_labels(y: Any) -> None:
             "Make them all strings or all numbers."
         )
     try:
-        sorted(values)
+        min(values, default=None)
     except TypeError:
         raise ValueError(
             f"y has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or booleans."
