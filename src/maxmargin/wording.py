@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -37,16 +38,33 @@ def check_object(name: str, value: Any) -> Any:
     return value
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A whole number that is not too small."""
+def as_float(value: Any) -> float:
+    """A number as double precision has it: infinite where it is larger than any.
+
+    >>> as_float(-(10**400))
+    -inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
+    """A whole number that is not too small, nor more than compiled code can count to."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
+    if int(value) > most:
+        raise ValueError(f"{name} must be a whole number of at most {most}, got {shown(value)}.")
     return int(value)
 
 
 def shown(value: Any, most: int = 80) -> str:
     """A value as a message shows it: on one line, and cut where it is long."""
-    text = " ".join(repr(_plain(value)).split())
+    try:
+        text = " ".join(repr(_plain(value)).split())
+    except ValueError:  # Python writes no numbers of thousands of digits
+        text = f"a {type(value).__name__} of more digits than can be shown"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -83,12 +83,15 @@ def open_data(paths: list[str], args: argparse.Namespace, *, like: Any = None, *
     """
     from .. import data
     from ..data.opening import takes
+    from ..data.sizes import as_bytes
 
     options = reading(args) | more
     origin = getattr(like, "origin_", {})
     if "zero_based" in origin and args.zero_based is None and takes(where(paths), "zero_based", {}):
         options["zero_based"] = origin["zero_based"]
     source = data.open(where(paths), **options)
+    if getattr(args, "memory", None) is not None and hasattr(source, "keep_within"):
+        source.keep_within(as_bytes(args.memory, "memory"))
     check_columns(origin, getattr(source, "origin", {}))
     return source
 

@@ -1,4 +1,8 @@
-"""User matrices as ``Rows``: no copy of float32 or float64 data, dense (C order) or CSR."""
+"""User matrices as ``Rows``: no copy of float32 or float64 data, dense (C order) or CSR.
+
+Compiled code, SciPy's and ours, goes where the offsets and indices of a sparse matrix lead. So what users give is
+looked at first: ``checked_sparse`` costs one scan, and nothing is copied that is as it should be.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,124 @@ import scipy.sparse as sp
 from ..problem import Rows
 
 _EMPTY = np.empty(0, np.int32)
+_UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
+_MEND = (
+    "Build the matrix again from rows, columns and values: scipy.sparse.coo_matrix((values, (rows, columns)), shape)."
+)
+
+
+def check_unmasked(name: str, given: Any) -> None:
+    """Refuse arrays with masked values, also in a list: what stands behind a mask is not meant to be used.
+
+    A mask that hides nothing is no harm.
+
+    >>> check_unmasked("y", np.ma.array([1, 2], mask=[True, False]))
+    Traceback (most recent call last):
+    ValueError: y is a masked array with 1 masked values. Fill them in, y.filled(value), or drop those rows.
+    """
+    if type(given) is np.ndarray:  # most are, and single rows are asked for by the thousand
+        return
+    for part in given if isinstance(given, list | tuple) else (given,):
+        if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
+            what = f"{name} is" if part is given else f"{name} holds"
+            raise ValueError(
+                f"{what} a masked array with {np.ma.count_masked(part)} masked values. Fill them in, "
+                f"{name if part is given else 'each'}.filled(value), or drop those rows."
+            )
+
+
+def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:
+    """A sparse matrix of any format as CSR, none of whose rows leads out of it.
+
+    Without ``entries`` the column indices of a CSR matrix are left to whoever reads them chunk by chunk. Rows may be
+    unsorted and have duplicates.
+
+    >>> checked_sparse(sp.coo_array(([1.0], ([0], [2])), shape=(1, 3))).indices.tolist()
+    [2]
+    """
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} must be a matrix, one row per example; got a sparse array of shape {X.shape}.")
+    if X.format == "dok":
+        try:
+            X = X.tocoo()
+        except ValueError as error:  # SciPy's word for an index that is out of range
+            raise _broken(name, str(error)) from None
+    if X.format == "coo":
+        _check_coo(X, name)
+    elif X.format in ("csr", "csc", "bsr"):
+        X = _checked_compressed(X, name, entries or X.format != "csr")
+    elif X.format == "lil":
+        held = [len(rows) for rows in (X.rows, X.data)]
+        if held != [X.shape[0]] * 2 or any(len(a) != len(b) for a, b in zip(X.rows, X.data, strict=True)):
+            raise _broken(name, "its rows do not have as many values as columns")
+    elif X.format == "dia" and (X.offsets.shape != X.data.shape[:1] or X.offsets.dtype.kind != "i"):
+        raise _broken(name, f"{X.offsets.shape} offsets are for {X.data.shape} values")
+    return X if X.format == "csr" else _checked_compressed(X.tocsr(), name, entries)
+
+
+def _check_coo(X: Any, name: str) -> None:
+    check_unmasked(f"{name}.data", X.data)
+    for places, size, what in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
+        if places.shape != X.data.shape or places.dtype.kind not in "iu":
+            raise _broken(name, f"{places.shape} {what} indices of {places.dtype} are for {X.data.shape} values")
+        if places.size and (places.min() < 0 or places.max() >= size):
+            raise _broken(name, f"it has {what} indices from {places.min()} to {places.max()}, but {size} {what}s")
+
+
+def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
+    check_unmasked(f"{name}.data", X.data)
+    if X.format != "bsr" and X.data.ndim != 1:
+        raise _broken(name, f"its values have the shape {X.data.shape}")
+    offsets, indices = _whole(X.indptr, f"{name}.indptr"), _whole(X.indices, f"{name}.indices")
+    rows, columns = X.shape
+    if X.format == "bsr":
+        rows, columns = _blocks(X, name)
+    elif X.format == "csc":
+        rows, columns = columns, rows
+    if offsets.size != rows + 1:
+        raise _broken(name, f"{offsets.size} offsets (indptr) are for {offsets.size - 1} lines of it, not {rows}")
+    n, held = int(offsets[-1]), min(indices.size, len(X.data))
+    if offsets[0] != 0 or n > held or (offsets[1:] < offsets[:-1]).any():
+        raise _broken(name, f"its offsets (indptr) must rise from 0 to at most {held}, the number of stored values")
+    if len(X.data) != indices.size:
+        raise _broken(name, f"it has {len(X.data)} values and {indices.size} indices")
+    if entries and n:
+        used = indices[:n]
+        # Seen without a sign, an index below zero is a huge one: one scan finds both.
+        if used.view(_UNSIGNED[used.itemsize]).max() >= columns:
+            kind = "row" if X.format == "csc" else "column"
+            raise _broken(name, f"it has {kind} indices from {used.min()} to {used.max()}, but {columns} {kind}s")
+    values = X.data if X.data.flags.c_contiguous else np.ascontiguousarray(X.data)  # as kernels are compiled for
+    if offsets is X.indptr and indices is X.indices and values is X.data and n == indices.size:
+        return X
+    plain = X.copy() if X.format == "bsr" else type(X)(X.shape, dtype=X.dtype)
+    plain.indptr, plain.indices, plain.data = offsets, indices[:n], values[:n]
+    return plain
+
+
+def _blocks(X: Any, name: str) -> tuple[int, int]:
+    """How many rows and columns of blocks there are."""
+    height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
+    if not height or not width or X.shape[0] % height or X.shape[1] % width:
+        raise _broken(name, f"values of shape {X.data.shape} are no blocks of a matrix of shape {X.shape}")
+    return X.shape[0] // height, X.shape[1] // width
+
+
+def _whole(array: Any, name: str) -> np.ndarray:
+    """Offsets or indices as kernels read them, the same array if it is so already."""
+    check_unmasked(name, array)
+    dtype = array.dtype if isinstance(array, np.ndarray) and array.ndim == 1 else None
+    if dtype is None or dtype.kind not in "iu":
+        kind = getattr(array, "dtype", type(array).__name__)
+        raise ValueError(f"{name} must be a list of whole numbers, got {kind} of shape {np.shape(array)}. {_MEND}")
+    if dtype.kind == "i" and dtype.itemsize >= 4 and dtype.isnative and array.flags.c_contiguous:
+        return array
+    small = dtype.itemsize < 4 or dtype.newbyteorder("=") == np.int32
+    return np.ascontiguousarray(array, np.int32 if small else np.int64)
+
+
+def _broken(name: str, what: str) -> ValueError:
+    return ValueError(f"{name} is a broken sparse matrix: {what}. {_MEND}")
 
 
 def as_matrix(X: Any, width: int | None = None) -> Any:
@@ -20,9 +142,12 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
     >>> as_matrix([1, 2]).shape
     (1, 2)
     """
+    check_unmasked("X", X)
     try:
-        table = X.tocsr() if sp.issparse(X) else np.atleast_2d(np.asarray(X))
-    except ValueError:
+        table = checked_sparse(X) if sp.issparse(X) else np.atleast_2d(np.asarray(X))
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
         raise ValueError("X has rows of different lengths. Give all as many numbers.") from None
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
@@ -37,28 +162,33 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
 
 
 def as_rows(X: Any, bias: float = 0.0) -> Rows:
-    """View a checked matrix as rows.
+    """View a matrix of finite numbers as rows.
 
-    Sparse matrices must be CSR; entries are brought into canonical form (sorted, no duplicates) on a copy
+    Sparse matrices become CSR; entries are brought into canonical form (sorted, no duplicates) on a copy
     of their own if they are not: norms and inner products of rows rely on it.
 
     >>> len(as_rows(np.eye(3)))
     3
     """
     if sp.issparse(X):
-        X = X.tocsr()
         if X.shape[1] >= 2**32:
             raise ValueError(f"At most {2**32 - 1} columns can be addressed, X has {X.shape[1]}.")
-        if X.nnz and (X.indices.min() < 0 or X.indices.max() >= X.shape[1]):
-            raise ValueError(
-                f"X has column indices from {X.indices.min()} to {X.indices.max()}, but {X.shape[1]} columns."
-            )
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = canonical(checked_sparse(X))
         if X.nnz == 0:
             # Empty ``indices`` would mean "dense": one entry that no row points at keeps it sparse.
             return Rows(X.indptr, np.zeros(1, np.int32), np.zeros(1, X.dtype), X.shape[0], X.shape[1], bias)
         return Rows(X.indptr, X.indices, X.data, X.shape[0], X.shape[1], bias)
     X = np.ascontiguousarray(X)
     return Rows(_EMPTY, _EMPTY, X.reshape(-1), X.shape[0], X.shape[1], bias)
+
+
+def canonical(X: Any) -> Any:
+    """A checked CSR matrix with the indices of every row sorted and without duplicates, itself if they are so."""
+    falls = X.indices[1:] <= X.indices[:-1]  # SciPy remembers what it found once, even if the indices have changed
+    starts = X.indptr[1:-1]
+    falls[starts[(starts > 0) & (starts < X.indices.size)] - 1] = False
+    if not falls.any():
+        return X
+    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
+    X.sum_duplicates()
+    return X

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .arrays import check_unmasked, checked_sparse
+
 
 @dataclass(frozen=True)
 class Bags:
@@ -87,6 +89,7 @@ def as_bags(X: Any, width: int | None = None, *, finite: bool = True) -> Bags:
     if hasattr(X, "matrix") and hasattr(X, "first"):
         bags = _of_matrix(X.matrix, np.asarray(X.first))
     elif isinstance(X, np.ndarray) and X.dtype != object:
+        check_unmasked("X", X)
         bags = _of_array(X)
     else:
         bags = _of_list(X, width)
@@ -144,9 +147,12 @@ _EMPTY = "Bag {} is empty. Every bag must have an instance: leave empty ones out
 
 def _numbers(x: Any, name: str) -> Any:
     """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
+    check_unmasked(name, x)
     try:
-        table = x.tocsr() if sp.issparse(x) else np.asarray(x)
+        table = checked_sparse(x, name) if sp.issparse(x) else np.asarray(x)
     except ValueError:
+        if sp.issparse(x):
+            raise
         raise ValueError(f"{name} has instances of different lengths: it must be a matrix of numbers.") from None
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from ..protocols import Chunk
 from ..wording import shown, whole
+from .arrays import checked_sparse
 from .dealing import Bucket, Buckets, Hand, load_segment
 from .errors import DataError
 from .memory import csr_view
@@ -65,6 +66,8 @@ def convert_source(
     if takes(what, "dtype", options):
         options["dtype"] = precision  # text is read in it: a detour through less would cost digits
     source = open_source(what, whole_groups=False, **options)
+    if hasattr(source, "keep_within"):
+        source.keep_within(limit)
     with whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards(target)
@@ -335,7 +338,7 @@ def _checked_as(x: Any, dtype: str, first: int) -> Any:
     if isinstance(x, list):
         raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
     if sp.issparse(x):
-        x = x.tocsr()
+        x = checked_sparse(x, f"The chunk from row {first} on", entries=False)
         values = x.data.astype(dtype, copy=False)
         verdict, row, entry = batches.check_rows(x.indptr, x.indices, values, min(x.shape[1], 2**31 - 1))
         if verdict == batches.GOOD:

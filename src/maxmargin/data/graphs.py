@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ..kernels.graphs import visit
 from ..wording import shown
+from .arrays import check_unmasked, checked_sparse
 from .sequences import Sequences
 
 
@@ -87,9 +88,11 @@ class Graphs:
 
 
 def _nodes(i: int, x: Any, width: int | None) -> Any:
-    table = x if sp.issparse(x) else np.asarray(x)
+    name = f"The nodes of graph {i}"
+    check_unmasked(name, x)
+    table = checked_sparse(x, name) if sp.issparse(x) else np.asarray(x)
     if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
-        raise ValueError(f"The nodes of graph {i} must be a matrix of numbers, nodes by features.")
+        raise ValueError(f"{name} must be a matrix of numbers, nodes by features.")
     if table.shape[0] == 0:
         raise ValueError(f"Graph {i} is empty. Drop graphs without nodes.")
     if width is not None and table.shape[1] != width:
@@ -100,6 +103,7 @@ def _nodes(i: int, x: Any, width: int | None) -> Any:
 
 
 def _edges(i: int, x: Any, n_nodes: int) -> np.ndarray:
+    check_unmasked(f"The edges of graph {i}", x)
     edges = np.asarray(x)
     if edges.size == 0:
         return np.empty((0, 2), np.int32)
@@ -117,6 +121,7 @@ def _edges(i: int, x: Any, n_nodes: int) -> np.ndarray:
 def _edge_features(i: int, x: Any, n_edges: int) -> np.ndarray:
     if x is None:
         return np.empty((n_edges, 0))
+    check_unmasked(f"The edge features of graph {i}", x)
     table = np.asarray(x, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] != n_edges:
         raise ValueError(f"Graph {i} has {n_edges} edges, but edge features of shape {table.shape}.")

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
+from .arrays import check_unmasked, checked_sparse
 from .errors import DataError
 from .mapped import MappedFile, Pages, map_npy, unreadable
 from .prefetch import prefetched
@@ -46,7 +47,9 @@ class Arrays:
         files: Sequence[MappedFile] = (),
         whole_groups: bool = True,
     ) -> None:
-        self._x = x.tocsr() if sp.issparse(x) else np.asanyarray(x)
+        check_unmasked("x", x)
+        # Column indices are looked at chunk by chunk, as they are read: there may be more than memory holds.
+        self._x = checked_sparse(x, "x", entries=False) if sp.issparse(x) else np.asanyarray(x)
         if self._x.ndim != 2 or self._x.dtype.kind not in "fiub":
             raise DataError(
                 f"x must be a matrix of numbers, one row per example; got {self._x.dtype} of shape {self._x.shape}."
@@ -256,7 +259,7 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
     try:
         with np.load(name, allow_pickle=False) as stored:
             held = {key: stored[key] for key in stored.files}
-    except (ValueError, BadZipFile, EOFError, KeyError) as error:
+    except (ValueError, BadZipFile, EOFError, KeyError, MemoryError) as error:
         raise DataError(
             f"{name} is not a whole .npz file of plain arrays: {error}. Write it anew with numpy.savez.", path=name
         ) from None
@@ -266,7 +269,10 @@ def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
         if held.get("format", b"csr") != b"csr":
             kind = held["format"].item().decode()
             raise DataError(f"{name} holds a sparse matrix of format {kind}; save it as CSR: x.tocsr().", path=name)
-        x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
+        try:
+            x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{name} holds a broken sparse matrix: {error}. Write it anew.", path=name) from None
     elif "x" in held or "X" in held:
         x = held["x"] if "x" in held else held["X"]
     else:
@@ -304,6 +310,7 @@ def _chunk_rows(x: Any, dtype: np.dtype) -> int:
 def _column(given: Any, n: int, name: str) -> np.ndarray | None:
     if given is None:
         return None
+    check_unmasked(name, given)
     column = np.asanyarray(given)
     if column.ndim == 0 or column.shape[0] != n:
         raise DataError(f"{name} has {column.size} entries, x has {n} rows: one is needed for each.")

@@ -14,7 +14,8 @@ from .stores import Store
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
-LONGEST_LINE = 256 << 20
+LONGEST_LINE = 64 << 20
+"""Bytes of a line where no memory is given to bound it by."""
 
 _NAMES = {".gz": "gzip", ".zst": "Zstandard"}
 _MAGIC = {"gzip": b"\x1f\x8b", "Zstandard": b"\x28\xb5\x2f\xfd"}
@@ -48,13 +49,24 @@ class Stamp(NamedTuple):
         return cls(state.st_size, state.st_mtime_ns, state.st_ino)
 
 
-def pieces(path: str, stamp: Stamp, store: Store | None = None) -> Iterator[tuple[bytearray, int]]:
+class LongLine(Exception):
+    """A line that is longer than allowed; whoever counts lines can say which one it is."""
+
+    def __init__(self, path: str, begins: bytes) -> None:
+        super().__init__(path)
+        self.path, self.begins = path, begins
+
+
+def pieces(
+    path: str, stamp: Stamp, store: Store | None = None, longest: int = LONGEST_LINE
+) -> Iterator[tuple[bytearray, int]]:
     """Buffers and how much of each is text: whole lines, each with its line end (the last one is given one).
 
-    The file must be the one that ``stamp`` was taken of, before and after it is read.
+    The file must be the one that ``stamp`` was taken of, before and after it is read. A line of more than ``longest``
+    bytes ends it with ``LongLine``.
     """
     if store is not None:
-        yield from _stored_pieces(path, stamp, store)
+        yield from _stored_pieces(path, stamp, store, longest)
         return
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -65,21 +77,21 @@ def pieces(path: str, stamp: Stamp, store: Store | None = None) -> Iterator[tupl
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         _unchanged(path, Stamp.of(file.fileno()), stamp)
         start = os.pread(file.fileno(), 4, 0) if hasattr(os, "pread") else _peek(file)
-        yield from _cut(path, _reader(path, file, start, _own_handle))
+        yield from _cut(path, _reader(path, file, start, _own_handle), longest)
         _unchanged(path, Stamp.of(file.fileno()), stamp)
 
 
-def _stored_pieces(path: str, stamp: Stamp, store: Store) -> Iterator[tuple[bytearray, int]]:
+def _stored_pieces(path: str, stamp: Stamp, store: Store, longest: int) -> Iterator[tuple[bytearray, int]]:
     try:
         with store.open(path) as file:
             _unchanged(path, Stamp(*store.stamp(path)), stamp)
-            yield from _cut(path, _reader(path, file, _peek(file), lambda file: file))
+            yield from _cut(path, _reader(path, file, _peek(file), lambda file: file), longest)
             _unchanged(path, Stamp(*store.stamp(path)), stamp)
     except OSError as error:
         raise store.unreadable(path, error) from error
 
 
-def _cut(path: str, read: Callable[[memoryview], int]) -> Iterator[tuple[bytearray, int]]:
+def _cut(path: str, read: Callable[[memoryview], int], longest: int) -> Iterator[tuple[bytearray, int]]:
     rest = bytearray()
     room = PIECE
     while True:
@@ -97,16 +109,13 @@ def _cut(path: str, read: Callable[[memoryview], int]) -> Iterator[tuple[bytearr
                 yield buffer, n
             return
         cut = buffer.rfind(b"\n", len(rest), n) + 1
+        if not cut and room >= longest:
+            raise LongLine(path, bytes(buffer[:40]))
         rest = buffer[cut:n]
         if cut:
             yield buffer, cut
-        elif room >= LONGEST_LINE:
-            raise DataError(
-                f"{path} has a line of more than {LONGEST_LINE >> 20} MB, beginning with {bytes(buffer[:40])!r}. "
-                "Data needs one example per line.",
-                path=path,
-            )
-        room = max(PIECE, min(2 * len(rest), LONGEST_LINE))
+        del buffer  # the next one is made before this name is bound anew
+        room = max(PIECE, min(2 * len(rest), longest))
 
 
 def _reader(path: str, file: Any, start: bytes, for_arrow: Callable[[Any], Any]) -> Callable[[memoryview], int]:

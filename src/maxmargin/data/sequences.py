@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .arrays import check_unmasked, checked_sparse
+
 
 @dataclass(frozen=True)
 class Sequences:
@@ -64,9 +66,12 @@ class Sequences:
             )
         parts: list[Any] = []
         for i, x in enumerate(X):
+            check_unmasked(f"Sequence {i}", x)
             try:
-                table = x if sp.issparse(x) else np.asarray(x)
+                table = checked_sparse(x, f"Sequence {i}") if sp.issparse(x) else np.asarray(x)
             except ValueError:
+                if sp.issparse(x):
+                    raise
                 raise ValueError(
                     f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, "
                     "and names of features must be text."
@@ -86,6 +91,8 @@ class Sequences:
             parts.append(table)
         if not parts:
             raise ValueError("There are no sequences.")
+        if parts[0].shape[1] >= 2**31:
+            raise ValueError(f"At most {2**31 - 1} features can be addressed, sequences have {parts[0].shape[1]}.")
         precision = np.result_type(*{_precision(part.dtype) for part in parts})
         if any(sp.issparse(part) for part in parts):
             table = sp.vstack([sp.csr_matrix(part, dtype=precision) for part in parts], format="csr")

@@ -1,9 +1,13 @@
-"""Sizes in bytes as people write them."""
+"""Sizes as people write them: bytes and threads."""
 
 from __future__ import annotations
 
+import os
 import re
 
+from ..wording import shown
+
+_ENDLESS = 2**63  # bytes that no machine can address
 _UNITS = {"": 1, "B": 1}
 for _power, _letter in enumerate("KMGT", start=1):
     _UNITS |= dict.fromkeys((_letter, f"{_letter}B", f"{_letter}IB"), 2 ** (10 * _power))
@@ -24,6 +28,15 @@ def as_bytes(size: float | str, name: str) -> int:
             found = float(parts[1]) * _UNITS[parts[2].upper()]
     else:
         found = size
-    if not found >= 1:
-        raise ValueError(f"{name} must be a number of bytes or text such as '512MB', not {size!r}.")
+    if not (found >= 1 and found < _ENDLESS):
+        raise ValueError(f"{name} must be a number of bytes or text such as '512MB', not {shown(size)}.")
     return int(found)
+
+
+def few_threads(n: int) -> int:
+    """No more threads than can be of use, though more than there are cores, as some wait for a disk.
+
+    >>> few_threads(2), few_threads(10**9) < 10**5
+    (2, True)
+    """
+    return min(n, max(64, 4 * (os.cpu_count() or 1)))

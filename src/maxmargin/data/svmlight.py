@@ -16,10 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
+from ..wording import whole
 from .balance import balanced, unparted
 from .errors import DataError
 from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
-from .pieces import Stamp, pieces
+from .pieces import LONGEST_LINE, PIECE, LongLine, Stamp, pieces
+from .sizes import few_threads
 from .stores import Store
 from .svmlight_writer import write_svmlight
 from .travelling import same_here
@@ -84,12 +86,13 @@ class SvmlightSource:
         if on_error not in ("raise", "skip"):
             raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
         for name, number in (("chunk_rows", chunk_rows), ("n_features", n_features), ("n_jobs", n_jobs)):
-            if number is not None and number < 1:
-                raise ValueError(f"{name} must be at least 1, got {number}.")
+            if number is not None:
+                whole(name, number)
         self.dtype = np.dtype(np.float32 if dtype is None else dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}.")
-        self.chunk_rows, self.zero_based, self.on_error, self.n_jobs = chunk_rows, zero_based, on_error, n_jobs
+        self.chunk_rows, self.zero_based, self.on_error = chunk_rows, zero_based, on_error
+        self.n_jobs = few_threads(n_jobs)
         self.skipped: list[str] = []
         self.n_skipped = 0
         self._declared = n_features
@@ -97,11 +100,17 @@ class SvmlightSource:
         self._length: int | None = None
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
+        self._longest = LONGEST_LINE
+        self._memory: int | None = None
         self._store = filesystem
         self._stamps = [Stamp.of(p) if filesystem is None else Stamp(*filesystem.stamp(p)) for p in self.paths]
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
+
+    def keep_within(self, memory: int) -> None:
+        """Refuse lines that could not be read in so many bytes: text, numbers of it and their copy are about eight."""
+        self._longest, self._memory = max(memory // 8, PIECE), memory
 
     @property
     def n_features(self) -> int:
@@ -220,6 +229,8 @@ class SvmlightSource:
         length, width = 0, self._declared or 0
         file, lines, rows = 0, 0, 0
         for piece in self._parsed():
+            if isinstance(piece, LongLine):
+                raise self._too_long(piece, lines if piece.path == self.paths[file] else 0)
             if piece.file != file:
                 self._not_empty(file, rows)
                 file, lines, rows = piece.file, 0, 0
@@ -286,7 +297,17 @@ class SvmlightSource:
         why = f"all its lines are malformed, the first one: {mine[0]}" if mine else f"every line must read: {GRAMMAR}"
         raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
 
-    def _parsed(self) -> Iterator[_Piece]:
+    def _too_long(self, line: LongLine, before: int) -> DataError:
+        with_memory = "" if self._memory is None else f" where memory is {max(1, self._memory >> 20)} MB"
+        more = "" if self._memory is None else " If it is one example, give more memory."
+        return DataError(
+            f"{line.path}, line {before + 1} has more than {self._longest >> 20} MB, the limit{with_memory}; it "
+            f"begins with {line.begins!r}. Data needs one example per line.{more}",
+            path=line.path,
+            row=before + 1,
+        )
+
+    def _parsed(self) -> Iterator[_Piece | LongLine]:
         """All pieces in order. ``n_jobs`` threads take turns in reading the next one, and parse side by side."""
         walk = self._walk()
         turn = threading.Lock()
@@ -317,7 +338,7 @@ class SvmlightSource:
                     key, piece = ahead.popleft().result()
                     done[key] = piece
                 piece = done.pop(number)
-                if isinstance(piece, BaseException):
+                if isinstance(piece, BaseException) and not isinstance(piece, LongLine):
                     raise piece
                 if piece is None:
                     return
@@ -331,7 +352,7 @@ class SvmlightSource:
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
-            for text, end in pieces(path, stamp, self._store):
+            for text, end in pieces(path, stamp, self._store, self._longest):
                 if first:
                     _check_start(path, text)
                     first = False

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from ..kernels import text as kernels
 from ..wording import shown
+from .arrays import canonical, check_unmasked, checked_sparse
 
 
 def write_svmlight(
@@ -24,13 +25,15 @@ def write_svmlight(
 
     if os.path.isdir(path):
         raise IsADirectoryError(f"{os.fspath(path)} is a folder. Give the name of a file in it.")
+    for name, given in (("X", X), ("y", y), ("group", group)):
+        check_unmasked(name, given)
     try:
         y = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"y must be numbers, one for each row: svmlight text has no other labels; got {shown(y)}."
         ) from None
-    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    X = canonical(checked_sparse(X)) if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(f"X must be a matrix of numbers, one row per example; got {X.dtype} of shape {X.shape}.")
     groups = np.empty(0, np.int64) if group is None else np.asarray(group, dtype=np.int64)

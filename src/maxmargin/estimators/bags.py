@@ -301,14 +301,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _budget(self, classes: np.ndarray, label: np.ndarray, sample_weight: Any) -> np.ndarray:
         """C_i of every bag."""
-        budget = np.full(label.size, inputs.check_positive("C", self.C))
         weights = inputs.check_weights(sample_weight, np.empty((label.size, 1)))
-        if weights is not None:
-            budget *= weights
+        each = np.ones(label.size) if weights is None else weights
         factors = inputs.check_class_weight(
             self.class_weight, classes, np.bincount(label, weights, minlength=classes.size)
         )
-        return budget if factors is None else budget * factors[label]
+        return inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
         """The user's regularizer for the features of every class, l2 for the intercepts."""
@@ -457,7 +455,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the bags whose class is found."""
-        inputs.check_scored(self, X, y)
+        inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def predict_latent(self, X: Any) -> np.ndarray:

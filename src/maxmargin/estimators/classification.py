@@ -62,8 +62,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     memory : int, str or None
         Bytes of working memory allowed beyond data and weights, such as "200MB".
     n_jobs : int or None
-        Threads; -1 for all cores, of which a worker of joblib has its share. None: one, or as many as
-        ``joblib.parallel_config`` says.
+        Threads, at most 64 or four for each core; -1 for all cores, of which a worker of joblib has its share. None:
+        one, or as many as ``joblib.parallel_config`` says.
     random_state : int, Generator or None
         Order of visits. The same seed and one thread give the same bits.
     warm_start : bool
@@ -301,8 +301,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         def budget(chunk: Chunk, label: np.ndarray) -> np.ndarray:
             weights = sourced.checked_weights(chunk)
             if factors is not None:
-                weights = factors[label] if weights is None else factors[label] * weights
-            return C if weights is None else C * weights
+                weights = factors[label] if weights is None else inputs.times(factors[label], weights)
+            return C if weights is None else self._budget(weights)
 
         if self._is_joint():
             cost = self._cost(self.classes_.size)
@@ -377,7 +377,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         factors = self._class_factors(np.bincount(label, weights, self.classes_.size))
         if factors is None:
             return weights
-        return factors[label] if weights is None else factors[label] * weights
+        return factors[label] if weights is None else inputs.times(factors[label], weights)
 
     def _class_factors(self, counts: np.ndarray) -> np.ndarray | None:
         """What ``class_weight`` multiplies C by in each class, given how much each class weighs."""
@@ -485,7 +485,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose class is found."""
-        inputs.check_scored(self, X, y)
+        inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
 

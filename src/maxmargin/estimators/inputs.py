@@ -13,8 +13,9 @@ import scipy.sparse as sp
 from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..data.sizes import as_bytes
-from ..wording import one_of, shown
+from ..data.arrays import check_unmasked, checked_sparse
+from ..data.sizes import as_bytes, few_threads
+from ..wording import as_float, one_of, shown
 from . import frames
 from .tables import check_kind, explained
 
@@ -33,6 +34,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
         )
     frames.check_columns(X)
     check_kind(X)
+    X = checked_sparse(X) if sp.issparse(X) else X
     options = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
@@ -55,6 +57,10 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
 def _validated(estimator: Any, X: Any, *y: Any, options: dict[str, Any]) -> Any:
     try:
         return validate_data(estimator, X, *y, **options)
+    except OverflowError:
+        raise ValueError(
+            f"X or y holds whole numbers that no float can hold, beyond {np.finfo(float).max:.1e}. Scale them first."
+        ) from None
     except (TypeError, ValueError) as error:
         raise explained(error, X, *y) from None
 
@@ -68,6 +74,9 @@ def check_there(estimator: Any, y: Any) -> None:
         )
     if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
         raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
+    check_unmasked("y", y)
+    if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: y is {y.dtype}. Give real numbers or names of classes.")
 
 
 def _fits_float32(X: Any) -> bool:
@@ -100,7 +109,7 @@ def _check_finite(X: Any, estimator: Any) -> None:
     )
 
 
-def check_scored(estimator: Any, X: Any, y: Any) -> None:
+def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
     """What a score compares answers with: as many as there are rows."""
     check_is_fitted(estimator)
     check_kind(X)
@@ -108,6 +117,7 @@ def check_scored(estimator: Any, X: Any, y: Any) -> None:
     rows, answers = _num_samples(X), _num_samples(y)
     if rows != answers:
         raise ValueError(f"X has {rows} rows, y has {answers} entries. Give one entry of y for each row of X.")
+    check_weights(sample_weight, X)
 
 
 def check_labels(y: Any) -> None:
@@ -133,6 +143,12 @@ def check_labels(y: Any) -> None:
             f"y mixes text and other labels: y[{text}] is {shown(values[text])}, y[{other}] is {shown(values[other])}. "
             "Make them all strings or all numbers."
         )
+    try:
+        min(values, default=None)
+    except TypeError:
+        raise ValueError(
+            f"y has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or booleans."
+        ) from None
 
 
 def check_classes(y: np.ndarray) -> None:
@@ -151,7 +167,7 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
         return np.ascontiguousarray(y)
     try:
         numbers = np.ascontiguousarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}. Turn them into numbers, or "
             "use LinearSVC if they name classes."
@@ -164,11 +180,32 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
 
 def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(number := as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"{name} must be {'at least' if zero else 'greater than'} 0, got {shown(value)}.")
-    return float(value)
+    return number
+
+
+def times(weights: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The product of weights; what is too large for it is left to ``check_budget``."""
+    with np.errstate(over="ignore"):
+        return weights * factors
+
+
+def check_budget(C: Any, weights: np.ndarray | None) -> np.ndarray:
+    """C_i for every example, or one C for all."""
+    C = check_positive("C", C)
+    if weights is None:
+        return np.array([C])
+    with np.errstate(over="ignore"):
+        budget = C * weights
+        if np.isfinite(budget.sum()):
+            return budget
+    raise ValueError(
+        f"C={shown(C)} times sample_weight and class_weight is more than numbers can hold, {np.finfo(float).max:.1e}. "
+        "Only ratios of weights matter: divide them by their mean, and choose C after that."
+    )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -179,9 +216,10 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     """Sample weights as float64, finite, not negative, not all zero; None stays None, one number is for all rows."""
     if sample_weight is None:
         return None
+    check_unmasked("sample_weight", sample_weight)
     try:
         weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"sample_weight must be one number for each row, got {shown(sample_weight)}. Weights of classes go into "
             "class_weight."
@@ -223,7 +261,7 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarra
             )
         try:
             factors = np.array([class_weight.get(key, 1.0) for key in known], dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"class_weight must give a number for each class, got {shown(class_weight)}.") from None
     if not (np.isfinite(factors).all() and (factors >= 0).all() and factors.any()):
         raise ValueError(
@@ -237,16 +275,15 @@ def check_memory(memory: Any) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
         raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {shown(memory)}.")
-    return None if memory is None else as_bytes(memory if isinstance(memory, str) else float(memory), "memory")
+    return None if memory is None else as_bytes(memory if isinstance(memory, str) else as_float(memory), "memory")
 
 
 def check_seed(random_state: Any) -> None:
     """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
     if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
         return
-    seeds = (
-        random_state if isinstance(random_state, list | tuple | np.ndarray) and len(random_state) else [random_state]
-    )
+    several = isinstance(random_state, list | tuple | np.ndarray) and np.shape(random_state) not in ((), (0,))
+    seeds = random_state if several else [random_state]
     for seed in seeds:
         if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
             continue
@@ -268,7 +305,8 @@ def generator(random_state: Any) -> np.random.Generator:
 def check_threads(n_jobs: Any) -> int:
     """n_jobs as a number of threads: −1 is all cores, −2 all but one, None what ``joblib.parallel_config`` says, or 1.
 
-    Inside the workers of joblib, such as those of a grid search, "all cores" is the worker's share of them.
+    At most 64 threads are begun, or four for each core where that is more. Inside the workers of joblib, such as those
+    of a grid search, "all cores" is the worker's share of them.
     """
     if n_jobs is None:
         return min(joblib.effective_n_jobs(None), _cores())
@@ -276,7 +314,7 @@ def check_threads(n_jobs: Any) -> int:
         raise ValueError(
             f"n_jobs must be None or a whole number other than 0, got {shown(n_jobs)}. 1 is one thread, -1 all cores."
         )
-    return int(n_jobs) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
+    return few_threads(int(n_jobs)) if n_jobs > 0 else max(1, _cores() + 1 + int(n_jobs))
 
 
 def _cores() -> int:

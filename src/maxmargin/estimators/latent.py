@@ -16,6 +16,7 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import GroupNorm
+from ..wording import shown
 from . import inputs
 from .certified import Run, certifying
 from .clustered import held
@@ -214,8 +215,7 @@ class LatentStructuralSVM(LatentEstimator):
     def _budget(self, X: Any, sample_weight: Any) -> np.ndarray:
         """C_i."""
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
-        C = inputs.check_positive("C", self.C)
-        return np.array([C]) if weights is None else C * weights
+        return inputs.check_budget(self.C, weights)
 
     def _regularizer_for(self, model: Any) -> Regularizer:
         if self.group_norm is None:
@@ -230,8 +230,8 @@ class LatentStructuralSVM(LatentEstimator):
         strength = np.asarray(self.group_norm)
         if strength.dtype.kind not in "fiu" or not np.isfinite(strength).all() or not (strength > 0).all():
             raise ValueError(
-                f"group_norm must be a number above 0, or one for each group, got {self.group_norm!r}. Leave it out "
-                "for the plain l2 penalty."
+                f"group_norm must be a number above 0, or one for each group, got {shown(self.group_norm)}. Leave it "
+                "out for the plain l2 penalty."
             )
         return GroupNorm(model.groups, self.group_norm)
 

@@ -59,8 +59,7 @@ class LinearEstimator(CertifiedEstimator):
 
     def _budget(self, weights: np.ndarray | None) -> np.ndarray:
         """C_i for every example, or one C for all."""
-        C = inputs.check_positive("C", self.C)
-        return np.array([C]) if weights is None else C * weights
+        return inputs.check_budget(self.C, weights)
 
     def _regularizer(self, n_features: int, n_classes: int = 1) -> Regularizer:
         """The user's regularizer for the features, l2 for the intercept, the same for every class.

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sourced import Sizes, is_source, survey
+from ..data.arrays import checked_sparse
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
@@ -151,8 +152,9 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def _checked(self, X: Any, Y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         inputs.check_there(self, Y)
+        Y = checked_sparse(Y, "y").toarray() if sp.issparse(Y) else Y
         try:
-            table = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+            table = np.asarray(Y)
         except ValueError:
             table = np.empty(0)  # rows of different lengths
         if table.ndim != 2:
@@ -177,7 +179,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows whose labels are all found."""
-        inputs.check_scored(self, X, y)
+        inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     @certifying

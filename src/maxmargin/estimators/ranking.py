@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Scalar
 from ..constraints.sourced import is_source
+from ..data.arrays import check_unmasked
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
@@ -269,6 +270,7 @@ def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
     """Groups as whole numbers 0, 1, …; one group if none are given."""
     if groups is None:
         return np.zeros(y.shape[0], np.int64)
+    check_unmasked("groups", groups)
     given = np.asarray(groups)
     if given.shape != y.shape:
         raise ValueError(

@@ -158,7 +158,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         def block(chunk: Chunk) -> Scalar:
             weights = sourced.checked_weights(chunk)
             target = sourced.checked_numbers(chunk, "targets")
-            return self._constraints(sourced.rows_of(chunk.x, bias), target, C if weights is None else C * weights)
+            return self._constraints(
+                sourced.rows_of(chunk.x, bias), target, C if weights is None else self._budget(weights)
+            )
 
         return self._blocked(source, block)
 
@@ -206,5 +208,5 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""
-        inputs.check_scored(self, X, y)
-        return super().score(X, y, sample_weight)
+        inputs.check_scored(self, X, y, sample_weight)
+        return super().score(X, inputs.check_numbers(y, "targets"), sample_weight)

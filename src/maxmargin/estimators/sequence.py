@@ -527,7 +527,7 @@ def _known(label: Any, numbers: dict[Any, int]) -> bool:
 
 def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
     for i, y in enumerate(Y):
-        if not hasattr(y, "__len__") or isinstance(y, str | dict):
+        if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
             raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
     length = np.fromiter(map(len, Y), np.int64, len(Y))
     wrong = np.flatnonzero(length != np.diff(X.offsets))

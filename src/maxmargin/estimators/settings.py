@@ -92,7 +92,7 @@ _CHECKS: dict[str, Callable[[str, Any], object]] = {
     "max_passes": whole,
     "max_rounds": whole,
     "memory": lambda name, value: inputs.check_memory(value),
-    "n_init": whole,
+    "n_init": lambda name, value: whole(name, value, most=10**6),
     "n_jobs": lambda name, value: inputs.check_threads(value),
     "random_state": lambda name, value: inputs.check_seed(value),
     "regularizer": regularizer,

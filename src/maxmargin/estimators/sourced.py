@@ -44,6 +44,8 @@ def readable(source: Any, memory: int | None, folder: Path | None = None, shared
         return
     from .. import data
 
+    if memory is not None and hasattr(source, "keep_within"):
+        source.keep_within(memory)  # before any of it is read
     options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
     options["dtype"] = _precision(source)
     if memory is not None:

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import Window, count, oracle_for, sized
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..distributed.choose import choose_sharded
 from ..distributed.sharded import Sharded
@@ -206,9 +208,7 @@ class StructuredEstimator(CertifiedEstimator):
         return self._problem_of(SourcedOracle(model, source, layout, prepare), weights)
 
     def _problem_of(self, oracle: Any, weights: np.ndarray | None) -> Problem:
-        C = inputs.check_positive("C", self.C)
-        budget = np.array([C]) if weights is None else C * weights
-        return Problem(Searched(oracle, budget), self._own_regularizer())
+        return Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())
 
     def _warm(self, problem: Problem) -> Planes | None:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
@@ -254,8 +254,10 @@ def paired(data: Data) -> Data:
 def check_inputs(X: Any, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
     X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
-    if not hasattr(X, "__len__") or isinstance(X, str | dict):
+    X = checked_sparse(X, name) if sp.issparse(X) else X
+    if not hasattr(X, "__len__") or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
+    check_unmasked(name, X)
     if count(X) == 0:
         raise ValueError(f"{name} has no examples. Give a list with at least one.")
     return X

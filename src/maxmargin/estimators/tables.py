@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.arrays import check_unmasked
 from ..wording import shown
 
 _NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
@@ -28,6 +29,7 @@ def check_kind(X: Any) -> None:
         raise TypeError(
             f"X is a dict. {_NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
         )
+    check_unmasked("X", X)
     for column, dtype in _dtypes(X):
         if getattr(dtype, "kind", None) == "c":
             raise ValueError(
@@ -36,7 +38,7 @@ def check_kind(X: Any) -> None:
 
 
 def _dtypes(X: Any) -> list[tuple[str, Any]]:
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray) or sp.issparse(X):
         return [("", X.dtype)]
     dtypes: Any = getattr(X, "dtypes", None)
     if hasattr(dtypes, "items"):

@@ -10,6 +10,7 @@ values never rise, and d tends to zero; once it is small the best weights met ar
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,7 @@ from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem,
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
 from ..solvers.solve import first_interrupt
-from ..wording import shown
+from ..wording import as_float, shown
 from .cccp import CCCP
 from .kept import Kept
 from .situation import Situation, differ
@@ -55,8 +56,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not (_is_number(self.eta) and 0.0 < self.eta <= 1.0):
             raise ValueError(
-                f"eta must be above 0 and at most 1, got {self.eta!r}. It is the share of the gap between bound and "
-                "objective that each new bound must close; 1 is CCCP."
+                f"eta must be above 0 and at most 1, got {shown(self.eta)}. It is the share of the gap between bound "
+                "and objective that each new bound must close; 1 is CCCP."
             )
         for name in ("tol", "bound_tol"):
             value = getattr(self, name)
@@ -69,7 +70,7 @@ class Settings:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and bool(np.isfinite(value))
+    return isinstance(value, int | float | np.number) and math.isfinite(as_float(value))
 
 
 @dataclass

@@ -13,7 +13,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
 from ..kernels import bags as kernels, rows as row_kernels, segments
 from ..problem import Rivals, Rows
-from ..wording import one_of, shown
+from ..wording import as_float, one_of, shown
 from . import labelling
 from .rounding import search_rounding
 
@@ -65,8 +65,8 @@ class Bags:
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features, n_states=n_states)
         one_of("states", states, ("shared", "separate"))
-        if not isinstance(bias, int | float | np.number) or not np.isfinite(bias):
-            raise ValueError(f"bias must be a finite number, got {bias!r}.")
+        if not isinstance(bias, int | float | np.number) or not np.isfinite(as_float(bias)):
+            raise ValueError(f"bias must be a finite number, got {shown(bias)}.")
         self.n_classes = n_classes
         self.n_features = n_features
         self.state_kind = states
@@ -138,7 +138,7 @@ class Bags:
         return vector.ravel()
 
     def loss(self, y: int, answer: tuple[int, int]) -> float:
-        return float(self._costs()[int(y), int(answer[0])])
+        return float(self._costs()[labelling.check_labels([y], self._sizes()[0])[0], int(answer[0])])
 
     def predict(self, x: Any, w: np.ndarray) -> tuple[int, int]:
         return self.predict_all([x], w)[0]

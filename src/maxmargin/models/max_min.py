@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inference import max_min as games
 from ..protocols import Regularizer
+from ..wording import as_float, shown
 from . import labelling
 from .max_min_objective import MaxMinObjective
 
@@ -46,8 +47,8 @@ class MaxMin:
     def __init__(self, levels: int = 1, n_features: int | None = None, bias: float = 1.0) -> None:
         if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or levels < 1:
             raise ValueError(f"levels must be a whole number of at least 1, got {levels!r}.")
-        if not (isinstance(bias, int | float | np.number) and np.isfinite(bias)):
-            raise ValueError(f"bias must be a finite number, 0 for none; got {bias!r}.")
+        if not (isinstance(bias, int | float | np.number) and np.isfinite(as_float(bias))):
+            raise ValueError(f"bias must be a finite number, 0 for none; got {shown(bias)}.")
         self.levels = int(levels)
         self.n_features = n_features
         self.bias = float(bias)

@@ -77,6 +77,8 @@ def read_image(source: Any, *, color: bool = False) -> np.ndarray:
     if hasattr(source, "getexif"):
         return _of_pillow(source, color)
     if isinstance(source, np.ndarray):
+        if np.ma.is_masked(source):
+            raise ImageError("The image is a masked array with masked pixels. Fill them in: image.filled(value).")
         return _of_array(source, color)
     raise ImageError(
         f"An image is a path, an array or a Pillow image, got {type(source).__name__}. "

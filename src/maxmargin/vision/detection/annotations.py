@@ -87,7 +87,8 @@ def annotated(
     label : str, optional
         The class whose boxes are taken. Needed if there are several; objects of the others are background.
     root : path, optional
-        The folder where relative names of images start.
+        The folder where relative names of images start. Names in a file must not lead out of it, nor out of the folder
+        of the images if there is no root; ``root="/"`` allows any. Tables in memory without a root may name any file.
 
     Raises
     ------
@@ -123,12 +124,12 @@ def annotated(
     if isinstance(boxes, str | os.PathLike):
         return _of_file(images, os.fspath(boxes), label, base)
     if is_table(boxes):
-        return _of_records(images, read_table(boxes), label, "The table of boxes", base or "", base, True)
+        return _of_records(images, read_table(boxes), label, "The table of boxes", None, base, True)
     if isinstance(boxes, Mapping):
         records = [record for name, entry in boxes.items() for record in _records_of(str(name), entry)]
         if not records:
             raise ValueError("boxes is an empty dictionary. It needs an entry for each image that has objects.")
-        return _of_records(images, records, label, "The dictionary of boxes", base or "", base, True)
+        return _of_records(images, records, label, "The dictionary of boxes", None, base, True)
     return _of_list(images, boxes, label, base)
 
 
@@ -252,17 +253,17 @@ def _below(root: str | None, path: str) -> str:
 
 
 def _of_records(
-    images: Any, records: list[Record], label: Any, source: str, beside: str, root: str | None, others: bool
+    images: Any, records: list[Record], label: Any, source: str, beside: str | None, root: str | None, others: bool
 ) -> Annotated:
     """Images and boxes that belong together by their names.
 
-    ``beside`` is the folder of the images if none is given. With ``others``, images of a folder that no record names
-    are background; without, they are nothing.
+    ``beside`` is the folder of the images if none is given; None: the names are the user's own. With ``others``, images
+    of a folder that no record names are background; without, they are nothing.
     """
     records, name = chosen(records, label, source)
     folder, listed = None, None
     if images is None:
-        folder = beside if root is None else root
+        folder = (beside or "") if root is None else root
     elif isinstance(images, str | os.PathLike) and os.path.isdir(_below(root, os.fspath(images))):
         folder = _below(root, os.fspath(images))
         listed = list(map(os.path.normpath, list_images(folder))) if others else None
@@ -274,7 +275,9 @@ def _of_records(
                 f"boxes names its images, but image {pixels} has no name: it is of type "
                 f"{type(listed[pixels]).__name__}. Give paths; or boxes as a list, in the order of the images."
             )
-    boxes, ignored, missing = _by_path(records, ImageNames(folder, listed, deep=images is not None and not others))
+    within = root if root is not None else folder if images is not None or beside is not None else None
+    names = ImageNames(folder, listed, deep=images is not None and not others, root=within)
+    boxes, ignored, missing = _by_path(records, names)
     place = "among the images given" if folder is None else f"in the folder {folder or os.getcwd()}"
     if not boxes:
         raise ImageError(

@@ -22,15 +22,21 @@ class ImageNames:
         Images that may be meant. None: the folder alone, and not what is below it.
     deep : bool, default False
         Images at any depth of the folder may be meant too. They are listed when a name is not found otherwise.
+    root : str, optional
+        What no name may lead out of, by ``..`` or as an absolute path. None: anywhere.
 
     Notes
     -----
     A relative name must be the end of a path, whole folders of it: ``b/1.jpg`` is never ``a/1.jpg``. An absolute one
     may have been written on another machine. If it does not exist, the image with the longest common end is taken.
+    Names are compared as text: links that lie in the folder are followed, whoever made the folder wanted them.
     """
 
-    def __init__(self, folder: str | None, paths: list[str] | None = None, *, deep: bool = False) -> None:
+    def __init__(
+        self, folder: str | None, paths: list[str] | None = None, *, deep: bool = False, root: str | None = None
+    ) -> None:
         self.folder = folder
+        self._root = None if root is None else os.path.abspath(root)
         self._deep = deep
         self._exact = set(paths or ())
         self._ends: dict[str, list[str]] | None = None
@@ -45,13 +51,22 @@ class ImageNames:
             if self.folder is not None:
                 path = os.path.normpath(os.path.join(self.folder, variant))
                 if os.path.isfile(path):
-                    return path
+                    return self._inside(path, name, where)
         for variant in filter(None, variants):
             if found := self._ending(variant):
-                return _only(found, name, where)
+                return self._inside(_only(found, name, where), name, where)
         if _ABSOLUTE.match(name) and not os.path.isfile(name):  # else it is another image, and not meant
             return self._elsewhere(name, where)
         return None
+
+    def _inside(self, path: str, name: str, where: str) -> str:
+        """The path, if it may be meant: what was listed by the user may be anywhere."""
+        if self._root is None or path in self._exact or _is_below(os.path.abspath(path), self._root):
+            return path
+        raise ValueError(
+            f"{where}: {name!r} lies outside of {self._root}, and files may name images in that folder only. If this "
+            "image is meant, give as root a folder that holds all images, or list them: images=[…]."
+        )
 
     def _ending(self, name: str) -> list[str]:
         if self._ends is None and not self._exact and not self._deep:
@@ -95,6 +110,13 @@ class ImageNames:
 
 
 _BOTH_CASES = [way for suffix in SUFFIXES for way in (suffix, suffix.upper())]
+
+
+def _is_below(path: str, root: str) -> bool:
+    try:
+        return os.path.commonpath([path, root]) == root
+    except ValueError:  # on another drive
+        return False
 
 
 def _tidy(name: str) -> str:
