@@ -105,10 +105,8 @@ class DualCoordinate:
         if "order" not in saved:
             return state
         n = state.order.size
-        if (
-            not np.array_equal(np.sort(saved["order"]), np.arange(n))
-            or not 0 <= saved["active"] <= saved["visited"] <= n
-        ):
+        in_range = 0 <= saved["active"] <= n and 0 <= saved["visited"] <= n
+        if not in_range or not np.array_equal(np.sort(saved["order"]), np.arange(n)):
             raise ValueError(f"the order of visits that was saved is none of {n} examples")
         for name in _GOES_ON:
             setattr(state, name, saved[name])
