@@ -424,7 +424,7 @@ def check_solver(solver: Solver, problem: Problem, *, tol: float = 1e-6, max_pas
     """The solver reaches the gap, its α is feasible, and the bounds it reports while running are true."""
     solution = solve(problem, solver, tol=tol, max_passes=max_passes)
     assert solution.converged, f"No relative gap of {tol} within {max_passes} passes: {solution.certificate}."
-    before = lower_bound(problem, solution.alpha).value
+    before = lower_bound(problem, solution.alpha)
     assert np.isclose(before, solution.certificate.lower, rtol=1e-6), (
         f"The dual variables give a lower bound of {before}, the certificate says {solution.certificate.lower}."
     )

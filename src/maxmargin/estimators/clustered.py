@@ -291,7 +291,7 @@ def solve_on_shards(problem: Problem, solver: Solver, *, checkpoint: Checkpoint 
         solution = replace(solution, alpha=sharded.gather(solution.alpha))
         if sharded.crew.deaths == deaths:
             return solution
-        lower = lower_bound(problem, solution.alpha).value
+        lower = lower_bound(problem, solution.alpha)
         solution = replace(solution, certificate=replace(solution.certificate, lower=lower))
         if not solution.converged or solution.certificate.relative_gap <= how["tol"]:
             return solution

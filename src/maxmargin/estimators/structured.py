@@ -168,8 +168,7 @@ class StructuredEstimator(CertifiedEstimator):
         self._stream, self._stream_began = state, self._stream_settings()
         self._fitted_C = float(self.C)
         # Planes that were spilled are known by their sums alone: they were feasible when they were frozen.
-        proved = lower_bound(Problem(state.cache, regularizer), state.inner.alpha)
-        self.certificate_ = Certificate(proved.value, np.inf)
+        self.certificate_ = Certificate(lower_bound(Problem(state.cache, regularizer), state.inner.alpha), np.inf)
         self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
 
     def _means(self) -> dict[str, Any]:

@@ -32,7 +32,12 @@ class LowerBound(NamedTuple):
         return rounded_down(self.computed, -self.rounding)
 
 
-def lower_bound(problem: Problem, alpha: Any = None) -> LowerBound:
+def lower_bound(problem: Problem, alpha: Any = None) -> float:
+    """A lower bound of the optimum: the dual objective at the feasible point nearest to ``alpha``, rounded down."""
+    return dual_objective(problem, alpha).value
+
+
+def dual_objective(problem: Problem, alpha: Any = None) -> LowerBound:
     """The dual objective at the feasible point nearest to ``alpha``, or at α = 0, which is always feasible."""
     if alpha is None:
         nothing = np.zeros(problem.n_weights)
@@ -68,7 +73,7 @@ def check_problem(problem: Any) -> None:
 
 def best_start(problem: Problem, candidates: list[Any]) -> Any:
     """Of several dual variables to start from, those with the highest lower bound."""
-    return max(candidates, key=lambda alpha: lower_bound(problem, alpha).computed)
+    return max(candidates, key=lambda alpha: lower_bound(problem, alpha))
 
 
 def upper_bound(problem: Problem, w: np.ndarray, loss: Loss | None = None) -> Loss:
@@ -100,7 +105,7 @@ def certify(problem: Problem, w: np.ndarray, alpha: Any = None) -> Certificate:
     if w.dtype.kind not in "fiub" or w.shape != (problem.n_weights,):
         raise ValueError(f"w must be {problem.n_weights} weights of the problem, got {shown(w)}.")
     w = w.astype(np.float64, copy=False)
-    lower = lower_bound(problem).value
+    lower = lower_bound(problem)
     if alpha is not None:
-        lower = max(lower, lower_bound(problem, alpha).value)
+        lower = max(lower, lower_bound(problem, alpha))
     return bracket(lower, upper_bound(problem, w))

@@ -157,7 +157,7 @@ class InteriorPoint:
         state = self._begin(problem, np.array(saved["omega"]))
         state.rows.load((saved["alpha"], *saved["point"]), saved.get("kept"))
         if "kept" in saved:
-            state.lower = lower_bound(problem, saved["kept"]).computed
+            state.lower = lower_bound(problem, saved["kept"])
         with threads.one_blas_thread():
             nowhere = np.zeros(state.omega.size)
             self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
@@ -166,7 +166,7 @@ class InteriorPoint:
     def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
         """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
         data = _Data.of(problem)
-        return InteriorState(data, self._rows(problem), omega, best=omega, lower=lower_bound(problem).computed)
+        return InteriorState(data, self._rows(problem), omega, best=omega, lower=lower_bound(problem))
 
     def _rows(self, problem: Problem) -> InteriorSums:
         """Whoever answers for the rows: the constraints' own choice, if rows are not at hand here."""

@@ -59,7 +59,7 @@ class ProximalPoint:
         centred = around(problem, centre, l2)
         inner, best = self.inner.restore(centred, saved["inner"]), problem.closed.feasible(saved["alpha"])
         return ProximalState(
-            inner, centred, centre, l2, best, lower=lower_bound(problem, best).computed, since=int(saved["since"])
+            inner, centred, centre, l2, best, lower=lower_bound(problem, best), since=int(saved["since"])
         )
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:

@@ -13,7 +13,7 @@ import numpy as np
 from ..problem import Certificate, Loss, Problem, Record, Solution
 from ..protocols import Checkpoint, OracleError, Solver
 from ..wording import check_object, shown, whole
-from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, lower_bound, upper_bound
+from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
 from .searchers import dismiss
 
 Callback = Callable[[Record], object]
@@ -74,7 +74,7 @@ def solve(
             best.offer(problem, np.array(saved["weights"]))  # no number in a file is trusted
         clock -= saved["seconds"]
     state.goal = tol
-    floor = lower_bound(problem)
+    floor = dual_objective(problem)
     kept = state.lower  # of what is saved, or of the start
     next_check = 20
     calls = history[-1].oracle_calls if history else 0
@@ -91,7 +91,7 @@ def solve(
         if checkpoint is None or not (last or checkpoint.due()):
             return
         found = _saved(solver, state, settled)
-        if found is not None and (settled or lower_bound(problem, state.alpha).computed >= kept):
+        if found is not None and (settled or dual_objective(problem, state.alpha).computed >= kept):
             kept = state.lower
             checkpoint.save(
                 {
@@ -155,7 +155,7 @@ def solve(
         with contextlib.suppress(KeyboardInterrupt, OracleError):
             best.offer(problem, state.weights())
     if certificate is None:
-        certificate = bracket(max(lower_bound(problem, state.alpha).value, floor.value), best.upper)
+        certificate = bracket(max(lower_bound(problem, state.alpha), floor.value), best.upper)
     weights = best.weights if best.weights.size else state.weights().copy()
     converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
@@ -202,7 +202,7 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
     weights = best.weights if best.weights.size else state.weights().copy()
     lower = floor.value
     with contextlib.suppress(OracleError, MemoryError):
-        lower = max(lower, lower_bound(problem, state.alpha).value)
+        lower = max(lower, lower_bound(problem, state.alpha))
     return Solution(weights, state.alpha, bracket(lower, best.upper), history, converged=False)
 
 
@@ -221,7 +221,7 @@ def _confirmed(problem: Problem, state: Any, best: _Best, tol: float, floor: Low
     upper = best.upper
     if not _meets(max(state.lower, floor.value), upper._replace(rounding=0.0), tol):
         return None
-    lower = max(lower_bound(problem, state.alpha), floor, key=lambda bound: bound.value)
+    lower = max(dual_objective(problem, state.alpha), floor, key=lambda bound: bound.value)
     if lower.value > sum(upper) + 1e-6 * (1.0 + abs(sum(upper))) and not problem.constraints.closed:
         raise OracleError(
             f"The bounds contradict each other: {lower.value:.8g} <= optimum <= {sum(upper):.8g}. The search does not "
