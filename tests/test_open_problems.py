@@ -193,7 +193,7 @@ def test_weak_duality_at_random_shares_of_random_answers(name, rng):
             v += a * one[0][0]
             linear += a * one[1][0]
         bound = linear - 0.5 * v @ v
-        assert lower_bound(Problem(constraints, L2()), given).value == pytest.approx(bound, rel=1e-6, abs=1e-6)
+        assert lower_bound(Problem(constraints, L2()), given) == pytest.approx(bound, rel=1e-6, abs=1e-6)
         assert both.lower == pytest.approx(max(bound, 0.0), rel=1e-6, abs=1e-6)  # that at α = 0 is always at hand
 
 

@@ -162,7 +162,7 @@ def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
     for size in (0.0, 0.1, 0.5, 1.0, 2.0, 10.0):  # where scores and losses are alike, mistakes show
         w = size * scale * rng.normal(size=n)
         worst = plain.rivals(ids, w)
-        found = violations(worst, w)[0]
+        found = violations(worst, w)
         for p, i in enumerate(ids.tolist()):
             best = model.predict(X[i], w)
             assert not is_nothing(best, Y), f"predict gave None on example {i}. {NOTHING}"
@@ -215,7 +215,7 @@ def _slip(value: float) -> float:
 def _check_beaten(plain: PlainOracle, i: int, answers: list[Any], found: float, w: np.ndarray) -> None:
     """No known answer may violate the margin more than the one that the model calls most violated."""
     others = plain.planes(np.full(len(answers), i), answers)
-    highest = float(violations(others, w)[0].max())
+    highest = float(violations(others, w).max())
     assert highest <= found + _slip(highest), (
         f"most_violated on example {i} is not the worst offender: its answer misses the margin by {found:.6g}, another "
         f"answer of the model by {highest:.6g}. Check the loss inside the search, its sign and its scale, and that "
@@ -239,12 +239,12 @@ def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.n
     for _ in range(3):
         w = rng.normal(size=int(model.n_weights))
         ours, theirs = fast.rivals(ids, w), plain.rivals(ids, w)
-        for i, a, b in zip(ids.tolist(), violations(ours, w)[0], violations(theirs, w)[0], strict=True):
+        for i, a, b in zip(ids.tolist(), violations(ours, w), violations(theirs, w), strict=True):
             assert abs(a - b) <= 1e-4 * (1.0 + abs(b)) or ours.excess is not None, (
                 f"oracle(X, Y).rivals and most_violated disagree on example {i}: {a:.6g} against {b:.6g}."
             )
         again = plain.planes(ids, ours.labels)
-        assert np.allclose(violations(ours, w)[0], violations(again, w)[0], rtol=1e-4, atol=1e-4), (
+        assert np.allclose(violations(ours, w), violations(again, w), rtol=1e-4, atol=1e-4), (
             "The rows of oracle(X, Y).rivals are not features(x, y) − features(x, ŷ)."
         )
 
@@ -397,19 +397,17 @@ def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, 
         slow = PlainOracle(Completed(model), plain.X, plain.truths(everybody, best))
         bound = fast.bound(best)
         found = bound.rivals(ids, w)
-        _check_same(
-            "bound(latent).rivals", ids, violations(found, w)[0], violations(slow.planes(ids, found.labels), w)[0]
-        )
+        _check_same("bound(latent).rivals", ids, violations(found, w), violations(slow.planes(ids, found.labels), w))
         if exact:
-            _check_same("bound(latent).rivals", ids, violations(found, w)[0], violations(slow.rivals(ids, w), w)[0])
+            _check_same("bound(latent).rivals", ids, violations(found, w), violations(slow.rivals(ids, w), w))
         _check_same(
             "bound(latent).planes",
             ids,
-            violations(bound.planes(ids, found.labels), w)[0],
-            violations(slow.planes(ids, found.labels), w)[0],
+            violations(bound.planes(ids, found.labels), w),
+            violations(slow.planes(ids, found.labels), w),
         )
         own = bound.planes(ids, fast.truths(ids, [best[i] for i in ids.tolist()]))
-        _check_same("bound(latent).planes of the truths", ids, violations(own, w)[0], np.zeros(ids.size))
+        _check_same("bound(latent).planes of the truths", ids, violations(own, w), np.zeros(ids.size))
 
 
 def _check_same(what: str, ids: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> None:

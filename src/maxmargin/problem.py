@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -73,7 +73,7 @@ class RowErrors:
 
     Parameters
     ----------
-    factor : float array (n,)
+    factor : float array (n,), or the largest for all rows
     scale : float array (n_weights,)
         Entry j of row i is off by at most factor_i·scale_j.
     loss : float
@@ -114,8 +114,9 @@ class Rivals:
     excess : float array (n,) or None
         By how much an even worse offender may exceed this one: infinite where the search was only approximate.
         ``None`` says that every search was exact.
-    rounding : float array (n,) or None
-        By how much rounding in the search may have hidden an even worse offender. ``None``: not at all.
+    rounding : float array (n,), function without arguments that gives it, or None
+        By how much rounding in the search may have hidden an even worse offender. Only certificates need to know, so it
+        may be left to be computed, while the weights are those of the search. ``None``: not at all.
     errors : RowErrors or None
         What rounding may have changed in rows and losses that are sums. ``None``: each entry was rounded once at most.
     """
@@ -124,8 +125,16 @@ class Rivals:
     rows: Rows
     losses: np.ndarray
     excess: np.ndarray | None = None
-    rounding: np.ndarray | None = None
+    rounding: np.ndarray | Callable[[], np.ndarray] | None = None
     errors: RowErrors | None = None
+
+    def search_rounding(self) -> np.ndarray | None:
+        """``rounding`` as numbers."""
+        return self.rounding() if callable(self.rounding) else self.rounding
+
+    def evaluated(self) -> Rivals:
+        """The same with nothing left to be computed: it can be sent elsewhere without the data."""
+        return replace(self, rounding=self.search_rounding())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +10,12 @@ from ..data.arrays import as_rows
 from ..kernels import planes as kernels, rows as row_kernels
 from ..kernels.maps import Dense, WeightMap
 from ..kernels.sums import dot as bounded_dot
-from ..problem import Loss, Planes, Rivals, Rows, Totals
+from ..problem import Loss, Planes, Rivals, RowErrors, Rows, Totals
 from ..regularizers.vectors import dot
-from ..rounding import gamma
+from ..rounding import UNIT, gamma
 from .answers import Joined, Spilled, bytes_of
 from .store import RowStore, row_sizes
 from .sums import DualSums
-
-_COARSE = 2.0**-24  # what rounding to float32 changes at most
 
 
 class Slots(NamedTuple):
@@ -142,7 +140,9 @@ class Cache:
         self.away_linear = 0.0
         self.away_error = np.zeros(0)
         """By how much rounding may have changed the sums, as long as nothing was recalled."""
-        self.n_merges = 0
+        self._errors: RowErrors | None = None
+        self._coarse = 4.0 * UNIT
+        """What rounding may have changed in rows when they were formed, and which share of them since."""
 
     # What the solver sees: the Constraints protocol.
 
@@ -216,8 +216,7 @@ class Cache:
         return sums.totals()
 
     def _totals(self, alpha: np.ndarray) -> Totals:
-        """Of planes at hand. Their rows are sums, in the precision in which they are stored, and rounded once more
-        whenever they are merged."""
+        """Of planes at hand, with what rounding may have changed in their rows."""
         slots, used = self.slots, np.flatnonzero(self.used())
         coefficient = np.zeros(self.store.n_rows)
         np.add.at(coefficient, slots.row[used], alpha[used])
@@ -227,9 +226,23 @@ class Cache:
         sums.add_rows(self.store.rows, coefficient)
         sums.add_linear(*bounded_dot(slots.loss[used], alpha[used]))
         found = sums.totals()
-        coarse = (4 + 2 * self.n_merges) * _COARSE
-        error = found.linear_error + coarse * abs(found.linear)
-        return Totals(found.linear, found.v, error, found.v_error + coarse * sums.size)
+        linear_error, v_error = self._coarse * abs(found.linear), self._coarse * sums.size
+        if self._errors is not None:
+            linear_error += self._errors.loss * abs(found.linear)
+            v_error += float(self._errors.factor * alpha.sum()) * self._errors.scale
+        return Totals(found.linear, found.v, found.linear_error + linear_error, found.v_error + v_error)
+
+    def _note(self, errors: RowErrors | None) -> None:
+        """Rows that are taken in may be off by so much; of all of them the largest error counts."""
+        if errors is None:
+            return
+        worst = errors.factor.max(initial=0.0)
+        if self._errors is None:
+            self._errors = RowErrors(worst, errors.scale, errors.loss)
+        elif errors.scale is not self._errors.scale or worst > self._errors.factor:
+            known = self._errors
+            scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
+            self._errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
 
     def evaluate(self, w: np.ndarray) -> Loss:
         return Loss(float((self.budget * self.worst(np.arange(self.n_examples), w)).sum()))
@@ -255,6 +268,7 @@ class Cache:
         """Take in the wanted ones of some planes, one for each example of ``ids``, into the spare slots."""
         chosen = np.flatnonzero(wanted)
         if chosen.size:
+            self._note(rivals.errors)
             at = self.store.append(*self._unshifted(rivals.rows, ids, chosen))
             self._name(ids, rivals, wanted, at, weights)
 
@@ -369,7 +383,7 @@ class Cache:
         labels = [Mixture.of(answers) for answers in mixed]
         pick = sp.csr_matrix((part, (place, self.slots.row[used])), shape=(held.size, self.store.n_rows))
         table = self.store.table()
-        self.n_merges += 1
+        self._coarse += 2.0 * float(np.finfo(self.store.rows.data.dtype).eps)
         averages = as_rows((pick @ table).astype(table.dtype))
         losses = np.bincount(place, part * self.slots.loss[used])
         shift = self.slots.shift
@@ -450,6 +464,10 @@ class Cache:
             away, error = self.away, self.away_error
             self.away, self.away_error = np.zeros((2, n_weights))
             self.away[place], self.away_error[place] = away, error
+        if self._errors is not None:
+            scale = np.zeros(n_weights)
+            scale[place] = self._errors.scale
+            self._errors = replace(self._errors, scale=scale)
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

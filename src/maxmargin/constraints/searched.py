@@ -136,7 +136,7 @@ class Searched:
         losses = []
         for part in self._parts(everybody):
             rivals = self.oracle.rivals(everybody[part], w)
-            losses.append(self.weighted(everybody[part], *violations(rivals, w), rivals.excess))
+            losses.append(self.weighted(everybody[part], violations(rivals, w), *uncertainty(rivals, w)))
         return Loss.sum(losses)
 
     def weighted(
@@ -153,11 +153,17 @@ class Searched:
         return Loss(total, rounded_up(*missed.tolist()), off)
 
 
-def violations(rivals: Rivals, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """l − w·row for each rival, how much of its margin is missing; and how much more rounding may have hidden."""
+def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:
+    """l − w·row for each rival: how much of its margin is missing."""
+    scores = np.empty(rivals.losses.size)
+    row_kernels.scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores)
+    return rivals.losses - scores
+
+
+def uncertainty(rivals: Rivals, w: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """How much more margin may be missing for each example: what rounding and approximate inference may have hidden."""
     scores, error = np.empty((2, rivals.losses.size))
     row_kernels.bounded_scores(rivals.rows.arrays, np.ascontiguousarray(w, dtype=np.float64), scores, error)
     error += gamma(4) * np.where(scores == 0.0, 0.0, rivals.losses + np.abs(scores))
-    if rivals.rounding is not None:
-        error += rivals.rounding
-    return rivals.losses - scores, error
+    search = rivals.search_rounding()
+    return error if search is None else error + search, rivals.excess

@@ -291,7 +291,7 @@ class Part:
 
     def rivals(self, w: np.ndarray) -> Rivals:
         try:
-            return oracle_for(self.model, self.X, self.Y).rivals(np.arange(self.ids.size), w)
+            return oracle_for(self.model, self.X, self.Y).rivals(np.arange(self.ids.size), w).evaluated()
         except OracleError as error:
             at = int(self.ids[error.example]) if error.example >= 0 else -1
             raise OracleError(f"Example {at} of the source: {error}", at) from error
@@ -313,7 +313,7 @@ def joined(parts: list[Rivals], order: np.ndarray) -> Rivals:
         rows,
         losses,
         _joined_bounds([part.excess for part in parts], parts, place),
-        _joined_bounds([part.rounding for part in parts], parts, place),
+        _joined_bounds([part.search_rounding() for part in parts], parts, place),
         RowErrors.joined([(part.losses.size, part.errors) for part in parts], place),
     )
 

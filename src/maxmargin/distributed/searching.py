@@ -112,4 +112,4 @@ class LatentSearches(Searches):
 
 def _light(rivals: Rivals) -> Rivals:
     """Many small answers travel as one array."""
-    return replace(rivals, labels=Packed(rivals.labels))
+    return replace(rivals.evaluated(), labels=Packed(rivals.labels))

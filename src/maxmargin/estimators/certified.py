@@ -97,6 +97,9 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 
         def __getattr__(self, name: str) -> Any:
+            if name == "certificate_" and "_stream" in vars(self):
+                self.certificate_ = self._stream_certificate()
+                return self.certificate_
             if name[-1:] == "_" != name[0] and "certificate_" not in vars(self) and not hasattr(type(self), name):
                 raise NotFittedError(f"This {type(self).__name__} has no {name} yet: call fit first.")
             return object.__getattribute__(self, name)  # which says what is wrong, or what a property has said

@@ -210,9 +210,13 @@ class LinearEstimator(CertifiedEstimator):
         for state, block in zip(states, blocks, strict=True):
             self._stream_solver.absorb(state, block)
         self._alpha, self._fitted_C = None, float(self.C)
-        self.certificate_ = Certificate(rounded_down(*(state.proved for state in states)), np.inf)
+        self.__dict__.pop("certificate_", None)
         self.history_, self.n_passes_ = [], 1
         return [state.weights().copy() for state in states]
+
+    def _stream_certificate(self) -> Certificate:
+        """What the examples seen so far prove; found when somebody asks, because it takes a pass over the pool."""
+        return Certificate(rounded_down(*(state.proved() for state in self._stream)), np.inf)
 
     def _check_stream(self) -> None:
         """A stream goes on only where its examples are still at hand, and still those of the same problem."""

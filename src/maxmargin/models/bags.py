@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import scipy.sparse as sp
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
-from ..kernels import bags as kernels, rows as row_kernels, segments
+from ..kernels import bags as kernels, segments
 from ..problem import Rivals, Rows
 from ..wording import as_float, one_of, shown
 from . import labelling
-from .rounding import search_rounding
+from .rounding import score_sizes, search_rounding
 
 
 class Bags:
@@ -255,9 +256,8 @@ class BagsLatent:
     def search_rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """By how much rounding may have hidden a better answer to some bags: none scores more than this."""
         largest = np.abs(w).reshape(-1, self.D).max(axis=0)
-        first, last = self.bags.first[ids], self.bags.first[ids + 1]
-        size = np.empty(ids.size)
-        row_kernels.sizes(self.rows.arrays, first, last, largest, size)  # all instances count, the best or not
+        # All instances count, the best or not.
+        size = score_sizes(self.rows, self.bags.first[ids], self.bags.first[ids + 1], largest)
         return search_rounding(size + self.model._costs().max(), self.D + 8.0)
 
     def differences(self, ids: np.ndarray, z: np.ndarray, answers: np.ndarray) -> Rows:
@@ -309,7 +309,7 @@ class BagsOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         found = self.planes(ids, self.data.best(ids, w, self._cost)[0])
-        return replace(found, rounding=self.data.search_rounding(ids, w))
+        return replace(found, rounding=partial(self.data.search_rounding, ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -290,7 +291,7 @@ class ChainOracle:
             self._tokens, self.X.offsets, self.n_labels, self.model._weights(w), self._layout, self._forbidden,
             ids, self._cost, self._scale, self._y, first, flat,
         )  # fmt: skip
-        return replace(self._planes(ids, first, flat), rounding=self._errors.of_search(ids, w))
+        return replace(self._planes(ids, first, flat), rounding=partial(self._errors.of_search, ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.X.offsets, ids)

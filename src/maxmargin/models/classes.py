@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -145,7 +146,7 @@ class MulticlassOracle:
             found = self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))
         else:
             found = self.planes(ids, np.argmax(scores + cost, axis=1))
-        return replace(found, rounding=self._rounding(ids, w))
+        return replace(found, rounding=partial(self._rounding, ids, w))
 
     def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """By how much rounding in the search may have hidden a better class."""

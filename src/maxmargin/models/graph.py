@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -249,7 +250,7 @@ class GraphOracle:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         flat, first, excess = self._search(ids, w)
         found = self._planes(ids, first, flat, excess if excess.any() else None)
-        return replace(found, rounding=self._errors.of_search(ids, w))
+        return replace(found, rounding=partial(self._errors.of_search, ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         first = labelling.starts(self.offsets, ids)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..wording import one_of
 from .labelling import LOSSES, check_sizes, joined
-from .rounding import row_sizes, search_rounding
+from .rounding import score_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
 _NO_LABELS = np.empty((0, 0), np.int8)
@@ -234,17 +235,18 @@ class MultilabelOracle:
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         labels, excess = self.best(ids, w)
         found = self._planes(ids, labels, excess if excess.any() else None)
-        return replace(found, rounding=self._rounding(ids, w))
+        return replace(found, rounding=partial(self._rounding, ids, w))
 
     def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """By how much rounding in the search may have hidden better labels: every term counts, chosen or not."""
         width = self.rows.width
-        largest = np.abs(w[: width * self.n_labels]).reshape(width, self.n_labels).sum(axis=1)
+        size = score_sizes(self.rows, ids, ids + 1, w[: width * self.n_labels], self.n_labels)
+        size *= np.sqrt(self.n_labels)  # all labels may be present at once
         rest = 8.0 * np.abs(w[width * self.n_labels :]).sum() + self.costs.sum()
         operations = width + 8.0 * (self.n_labels + len(self.pairs))
         if self.visit is None and self.network is None:
             operations += 2.0**self.n_labels  # the walk through all subsets changes one sum at every step
-        return search_rounding(row_sizes(self.rows, ids, largest) + rest, operations)
+        return search_rounding(size + rest, operations)
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         table = _labels(labels, self.n_labels) if len(labels) else np.empty((0, self.n_labels), np.int8)

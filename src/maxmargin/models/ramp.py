@@ -133,7 +133,7 @@ class RampLatent:
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         ahead = self.oracle.planes(ids, latent)
-        return self._truths[ids] @ w + (violations(ahead, w)[0] - ahead.losses)
+        return self._truths[ids] @ w + (violations(ahead, w) - ahead.losses)
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         if not self._class_scores:

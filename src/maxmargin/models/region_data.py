@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -338,7 +339,7 @@ class RegionOracle:
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         answers, _ = self.data.rivals(ids, w, self.data.costs, careful=False)
-        found = replace(self._planes(ids, answers), rounding=self.data.search_rounding(ids, w))
+        found = replace(self._planes(ids, answers), rounding=partial(self.data.search_rounding, ids, w))
         return found if self.data.exact_at(w) else replace(found, excess=np.full(ids.size, np.inf))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:

@@ -29,10 +29,12 @@ def whole_sums(values: np.ndarray, most: int, limit: float = 2.0**53) -> bool:
     return bool(np.abs(values).max(initial=0.0) * most < limit and np.array_equal(values, np.rint(values)))
 
 
-def row_sizes(rows: Rows, ids: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """Σ_j |x_j|·largest_j for some stored rows: what the score of one of them comes to at most."""
-    size = np.empty(ids.size)
-    kernels.sizes(rows.arrays, ids, ids + 1, largest, size)
+def score_sizes(rows: Rows, first: np.ndarray, last: np.ndarray, table: np.ndarray, n_labels: int = 1) -> np.ndarray:
+    """Σ_j |x_j|·‖w_j‖ over the stored rows first[p] … last[p] − 1, the norm over the labels of a feature: whichever
+    label each row has, its score has no larger terms. ``table`` is flat, the labels of a feature side by side."""
+    size = np.zeros(first.size)
+    if rows.data.size:
+        kernels.sizes(rows.arrays, first, last, table, n_labels, size)
     return size
 
 
@@ -82,11 +84,9 @@ class LabellingErrors:
     def of_search(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """By how much rounding may have hidden a better labelling at w."""
         n = w.size - self._others.size
-        size = np.zeros(ids.size)
-        if self._X.values.size:
-            X = Rows(self._X.indptr, self._X.indices, self._X.values, self._X.n_tokens, self._X.n_features)
-            largest = np.abs(w[:n]).reshape(-1, self._n_labels).max(axis=1)
-            kernels.sizes(X.arrays, self._X.offsets[ids], self._X.offsets[ids + 1], largest, size)
+        X = self._X
+        tokens = Rows(X.indptr, X.indices, X.values, X.n_tokens, X.n_features)
+        size = score_sizes(tokens, X.offsets[ids], X.offsets[ids + 1], w[:n], self._n_labels)
         # A part has a bias, a pair and, at both ends of a chain, one more weight at most.
         pairs = 4.0 * (np.abs(w[n:]) * self._others).max(initial=0.0)
         return search_rounding(size + self._n_parts[ids] * (pairs + self._cost[ids] + 1.0), self._operations[ids])

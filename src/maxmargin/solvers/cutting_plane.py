@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..constraints.cache import Cache
-from ..constraints.searched import violations
+from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
@@ -124,7 +124,7 @@ class CuttingPlane:
         remote = hasattr(oracle, "at_once")
         parts = oracle.at_once(ids) if remote else np.array_split(ids, max(self.n_jobs, ids.size // 512))  # type: ignore[attr-defined]
         for part, _, rivals in search(oracle, parts, lambda: w, self.n_jobs):
-            losses.append(problem.open.weighted(part, *violations(rivals, w), rivals.excess))
+            losses.append(problem.open.weighted(part, violations(rivals, w), *uncertainty(rivals, w)))
             if state.complete:
                 state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
             state.mix(part, rivals, 1.0)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.cache import Cache
-from ..constraints.searched import violations
+from ..constraints.searched import uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Loss, Planes, Problem, Rivals, Rows
 from ..protocols import OpenConstraints, OracleError
@@ -303,7 +303,8 @@ class OracleAscent:
         oracle: Any = constraints.oracle
         larger = oracle.at_once(np.concatenate(chunks)) if hasattr(oracle, "at_once") else _larger(chunks)
         for ids, _, rivals in search(oracle, larger, lambda: w, self.n_jobs):
-            losses.append(constraints.weighted(ids, *self._take_in(problem, state, ids, rivals, w), rivals.excess))
+            missing = self._take_in(problem, state, ids, rivals, w)
+            losses.append(constraints.weighted(ids, missing, *uncertainty(rivals, w)))
             if move:
                 gap += self._sweep(state, ids)
         if move:
@@ -322,21 +323,20 @@ class OracleAscent:
 
     def _take_in(
         self, problem: Problem, state: AscentState, ids: np.ndarray, rivals: Rivals, w: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders, and how much
-        more rounding may have hidden."""
+    ) -> np.ndarray:
+        """Add what the cache does not know yet; returns how much margin is missing at the worst offenders."""
         cache = state.cache
         if cache.spilled.has(ids):  # since this view began: shares must be at hand before others are given
             self._enter(problem, state, ids)
         elif not (state.in_views or state.stream):
             state.view = ids
-        found, rounding = violations(rivals, w)
+        found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
             _check_search(cache, ids, rivals, found, known, w)
         self._make_room(state, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
-        return found if rivals.excess is None else np.maximum(found, known), rounding
+        return found if rivals.excess is None else np.maximum(found, known)
 
     def _tidy(self, state: AscentState, ids: np.ndarray | None = None) -> None:
         """Drop planes that have long been idle, and give every example a spare slot.

@@ -151,7 +151,7 @@ class ProximalAscent:
         """The original objective at w, roughly: as a few examples show it."""
         constraints = problem.open
         ids = constraints.live[:_SAMPLE]
-        missing, _ = violations(constraints.oracle.rivals(ids, w), w)
+        missing = violations(constraints.oracle.rivals(ids, w), w)
         total = float(np.broadcast_to(constraints.budget, constraints.n_examples).sum())
         return problem.regularizer.value(w) + total * float(np.maximum(missing, 0.0).mean())
 

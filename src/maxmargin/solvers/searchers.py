@@ -106,7 +106,7 @@ def _search_part(part: Any, w: np.ndarray) -> Rivals:
 
 
 def _search_bound(ids: np.ndarray, w: np.ndarray) -> Rivals:
-    return _bound.rivals(ids, w)
+    return _bound.rivals(ids, w).evaluated()
 
 
 # The workers of every oracle that is being searched by processes, and the oracle, so that its number is not given anew.

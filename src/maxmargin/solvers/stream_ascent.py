@@ -35,7 +35,6 @@ from .solve import solve
 
 _NEWTON_TOL = 1e-3
 _FAINT = 1e-6  # of its budget
-_SMALL = 8  # a pool of so many chunks may be gone over after each of them
 _REMEMBERED = 2**24  # bytes of frozen shares that are remembered even where memory is little
 
 
@@ -104,12 +103,9 @@ class StreamAscent:
         self._take_in(state, block, np.arange(n), alpha, swept.norms)
         state.n_seen += n
         state.since += n
-        worked = state.since >= self._growth(state) * len(state.pool)
-        if worked:
+        if state.since >= self._growth(state) * len(state.pool):
             self._optimize(state)
         state.lower = state.linear - state.regularizer.conjugate(state.map.v)
-        if worked or len(state.pool) <= _SMALL * n:  # a proof goes over the whole pool
-            state.proved = max(state.proved, state.provable())
 
     def _growth(self, state: StreamState) -> float:
         if self.growth is not None:
@@ -248,8 +244,6 @@ class StreamState:
     frozen_sums: DualSums = field(default_factory=lambda: DualSums(0))
     """What frozen shares have of v and of the linear sum."""
     waiting: tuple[np.ndarray, float] | None = None
-    proved: float = -np.inf
-    """A lower bound of the optimum, rounding allowed for. More examples can only raise the optimum."""
     frozen: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     """Shares that can no longer move, and whose they are, as long as the stream ``remembers``."""
     remembers: bool = True
@@ -260,7 +254,6 @@ class StreamState:
         self.settled = weights_of(self.map).copy()
         self.frozen_sums = DualSums(self.map.v.size)
         self.lower = -self.regularizer.conjugate(self.map.v)
-        self.proved = dual_bound(self.regularizer, self.frozen_sums.totals()).value
 
     def weights(self) -> np.ndarray:
         return self.settled
@@ -278,8 +271,8 @@ class StreamState:
             return v, linear
         return v + self.waiting[0], linear + self.waiting[1]
 
-    def provable(self) -> float:
-        """The lower bound that all shares prove together."""
+    def proved(self) -> float:
+        """The lower bound that all shares prove together, rounding allowed for."""
         sums = DualSums(self.map.v.size)
         sums.add(self.frozen_sums.totals())
         if len(self.pool):
