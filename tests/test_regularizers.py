@@ -126,6 +126,7 @@ def test_pure_group_norm_conjugate_is_the_indicator_of_the_dual_ball():
     assert pure.conjugate(np.array([3.0, 4.0, 1.0])) == 0.0
     assert pure.conjugate(np.array([3.0, 4.0, 1.1])) == np.inf
     assert pure.dual_scale(np.array([6.0, 8.0, 1.0])) == pytest.approx(0.5)
+    assert pure.dual_scale(np.array([6.0, 8.0, 4.0])) == pytest.approx(0.25)
     assert pure.dual_scale(np.array([0.6, 0.8, 0.1])) == 1.0
     assert pure.value(np.array([3.0, 4.0, -2.0])) == pytest.approx(27.0)
 

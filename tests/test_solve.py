@@ -113,6 +113,23 @@ def test_weak_duality_at_random_points(name, rng):
             assert both.lower <= both.upper * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "pure"),
+    [(name, False) for name in CONSTRAINTS] + [(name, True) for name in CONSTRAINTS if name != "multiclass"],
+)
+def test_multiples_of_the_best_dual_variables_prove_no_more_than_the_optimum(name, pure):
+    """Random points are far from the optimum; here a bound that skips the projection or the scaling exceeds it."""
+    constraints = CONSTRAINTS[name]
+    regularizer = GroupNorm([np.arange(constraints.n_weights)], 2.0) if pure else L2()
+    problem = Problem(constraints, regularizer)
+    solver = ProximalPoint(_solver()) if pure else _solver()
+    solution = solve(problem, solver, tol=1e-5, max_passes=20_000)
+    assert solution.converged
+    for factor in (1.0, 1.05, 1.5, 10.0, -1.0):
+        both = certify(problem, solution.weights, factor * solution.alpha)
+        assert both.lower <= solution.certificate.upper * (1 + 1e-9)
+
+
 def test_certificate_without_dual_variables_has_the_trivial_lower_bound():
     both = certify(Problem(CONSTRAINTS["binary"], L2()), np.zeros(D + 1))
     assert both == Certificate(lower=0.0, upper=60.0)
