@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import many_classes, shared_slack, two_classes
+from generators import covariance, many_classes, shared_slack, two_classes
 
 from maxmargin import Certificate, Problem, certify, solve
 from maxmargin.checks import check_solver
@@ -58,6 +58,28 @@ def test_every_record_brackets_the_optimum(name, optima):
     for record in solution.history:
         assert record.lower <= best.upper * (1 + 1e-9)
         assert record.upper >= best.lower * (1 - 1e-9)
+
+
+MAPS = {
+    "l2": L2(),
+    "bounds": Bounded(0.0),
+    "groups": GroupNorm([np.arange(3), np.arange(3, D + 1)], 0.5, l2=1.0),
+    "full prior": GaussianPrior(0.3, covariance(np.random.default_rng(2), D + 1)),
+}
+
+
+@pytest.mark.parametrize("name", ["binary", "binary-squared", "regression"])
+@pytest.mark.parametrize("regularizer", MAPS)
+def test_weights_and_lower_bound_are_those_of_the_dual_variables_after_every_pass(regularizer, name):
+    problem = Problem(CONSTRAINTS[name], MAPS[regularizer])
+    solver = _solver(momentum_after=2)
+    state = solver.start(problem)
+    for _ in range(30):
+        state = solver.step(problem, state)
+        v = problem.constraints.combine(state.alpha)
+        assert np.allclose(state.weights(), problem.regularizer.weights(v), rtol=1e-8, atol=1e-8)
+        expected = problem.constraints.linear(state.alpha) - problem.regularizer.conjugate(v)
+        assert state.lower == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
