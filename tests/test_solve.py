@@ -90,9 +90,12 @@ def test_upper_bounds_never_rise_and_seconds_and_numbers_ascend(name):
     assert [r.number for r in history] == list(range(1, len(history) + 1))
 
 
+@pytest.mark.parametrize("even", [True, False], ids=["l2", "uneven variances"])
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_plain_passes_never_lower_the_dual(name):
-    history = solve(Problem(CONSTRAINTS[name], L2()), _solver(momentum=False), tol=1e-5, max_passes=2000).history
+def test_plain_passes_never_lower_the_dual(name, even, rng):
+    variances = 10.0 ** rng.uniform(-1.0, 1.0, size=CONSTRAINTS[name].n_weights)
+    problem = Problem(CONSTRAINTS[name], L2() if even else GaussianPrior(0.0, variances))
+    history = solve(problem, _solver(momentum=False), tol=1e-5, max_passes=2000).history
     lower = np.array([r.lower for r in history])
     assert (np.diff(lower) >= -1e-10 * np.abs(lower[1:])).all()
 
