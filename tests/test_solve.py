@@ -170,6 +170,15 @@ def test_certificate_arithmetic():
     assert "inference approximate" in repr(Certificate(1.0, np.inf, exact=False))
 
 
+def test_examples_inside_the_tube_go_to_sleep_at_once(rng):
+    X = rng.normal(size=(30, D))
+    target = np.concatenate([rng.uniform(-0.9, 0.9, size=29), [50.0]])
+    problem = Problem(regression(as_rows(X), target, np.full(30, 1e-3), epsilon=1.0), L2())
+    solution = solve(problem, _solver(momentum=False), tol=1e-12, max_passes=3)
+    assert solution.alpha[-1] == 1e-3
+    assert solution.history[-1].active == 0
+
+
 def test_callbacks_get_one_record_per_pass():
     seen, other = [], []
     solution = solve(Problem(CONSTRAINTS["binary"], L2()), _solver(), tol=1e-6, callbacks=[seen.append, other.append])
