@@ -103,7 +103,8 @@ def test_the_search_finds_what_trying_everything_finds(model, storage):
 
 def test_ties_go_to_the_first_class_and_in_it_to_the_first_instance():
     X, y = np.ones((3, 4, 2)), np.array([0, 1, 2])
-    model, w = Bags(3, 2), np.ones(6)
+    model = Bags(3, 2)
+    w = np.ones(model.n_weights)
     assert model.predict_all(X, w) == [(0, 0)] * 3
     assert [model.most_violated(X[i], y[i], w) for i in range(3)] == [(1, 0), (0, 0), (0, 0)]
     assert model.latent_oracle(X, y).complete(w)[0].tolist() == [0, 0, 0]
