@@ -8,12 +8,16 @@ import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from latent_models import bags, by_hand, objective_of
 
+from maxmargin import solve
 from maxmargin.checks import check_model
 from maxmargin.data.arrays import as_rows
 from maxmargin.data.bags import as_bags
 from maxmargin.kernels import bags as kernels, rows as row_kernels
+from maxmargin.latent.bags import look
+from maxmargin.latent.kept import Kept
 from maxmargin.latent.plain import Completed
 from maxmargin.models import Bags
+from maxmargin.solvers import OracleAscent
 
 STORAGES = {
     "dense": lambda X: X,
@@ -95,6 +99,31 @@ def test_the_search_finds_what_trying_everything_finds(model, storage):
             assert model.complete(stored[i], y, w) == best[i]
             np.testing.assert_allclose(model.latent_scores(stored[i], y, w), scores[y], rtol=rel, atol=rel)
             np.testing.assert_allclose(model.features(stored[i], (k, z)), phi(model, x, k, z), rtol=rel, atol=rel)
+
+
+def test_ties_go_to_the_first_class_and_in_it_to_the_first_instance():
+    X, y = np.ones((3, 4, 2)), np.array([0, 1, 2])
+    model = Bags(3, 2)
+    w = np.ones(model.n_weights)
+    assert model.predict_all(X, w) == [(0, 0)] * 3
+    assert [model.most_violated(X[i], y[i], w) for i in range(3)] == [(1, 0), (0, 0), (0, 0)]
+    assert model.latent_oracle(X, y).complete(w)[0].tolist() == [0, 0, 0]
+    bags_of_one_matrix = as_rows(X.reshape(12, 2)), np.array([0, 4, 8, 12])
+    assert look(*bags_of_one_matrix, np.array([0, 2]), np.ones(2))[2].tolist() == [0, 0]
+
+
+def test_a_solver_that_goes_on_with_other_instances_has_their_weights_and_their_bound(rng):
+    X, y = bags(rng, n=12)
+    objective = objective_of(Bags(2, 2), X, y)
+    kept = Kept(OracleAscent(random_state=0), objective)
+    first, then = np.zeros(12, np.int64), np.arange(12) % 3
+    solution = solve(objective.problem(first), kept.turn_to(first), tol=1e-6)
+    problem = objective.problem(then)
+    state = kept.turn_to(then).start(problem, solution.alpha)
+    v = problem.constraints.combine(problem.constraints.feasible(state.alpha))
+    assert not np.allclose(v, solution.weights, atol=1e-3), "nothing is tested here"
+    assert np.allclose(state.weights(), v, rtol=1e-9, atol=1e-9)
+    assert state.lower == pytest.approx(problem.constraints.linear(state.alpha) - 0.5 * v @ v, rel=1e-9, abs=1e-9)
 
 
 def test_one_array_is_the_same_as_a_list(rng):

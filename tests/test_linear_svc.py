@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from maxmargin import LinearSVC, path
-from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
 from maxmargin.solvers import DualCoordinate
 
 TIGHT = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0}
@@ -460,6 +460,26 @@ def test_regularizer_is_for_features_and_the_intercept_keeps_l2(rng):
     found = LinearSVC(regularizer=GroupNorm(groups, 2.0), **settings).fit(X, y)
     optimum = reference.group_norm_and_l2(*arrays, groups=groups, strength=2.0, free=[5])
     assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
+
+
+@pytest.mark.parametrize("first", ["l2", "group norm"])
+def test_pure_group_norm_beside_l2_is_exact_wherever_it_stands(first, rng):
+    X, y = two_classes(rng, d=5)
+    groups = [np.array([0, 4]), np.array([2, 3])]
+    parts = [([1], L2()), ([0, 4, 2, 3], GroupNorm([[0, 1], [2, 3]], 3.0))]
+    regularizer = Blocks(parts if first == "l2" else parts[::-1])
+    found = LinearSVC(regularizer=regularizer, fit_intercept=False, **TIGHT).fit(X, y)
+    one = np.ones(y.size)
+    optimum = reference.group_norm_and_l2(
+        X * y[:, None], one, np.arange(y.size), one, groups=groups, strength=3.0, free=[1]
+    )
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
+    assert np.allclose(found.coef_[0], optimum.weights, atol=1e-3)
+    again = found.certify(X, y)
+    assert again.lower <= optimum.value * (1 + 1e-9)
+    assert again.relative_gap <= TIGHT["tol"] * (1 + 1e-3)
 
 
 def _crammer_singer_rows(X, y, n_classes):
@@ -510,6 +530,7 @@ def test_crammer_singer_with_a_pure_group_norm_is_exact(rng):
     flat = [np.concatenate([[3 * j + k] for j in g]) for k in range(3) for g in groups]
     optimum = reference.group_norm_and_l2(*_crammer_singer_rows(X, y, 3), groups=flat, strength=1.5, free=[9, 10, 11])
     assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
 
 
 def test_explicit_l2_equals_the_default(two):

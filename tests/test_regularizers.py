@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import numpy as np
 import pytest
 from generators import covariance
@@ -30,9 +32,17 @@ def _every_regularizer():
         "group-free-group": GroupNorm(GROUPS, [0.0, 1.0, 2.0], l2=1.0),
         "group-centre": GroupNorm(GROUPS, 1.0, l2=2.0, centre=mean),
         "blocks-prior": Blocks([(features, GaussianPrior(1.0, 3.0)), (last, L2())]),
-        "blocks-full": Blocks([(features, GaussianPrior(0.0, covariance(rng, N - 1))), (last, GaussianPrior(1.0))]),
+        "blocks-full": Blocks(
+            [(features, GaussianPrior(0.0, covariance(rng, N - 1))), (last, GaussianPrior(1.0, 0.3))]
+        ),
         "blocks-bounds": Blocks([(features, Bounded(0.0)), (last, L2())]),
         "blocks-group": Blocks([(features, GroupNorm([[0, 1], [2, 3, 4]], l2=1.0)), (last, L2())]),
+        "blocks-two-groups": Blocks(
+            [
+                (np.arange(3), GroupNorm([[0, 2], [1]], [0.5, 2.0], l2=1.0)),
+                (np.arange(3, N), GroupNorm([[0, 1, 2]], l2=0.5)),
+            ]
+        ),
     }
 
 
@@ -116,6 +126,7 @@ def test_pure_group_norm_conjugate_is_the_indicator_of_the_dual_ball():
     assert pure.conjugate(np.array([3.0, 4.0, 1.0])) == 0.0
     assert pure.conjugate(np.array([3.0, 4.0, 1.1])) == np.inf
     assert pure.dual_scale(np.array([6.0, 8.0, 1.0])) == pytest.approx(0.5)
+    assert pure.dual_scale(np.array([6.0, 8.0, 4.0])) == pytest.approx(0.25)
     assert pure.dual_scale(np.array([0.6, 0.8, 0.1])) == 1.0
     assert pure.value(np.array([3.0, 4.0, -2.0])) == pytest.approx(27.0)
 
@@ -128,6 +139,21 @@ def test_dual_radius_is_the_length_of_the_longest_v_with_a_finite_conjugate():
     assert pure.dual_radius() == pytest.approx(np.linalg.norm(longest))
     beside = Blocks([(np.arange(3), pure), (np.arange(3, 5), L2())])
     assert beside.dual_radius() == pure.dual_radius()
+    twice = Blocks([(np.arange(3), pure), (np.arange(3, 6), pure)])
+    assert twice.conjugate(np.tile(longest, 2)) == 0.0
+    assert twice.dual_radius() == pytest.approx(np.linalg.norm(np.tile(longest, 2)))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+def test_dual_scale_of_blocks_makes_the_conjugate_of_every_part_finite(order):
+    parts = [([0], L2()), ([1, 2], GroupNorm([[0, 1]], 5.0)), ([3], GroupNorm([[0]], 1.0))]
+    blocks = Blocks([parts[p] for p in order])
+    assert blocks.pure
+    v = np.array([100.0, 6.0, 8.0, 4.0])
+    scale = blocks.dual_scale(v)
+    assert scale == pytest.approx(0.25), "the last group is four times too long, the other one twice"
+    assert blocks.conjugate(scale * v) == pytest.approx(0.5 * 25.0**2)
+    assert blocks.dual_scale(0.25 * v) == 1.0
 
 
 def test_pure_group_norm_says_that_it_needs_proximal_steps():

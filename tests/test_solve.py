@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import many_classes, shared_slack, two_classes
+from generators import covariance, many_classes, shared_slack, two_classes
 
 from maxmargin import Certificate, Problem, certify, solve
 from maxmargin.checks import check_solver
@@ -60,6 +60,28 @@ def test_every_record_brackets_the_optimum(name, optima):
         assert record.upper >= best.lower * (1 - 1e-9)
 
 
+MAPS = {
+    "l2": L2(),
+    "bounds": Bounded(0.0),
+    "groups": GroupNorm([np.arange(3), np.arange(3, D + 1)], 0.5, l2=1.0),
+    "full prior": GaussianPrior(0.3, covariance(np.random.default_rng(2), D + 1)),
+}
+
+
+@pytest.mark.parametrize("name", ["binary", "binary-squared", "regression"])
+@pytest.mark.parametrize("regularizer", MAPS)
+def test_weights_and_lower_bound_are_those_of_the_dual_variables_after_every_pass(regularizer, name):
+    problem = Problem(CONSTRAINTS[name], MAPS[regularizer])
+    solver = _solver(momentum_after=2)
+    state = solver.start(problem)
+    for _ in range(30):
+        state = solver.step(problem, state)
+        v = problem.constraints.combine(state.alpha)
+        assert np.allclose(state.weights(), problem.regularizer.weights(v), rtol=1e-8, atol=1e-8)
+        expected = problem.constraints.linear(state.alpha) - problem.regularizer.conjugate(v)
+        assert state.lower == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_upper_bounds_never_rise_and_seconds_and_numbers_ascend(name):
     history = solve(Problem(CONSTRAINTS[name], L2()), _solver(), tol=1e-8, max_passes=5000).history
@@ -68,9 +90,12 @@ def test_upper_bounds_never_rise_and_seconds_and_numbers_ascend(name):
     assert [r.number for r in history] == list(range(1, len(history) + 1))
 
 
+@pytest.mark.parametrize("even", [True, False], ids=["l2", "uneven variances"])
 @pytest.mark.parametrize("name", CONSTRAINTS)
-def test_plain_passes_never_lower_the_dual(name):
-    history = solve(Problem(CONSTRAINTS[name], L2()), _solver(momentum=False), tol=1e-5, max_passes=2000).history
+def test_plain_passes_never_lower_the_dual(name, even, rng):
+    variances = 10.0 ** rng.uniform(-1.0, 1.0, size=CONSTRAINTS[name].n_weights)
+    problem = Problem(CONSTRAINTS[name], L2() if even else GaussianPrior(0.0, variances))
+    history = solve(problem, _solver(momentum=False), tol=1e-5, max_passes=2000).history
     lower = np.array([r.lower for r in history])
     assert (np.diff(lower) >= -1e-10 * np.abs(lower[1:])).all()
 
@@ -113,6 +138,23 @@ def test_weak_duality_at_random_points(name, rng):
             assert both.lower <= both.upper * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("name", "pure"),
+    [(name, False) for name in CONSTRAINTS] + [(name, True) for name in CONSTRAINTS if name != "multiclass"],
+)
+def test_multiples_of_the_best_dual_variables_prove_no_more_than_the_optimum(name, pure):
+    """Random points are far from the optimum; here a bound that skips the projection or the scaling exceeds it."""
+    constraints = CONSTRAINTS[name]
+    regularizer = GroupNorm([np.arange(constraints.n_weights)], 2.0) if pure else L2()
+    problem = Problem(constraints, regularizer)
+    solver = ProximalPoint(_solver()) if pure else _solver()
+    solution = solve(problem, solver, tol=1e-5, max_passes=20_000)
+    assert solution.converged
+    for factor in (1.0, 1.05, 1.5, 10.0, -1.0):
+        both = certify(problem, solution.weights, factor * solution.alpha)
+        assert both.lower <= solution.certificate.upper * (1 + 1e-9)
+
+
 def test_certificate_without_dual_variables_has_the_trivial_lower_bound():
     both = certify(Problem(CONSTRAINTS["binary"], L2()), np.zeros(D + 1))
     assert both.lower == 0.0 and both.upper == pytest.approx(60.0, rel=1e-14)
@@ -126,6 +168,15 @@ def test_certificate_arithmetic():
     assert Certificate(0.0, 0.0).relative_gap == 0.0
     assert Certificate(1.0, np.inf).relative_gap == np.inf
     assert "inference approximate" in repr(Certificate(1.0, np.inf, exact=False))
+
+
+def test_examples_inside_the_tube_go_to_sleep_at_once(rng):
+    X = rng.normal(size=(30, D))
+    target = np.concatenate([rng.uniform(-0.9, 0.9, size=29), [50.0]])
+    problem = Problem(regression(as_rows(X), target, np.full(30, 1e-3), epsilon=1.0), L2())
+    solution = solve(problem, _solver(momentum=False), tol=1e-12, max_passes=3)
+    assert solution.alpha[-1] == 1e-3
+    assert solution.history[-1].active == 0
 
 
 def test_callbacks_get_one_record_per_pass():
