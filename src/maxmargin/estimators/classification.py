@@ -28,7 +28,10 @@ from .sourced import check_alone
 from .telling import told
 
 
-@storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
+@storable(
+    classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|none", _label="int[n]<k|none",
+    _fitted_C="float",
+)  # fmt: skip
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification with a certificate of optimality.
 
@@ -338,6 +341,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         super()._check_settings()
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
+
+    def _check_fitted_sizes(self) -> None:
+        vectors = 1 if self.classes_.size == 2 else self.classes_.size
+        if len(self.coef_) != vectors or self.classes_.size < 2:
+            raise ValueError(f"{self.classes_.size} classes have {len(self.coef_)} vectors of weights")
 
     def _check_choices(self) -> None:
         """Settings that go together with the number of classes or not."""

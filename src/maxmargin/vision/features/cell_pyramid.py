@@ -17,7 +17,7 @@ from ...kernels.resize import resize
 from ...persistence import storable_part
 from ...wording import shown
 from .hog import checked_pixels, mirrored
-from .numbers import whole
+from .numbers import FINEST, MOST_SCALES, whole
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,12 @@ class Grid:
     def __post_init__(self) -> None:
         if whole("cell", self.cell, 4, "pixels") % 2:
             raise ValueError(f"cell must be even, because fine cells are half as large, got {self.cell}.")
-        whole("octave_scales", self.octave_scales, 1)
+        whole("octave_scales", self.octave_scales, 1, most=MOST_SCALES)
         finest = self.finest
-        if isinstance(finest, bool) or not isinstance(finest, int | float | np.number) or not 0 < finest < np.inf:
-            raise ValueError(f"finest must be a number above 0, the size of the first level, got {finest!r}.")
+        if isinstance(finest, bool) or not isinstance(finest, int | float | np.number) or not 0 < finest <= FINEST:
+            raise ValueError(
+                f"finest must be a number above 0 and at most {FINEST}, the size of the first level, got {finest!r}."
+            )
         object.__setattr__(self, "least", _pair("least", self.least, 1))
         object.__setattr__(self, "pad", _pair("pad", self.pad, 0))
 
