@@ -1,8 +1,10 @@
 """Models in files: what goes in comes out, and what is not known is refused. Loading never runs code."""
 
+import hashlib
 import json
 import os
 import pickletools
+import re
 import struct
 import subprocess
 import sys
@@ -178,7 +180,17 @@ def saved(data, tmp_path):
     return path
 
 
-def _rewrite(path, change, change_header=None):
+def _seal(path):
+    """Give a file that was changed the checksum that belongs to it."""
+    raw = path.read_bytes()
+    named = re.search(rb'"checksum":"([0-9a-f]{32})"', raw)
+    if named:
+        a, b = named.span(1)
+        found = hashlib.blake2b(raw[:a] + b"0" * 32 + raw[b:], digest_size=16).hexdigest()
+        path.write_bytes(raw[:a] + found.encode() + raw[b:])
+
+
+def _rewrite(path, change, change_header=None, sealed=True):
     """Change the metadata of a model file (a dict of strings), or the JSON that is inside its entry ``header``."""
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
@@ -189,8 +201,10 @@ def _rewrite(path, change, change_header=None):
         change_header(inner)
         metadata["header"] = json.dumps(inner)
     change(metadata)
-    text = json.dumps(outer).encode()
+    text = json.dumps(outer, separators=(",", ":")).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+    if sealed:
+        _seal(path)
 
 
 def _inner(path, change):
@@ -232,10 +246,10 @@ def test_arrays_of_another_program_are_refused(tmp_path):
         mm.load(path)
 
 
-@pytest.mark.parametrize("version", ["2", "1000", "", "one"])
+@pytest.mark.parametrize("version", ["1", "1000", "", "one"])
 def test_other_versions_are_refused_with_advice(saved, version):
     _rewrite(saved, lambda metadata: metadata.update(version=version))
-    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 1"):
+    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 2"):
         mm.load(saved)
 
 
@@ -357,7 +371,7 @@ def test_file_holds_a_json_header_and_plain_numbers_only(saved):
     (length,) = struct.unpack("<Q", raw[:8])
     outer = json.loads(raw[8 : 8 + length])
     metadata = outer.pop("__metadata__")
-    assert set(metadata) == {"format", "version", "estimator", "header"}
+    assert set(metadata) == {"format", "version", "estimator", "header", "checksum"}
     json.loads(metadata["header"])
     assert {entry["dtype"] for entry in outer.values()} <= {"F64", "F32", "I64", "I32", "I8", "BOOL"}
     assert max(entry["data_offsets"][1] for entry in outer.values()) == len(raw) - 8 - length
@@ -596,5 +610,6 @@ def test_weights_of_an_inner_model_that_are_too_few_or_too_many(saved_scenes, si
     name = next(key for key in arrays if key.endswith("learner_.fitted.coef_"))
     arrays[name] = arrays[name][:size] if size < 0 else np.concatenate([arrays[name], np.ones(size)])
     save_file(arrays, str(saved_scenes), metadata=metadata)
-    with pytest.raises(ValueError, match="damaged"):
+    _seal(saved_scenes)
+    with pytest.raises(mm.ModelFileError, match="damaged"):
         mm.load(saved_scenes)

@@ -40,6 +40,7 @@ def check(owner: str, values: Mapping[str, Any], specs: Mapping[str, str]) -> No
 
 def is_label(value: Any) -> bool:
     """Whether a value may name a class: text, a number that is finite, or a tuple of such."""
+    value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, tuple):
         return all(map(is_label, value))
     return isinstance(value, _LABELS) and (not isinstance(value, float) or bool(np.isfinite(value)))

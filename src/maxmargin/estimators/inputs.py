@@ -14,6 +14,7 @@ from joblib.parallel import get_active_backend
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.sizes import as_bytes
+from ..schema import is_label
 from ..wording import one_of, shown
 from . import frames
 from .tables import check_kind, explained
@@ -136,12 +137,24 @@ def check_labels(y: Any) -> None:
 
 
 def check_classes(y: np.ndarray) -> None:
-    """Labels name classes: text, whole numbers or booleans, not measurements."""
+    """Labels name classes: text, whole numbers or booleans, not measurements, and nothing that no file can hold."""
+    check_nameable(y)
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(
             f"Unknown label type: continuous. y[{at}] is {shown(y[at])}, which is no class label. "
             "Use LinearSVR for regression, or round y if these are classes."
+        )
+
+
+def check_nameable(labels: np.ndarray) -> None:
+    """Complain of labels that a model could not be saved with, before it is trained."""
+    one_each = {type(label): label for label in (labels.tolist() if labels.dtype == object else labels[:1])}
+    wrong = next((label for label in one_each.values() if not is_label(label)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"Labels are text, whole numbers or booleans, got {type(wrong).__name__}: {shown(wrong)}. Turn them into "
+            "text, for example with [str(label) for label in y]."
         )
 
 

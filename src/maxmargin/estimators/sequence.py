@@ -577,4 +577,5 @@ def _sorted(found: set[Any]) -> np.ndarray:
     ordered = sorted(found)
     classes = np.array(ordered) if not isinstance(ordered[0], tuple) else np.empty(len(ordered), object)
     classes[:] = ordered  # tuples stay tuples
+    inputs.check_nameable(classes)
     return classes

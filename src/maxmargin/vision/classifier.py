@@ -35,8 +35,8 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
 @storable(
-    classes_="labels[k]", grid_="tuple", left_out_="int", feature_map_="text", mean_="float[d]|none", extractor_="WordHistograms|CNNRegions|none",
-    learner_="any", record=None, certified=False,
+    classes_="labels[k]", grid_="tuple", left_out_="int", feature_map_="text",
+    mean_="float[d]|none", extractor_="WordHistograms|CNNRegions|none", learner_="any", record=None, certified=False,
 )  # fmt: skip
 class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.

@@ -94,7 +94,7 @@ class DenseSIFT:
         scales = (self.scales,) if isinstance(self.scales, int | float) else tuple(self.scales)
         if not scales or not all(0 < s * self.patch < _LARGEST for s in scales):
             raise ValueError(
-                f"scales must be positive numbers, at least one, which make patches of less than {_LARGEST} pixels; got "
+                f"scales must be positive numbers, at least one, for patches of less than {_LARGEST} pixels; got "
                 f"{self.scales!r}."
             )
         if not (math.isfinite(self.contrast) and self.contrast >= 0):
