@@ -8,7 +8,9 @@ import re
 import struct
 import subprocess
 import sys
+import tracemalloc
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -295,6 +297,81 @@ def test_unknown_arguments_of_a_regularizer_are_refused(saved):
     _inner(saved, change)
     with pytest.raises(ValueError, match="unknown arguments of GaussianPrior"):
         mm.load(saved)
+
+
+def _declare(dtype, *text):
+    def change(header):
+        for pair in header["fitted"]["pairs"]:
+            if pair[0] == "classes_":
+                pair[1] = {"text": list(text), "dtype": dtype, "shape": [len(text)]}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_declare("<U250000000", "a", "b"), _declare("U", "a" * 2**16, *map(str, range(2**16))), _declare("U", "b", "a")],
+    ids=["declared", "one long", "unsorted"],
+)
+def test_text_takes_no_more_room_than_its_letters(saved, change):
+    """A few bytes must not ask for gigabytes: tracked while the file is read."""
+    _inner(saved, change)
+    tracemalloc.start()
+    try:
+        with pytest.raises(mm.ModelFileError):
+            mm.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_checksum_covers_the_header(saved):
+    _rewrite(saved, lambda metadata: metadata.update(estimator="LinearSVR"), sealed=False)
+    with pytest.raises(mm.ModelFileError, match="its checksum is wrong"):
+        mm.load(saved)
+
+
+def test_what_no_load_would_take_is_not_saved(data, tmp_path):
+    svm = LinearSVC().fit(*data)
+    svm.coef_ = np.full_like(svm.coef_, np.nan)
+    with pytest.raises(ValueError, match=r"no load would take it: coef_ .* entries that are not finite"):
+        svm.save(tmp_path / "model.mm")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[b"a", b"b"], np.array(["2024-01-01", "2024-01-02"], "M8[D]"), [Decimal(1), Decimal(2)], [1j, 2j]],
+    ids=["bytes", "dates", "Decimal", "complex"],
+)
+@pytest.mark.parametrize("estimator", [mm.LinearSVC(), mm.LatentSVC(), mm.SequenceSVM()])
+def test_labels_that_no_file_can_hold_are_refused_before_training(estimator, labels, rng):
+    X, y = rng.normal(size=(12, 1, 3)), np.asarray(labels)[np.arange(12) % 2]
+    if isinstance(estimator, mm.LinearSVC):
+        X = X[:, 0]
+    if isinstance(estimator, mm.SequenceSVM):
+        y = [[label] for label in y.tolist()]
+    with pytest.raises(ValueError, match=r"Labels are text|Complex data"):
+        estimator.fit(X, y)
+
+
+def test_saving_keeps_permissions_and_links_and_removes_what_the_dead_left(data, tmp_path):
+    path, link = tmp_path / "model.mm", tmp_path / "link.mm"
+    svm = LinearSVC().fit(*data)
+    path.touch(0o600)
+    link.symlink_to(path.name)
+    ended = subprocess.run(
+        [
+            sys.executable, "-c",
+            "import os, sys, maxmargin.files as f\nwith f.replacing(sys.argv[1]): os.kill(os.getpid(), 9)", str(path),
+        ],
+        check=False,
+    )  # fmt: skip
+    assert ended.returncode and len(os.listdir(tmp_path)) == 3
+    svm.save(link)
+    assert sorted(os.listdir(tmp_path)) == ["link.mm", "model.mm"]
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    assert np.array_equal(mm.load(path).coef_, svm.coef_)
 
 
 def _drop(key):

@@ -261,7 +261,9 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     except ModelFileError as error:
         raise ModelFileError(f"{path} {error}") from None
     except Exception as error:  # whatever a parameter, model or regularizer has to say of what it was made with
-        raise ModelFileError(f"{path} is damaged: its header cannot be read ({error}).") from error
+        raise ModelFileError(
+            f"{path} is damaged: its header cannot be read ({type(error).__name__}: {error})."
+        ) from error
     if "model_" in _KNOWN[name].fitted:
         _hand_over(estimator, model, path)
     elif model is not None:

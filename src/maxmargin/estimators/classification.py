@@ -476,7 +476,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self._is_joint() or len(problems) == 1:
             return self._certify(problems[0], self._flat_weights(), alpha)
         table = self._flat_weights().reshape(-1, len(problems))
-        shares = [None] * len(problems) if alpha is None else list(alpha)
+        shares = [None] * len(problems) if alpha is None or len(alpha) != len(problems) else list(alpha)
         return total([self._certify(p, table[:, k].copy(), shares[k]) for k, p in enumerate(problems)])
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -138,7 +139,7 @@ def check_labels(y: Any) -> None:
 
 def check_classes(y: np.ndarray) -> None:
     """Labels name classes: text, whole numbers or booleans, not measurements, and nothing that no file can hold."""
-    check_nameable(y)
+    check_nameable(y.tolist() if y.dtype == object else y[:1])
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(
@@ -147,9 +148,9 @@ def check_classes(y: np.ndarray) -> None:
         )
 
 
-def check_nameable(labels: np.ndarray) -> None:
-    """Complain of labels that a model could not be saved with, before it is trained."""
-    one_each = {type(label): label for label in (labels.tolist() if labels.dtype == object else labels[:1])}
+def check_nameable(labels: Iterable[Any]) -> None:
+    """Complain of labels that a model could not be saved with, before it is trained; one of each type is looked at."""
+    one_each = {type(label): label for label in labels}
     wrong = next((label for label in one_each.values() if not is_label(label)), None)
     if wrong is not None:
         raise ValueError(

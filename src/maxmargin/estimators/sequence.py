@@ -568,6 +568,7 @@ def _label_set(Y: Sequence[Any]) -> set[Any]:
 
 
 def _sorted(found: set[Any]) -> np.ndarray:
+    inputs.check_nameable(found)
     if len({isinstance(label, str) for label in found}) > 1:
         raise ValueError(
             f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}. Make them all strings or all numbers."
@@ -577,5 +578,4 @@ def _sorted(found: set[Any]) -> np.ndarray:
     ordered = sorted(found)
     classes = np.array(ordered) if not isinstance(ordered[0], tuple) else np.empty(len(ordered), object)
     classes[:] = ordered  # tuples stay tuples
-    inputs.check_nameable(classes)
     return classes

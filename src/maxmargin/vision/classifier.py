@@ -540,28 +540,22 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         grid, k, d = checked_grid(self.grid_), self.classes_.size, self.n_features_in_
         n_regions = 1 if self.kind == "bow" else grid[0] * grid[1]
         learner: Any = self.learner_
+        kind = type(learner).__name__
         if self.training == "generative":
-            kinds = {
-                "bow": multinomial.BagOfWords,
-                "sbow": multinomial.SpatialBagOfWords,
-                "rbow": em.ReconfigurableBagOfWords,
-            }
-            fits = type(learner) is kinds[self.kind] and learner.log_prior.shape == (k,)
-            fits = fits and learner.log_words.shape[-1] == d
+            words = {"bow": "BagOfWords", "sbow": "SpatialBagOfWords", "rbow": "ReconfigurableBagOfWords"}
+            fits = kind == words[self.kind] and learner.log_prior.shape == (k,) and learner.log_words.shape[-1] == d
             if self.kind != "bow":
-                table = learner.log_words if self.kind == "sbow" else learner.log_parts
-                fits = fits and table.shape[1] == n_regions
+                fits = fits and getattr(learner, "log_parts", learner.log_words).shape[1] == n_regions
         elif self._has_parts():
-            model = getattr(learner, "model_", None)
-            fits = type(learner) is LatentStructuralSVM and isinstance(model, Reconfigurable)
-            fits = fits and (model.n_classes, model.grid, model.n_features) == (k, grid, d)
+            fits = kind == "LatentStructuralSVM" and isinstance(learner.model_, Reconfigurable)
+            fits = fits and (learner.model_.n_classes, learner.model_.grid, learner.model_.n_features) == (k, grid, d)
         else:
-            fits = type(learner) is LinearSVC and learner.classes_.size == k and learner.n_features_in_ == n_regions * d
-        extractor = self.extractor_
+            fits = kind == "LinearSVC" and learner.classes_.size == k and learner.n_features_in_ == n_regions * d
+        extractor: Any = self.extractor_
         if extractor is not None:
-            n_features = extractor.n_words if hasattr(extractor, "n_words") else extractor.shape[2]
-            fits = fits and extractor.grid == grid and n_features == d and hasattr(extractor, "settings")
-            fits = fits and (not hasattr(extractor, "n_words") or hasattr(extractor, "vocabulary_"))
+            has_words = hasattr(extractor, "n_words")
+            described = extractor.vocabulary_.shape[0] if has_words else extractor.shape[2]
+            fits = fits and extractor.grid == grid and described == d
         if not fits or self.feature_map_ not in MAPS:
             raise ValueError(
                 f"{k} classes, a grid of {grid}, the learner and what describes images do not fit together"
