@@ -162,14 +162,10 @@ def save(estimator: Any, path: str | Path) -> None:
     if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise FileNotFoundError(f"{path} is in a folder that does not exist. Make the folder first.")
     arrays: dict[str, np.ndarray] = {}
-    header = _content(estimator, "", arrays)
-    try:
-        _check(estimator)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"This {name} is not saved, because no load would take it: {error}") from error
+    header = json.dumps(_content(estimator, "", arrays))
+    json.loads(header, parse_int=_whole)  # complains
     metadata = {
-        "format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header),
-        "checksum": _NO_CHECKSUM,
+        "format": FORMAT, "version": str(VERSION), "estimator": name, "header": header, "checksum": _NO_CHECKSUM,
     }  # fmt: skip
     with replacing(path) as new:
         try:
@@ -218,6 +214,11 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
     if kind.certified:
         certificate = estimator.certificate_
         content["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
+    try:
+        _check(estimator)
+    except (TypeError, ValueError) as error:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} is not saved, because no load would take it: {error}") from error
     return content
 
 
@@ -257,7 +258,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     if name not in _KNOWN:
         raise ModelFileError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
     try:
-        estimator = _from_content(name, json.loads(metadata["header"]), arrays)
+        estimator = _from_content(name, json.loads(metadata["header"], parse_int=_whole), arrays)
     except ModelFileError as error:
         raise ModelFileError(f"{path} {error}") from None
     except Exception as error:  # whatever a parameter, model or regularizer has to say of what it was made with
@@ -269,6 +270,13 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     elif model is not None:
         raise ValueError(f"{path} holds a {name}, which takes no model.")
     return estimator
+
+
+def _whole(digits: str) -> int:
+    """A whole number that compiled code can read."""
+    if not -(2**63) <= int(digits) < 2**63:
+        raise ValueError(f"Whole numbers in model files have 64 bits at most, got {digits[:80]}.")
+    return int(digits)
 
 
 def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
@@ -309,7 +317,7 @@ def _check(estimator: Any) -> None:
 
 def _record(cls: type, values: list[Any]) -> Any:
     """One line of the history, or the certificate, of the types that it declares."""
-    types = {"int": int, "float": int | float, "bool": bool, "str": str}
+    types = {"int": int | float, "float": int | float, "bool": bool, "str": str}
     for field, value in zip(dataclasses.fields(cls), values, strict=True):
         if not isinstance(value, types[field.type]) or (isinstance(value, bool) and field.type != "bool"):  # type: ignore[index]
             raise TypeError(f"{field.name} of a {cls.__name__} is {shown(value)}")
@@ -338,7 +346,7 @@ def _check_path(path: Any) -> None:
 
 def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """The header and the arrays of a file of this format and version."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     _check_path(path)
     if os.path.isdir(path):
@@ -353,9 +361,9 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             if named != found:
                 raise ValueError("its checksum is wrong")
             return metadata, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except (ModelFileError, PermissionError):
+    except (ModelFileError, OSError):
         raise
-    except (SafetensorError, Exception) as error:
+    except Exception as error:
         raise ModelFileError(
             f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
             "has written, or copy it anew."
@@ -378,7 +386,7 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
-        return _plain(value)
+        return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "fiub":
             arrays[where] = np.asarray(value, value.dtype.newbyteorder("="), order="C")  # keeps 0-d arrays as they are
@@ -419,7 +427,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, list):
         return [decode(v, arrays) for v in value]
     if not isinstance(value, dict):
-        return _plain(value)
+        return value
     if "array" in value:
         return arrays[value["array"]]
     if "text" in value:
@@ -441,13 +449,6 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
                 raise TypeError(f"unknown arguments of {kind}")
             return getattr(module, kind)(**{k: decode(v, arrays) for k, v in value["arguments"].items()})
     raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
-
-
-def _plain(value: Any) -> Any:
-    """Text or a number that compiled code can read."""
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError(f"Whole numbers in files have 64 bits at most, got {shown(value)}.")
-    return value
 
 
 def _text(items: list[Any], kind: str, shape: Any) -> np.ndarray:

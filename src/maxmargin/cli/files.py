@@ -25,7 +25,7 @@ def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write.")
     if not folder.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Create it first.")
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {target.parent}. Create it first.")
     if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise PermissionError(f"Cannot write {path}: no permission to. Name another file with -o.")
 
