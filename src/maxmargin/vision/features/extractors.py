@@ -43,7 +43,9 @@ def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
     return extractor
 
 
-storable_part("patch", "step", "scales", "root", "contrast", "clip", "max_side")(DenseSIFT)
+storable_part("patch", "step", "scales", root="bool|int", contrast="float", clip="float", max_side="float|none")(
+    DenseSIFT
+)
 storable_part("grid", "n_words", "n_sampled", "max_iter", "random_state", sift="DenseSIFT", vocabulary_="float[n, d]")(
     WordHistograms
 )
