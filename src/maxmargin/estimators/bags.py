@@ -38,7 +38,7 @@ _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a
 
 @storable(
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", objective_="float", latent_="int[n]",
-    n_bounds_="int", _alpha="Planes|float[...]", _fitted_C="float", record=BoundRecord,
+    n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
@@ -299,9 +299,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return 1
 
     def _check_fitted_sizes(self) -> None:
-        vectors = 1 if self.classes_.size == 2 else self.classes_.size
-        if len(self.coef_) != vectors or self.classes_.size < 2:
-            raise ValueError(f"{self.classes_.size} classes have {len(self.coef_)} vectors of weights")
+        inputs.check_vectors(self.classes_, self.coef_)
 
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0

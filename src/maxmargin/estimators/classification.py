@@ -343,9 +343,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
     def _check_fitted_sizes(self) -> None:
-        vectors = 1 if self.classes_.size == 2 else self.classes_.size
-        if len(self.coef_) != vectors or self.classes_.size < 2:
-            raise ValueError(f"{self.classes_.size} classes have {len(self.coef_)} vectors of weights")
+        inputs.check_vectors(self.classes_, self.coef_)
 
     def _check_choices(self) -> None:
         """Settings that go together with the number of classes or not."""

@@ -159,6 +159,12 @@ def check_nameable(labels: Iterable[Any]) -> None:
         )
 
 
+def check_vectors(classes: np.ndarray, coef: np.ndarray) -> None:
+    """As many rows of weights as there are classes, or one for two of them."""
+    if classes.size < 2 or len(coef) != (1 if classes.size == 2 else classes.size):
+        raise ValueError(f"{classes.size} classes have {len(coef)} vectors of weights")
+
+
 def check_numbers(y: Any, meaning: str) -> np.ndarray:
     """y as float64 (float32 stays); text must be text of numbers."""
     if getattr(y, "dtype", None) == np.float32:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 @storable(
-    model_="any", coef_="float[w]", objective_="float", latent_="int[n]|list", n_bounds_="int",
-    _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
+    model_="any", coef_="float[w]", objective_="float", latent_="int[...]|float[...]|bool[...]|list|tuple",
+    n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.

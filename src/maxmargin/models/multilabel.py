@@ -79,9 +79,9 @@ class Multilabel:
         self.bias = bias
         self.seen: tuple[int, np.ndarray] | None = None
         """How many examples the tree of labels was found in, and how often each two labels came together there."""
-        if n_labels is not None:  # complain before any work
-            _ = None if isinstance(edges, str) or n_features is None else self.pairs
-            _ = None if isinstance(loss, str) else self.costs
+        if n_labels is not None and n_features is not None:  # complain before any work
+            _ = isinstance(edges, str) or self.pairs
+            _ = isinstance(loss, str) or self.costs
 
     def sized(self, X: Any, Y: Any) -> Multilabel:
         """A copy that knows its sizes, and the tree of its labels, from the data."""

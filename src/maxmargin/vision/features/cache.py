@@ -19,8 +19,7 @@ _DIGEST = 16  # bytes at the end of an entry, by which damage is seen
 class FeatureCache:
     """Features of single images in a folder, under a key made of the image's content and the settings.
 
-    Another process sees a whole entry or none. An entry that was damaged
-    is as good as none.
+    Another process sees a whole entry or none. An entry that was damaged is as good as none.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Descriptors:
         return self.x.size
 
 
-_LARGEST = 2**20
+_LARGEST = 2**20  # pixels: no image is larger
 
 
 @dataclass(frozen=True)
