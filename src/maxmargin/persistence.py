@@ -414,8 +414,11 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if kind in _KNOWN and type(value) is _KNOWN[kind].cls:
         return {"estimator": kind, "content": _content(value, f"{where}.", arrays)}
     if kind in _PARTS and type(value) is _PARTS[kind].cls:
-        names = [*_PARTS[kind].arguments, *(k for k in _PARTS[kind].learned if hasattr(value, k))]
-        return {"part": kind, "content": {k: encode(getattr(value, k), f"{where}.{k}", arrays) for k in names}}
+        specs = _PARTS[kind].arguments | {k: v for k, v in _PARTS[kind].learned.items() if hasattr(value, k)}
+        held = {k: getattr(value, k) for k in specs}
+        content = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
+        schema.check(kind, held, specs)
+        return {"part": kind, "content": content}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(

@@ -38,8 +38,8 @@ class Pooling:
             right = False
         if not right:
             raise ValueError(
-                "regions must be a few whole numbers from 1 on, rows and columns of each grid of regions, such as "
-                f"(1, 2); got {grids!r}."
+                "regions must be whole numbers from 1 on, and not too large: rows and columns of each grid of regions, "
+                f"such as (1, 2); got {grids!r}."
             )
         self.edges = np.unique(np.concatenate([np.arange(g + 1) / g for g in self.grids]))
         centre = 0.5 * (self.edges[1:] + self.edges[:-1])
