@@ -194,7 +194,7 @@ def test_boxes_of_many_windows_are_found_at_once():
     [
         ({"cell": 7}, "cell must be even, because fine cells are half as large, got 7"),
         ({"cell": 2}, "cell must be a whole number of pixels, at least 4"),
-        ({"octave_scales": 0}, "octave_scales must be a whole number, at least 1, got 0"),
+        ({"octave_scales": 0}, "octave_scales must be a whole number, at least 1 and at most 64, got 0"),
         ({"finest": 0.0}, "finest must be a number above 0"),
         ({"finest": float("nan")}, "finest must be a number above 0"),
         ({"finest": "1"}, "finest must be a number above 0.*'1'"),

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
 import maxmargin as mm
 from maxmargin.cli import interrupts, main
-from maxmargin.cli.files import check_writable, replacing
+from maxmargin.cli.files import check_writable
 from maxmargin.cli.guess import guess_task
 from maxmargin.protocols import Chunk
 
@@ -532,20 +532,6 @@ def test_tasks_are_guessed_from_labels(y, task):
 
 def test_groups_mean_ranking():
     assert guess_task(Labels([0, 1, 2], np.zeros(3))).task == "rank"
-
-
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("before")
-    with pytest.raises(RuntimeError), replacing(str(path)) as partial:
-        partial.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "before" and os.listdir(tmp_path) == ["a.txt"]
-    with replacing(str(path)) as partial:
-        partial.write_text("after")
-    assert path.read_text() == "after" and os.listdir(tmp_path) == ["a.txt"]
-    with replacing(os.devnull) as same:
-        assert str(same) == os.devnull
 
 
 def test_places_that_cannot_be_written_are_found_out_at_once(tmp_path):

@@ -609,13 +609,13 @@ def _without_numbers(values):
 
 @pytest.mark.parametrize("damage", [_shorter, _without_numbers])
 @pytest.mark.parametrize("name", ["coef_", "box_regression_"])
-def test_files_of_which_the_pieces_do_not_fit_are_not_loaded(detector, tmp_path, name, damage):
+def test_detectors_of_which_the_pieces_do_not_fit_are_not_saved(detector, tmp_path, name, damage):
     other = clone(detector)
     other.__dict__.update(detector.__dict__)
     if name == "coef_":
         other.coef_ = damage(detector.coef_)
     else:
         other.box_regression_ = BoxRegression(damage(detector.box_regression_.coefficients))
-    other.save(tmp_path / "damaged.mm")
-    with pytest.raises(ValueError, match="damaged"):
-        maxmargin.load(tmp_path / "damaged.mm")
+    with pytest.raises(ValueError, match=r"weights|regression|finite"):
+        other.save(tmp_path / "damaged.mm")
+    assert not list(tmp_path.iterdir())

@@ -1,12 +1,16 @@
 """Models in files: what goes in comes out, and what is not known is refused. Loading never runs code."""
 
+import hashlib
 import json
 import os
 import pickletools
+import re
 import struct
 import subprocess
 import sys
+import tracemalloc
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -178,7 +182,17 @@ def saved(data, tmp_path):
     return path
 
 
-def _rewrite(path, change, change_header=None):
+def _seal(path):
+    """Give a file that was changed the checksum that belongs to it."""
+    raw = path.read_bytes()
+    named = re.search(rb'"checksum":"([0-9a-f]{32})"', raw)
+    if named:
+        a, b = named.span(1)
+        found = hashlib.blake2b(raw[:a] + b"0" * 32 + raw[b:], digest_size=16).hexdigest()
+        path.write_bytes(raw[:a] + found.encode() + raw[b:])
+
+
+def _rewrite(path, change, change_header=None, sealed=True):
     """Change the metadata of a model file (a dict of strings), or the JSON that is inside its entry ``header``."""
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
@@ -189,8 +203,10 @@ def _rewrite(path, change, change_header=None):
         change_header(inner)
         metadata["header"] = json.dumps(inner)
     change(metadata)
-    text = json.dumps(outer).encode()
+    text = json.dumps(outer, separators=(",", ":")).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text + raw[8 + length :])
+    if sealed:
+        _seal(path)
 
 
 def _inner(path, change):
@@ -232,10 +248,10 @@ def test_arrays_of_another_program_are_refused(tmp_path):
         mm.load(path)
 
 
-@pytest.mark.parametrize("version", ["2", "1000", "", "one"])
+@pytest.mark.parametrize("version", ["1", "1000", "", "one"])
 def test_other_versions_are_refused_with_advice(saved, version):
     _rewrite(saved, lambda metadata: metadata.update(version=version))
-    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 1"):
+    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 2"):
         mm.load(saved)
 
 
@@ -281,6 +297,81 @@ def test_unknown_arguments_of_a_regularizer_are_refused(saved):
     _inner(saved, change)
     with pytest.raises(ValueError, match="unknown arguments of GaussianPrior"):
         mm.load(saved)
+
+
+def _declare(dtype, *text):
+    def change(header):
+        for pair in header["fitted"]["pairs"]:
+            if pair[0] == "classes_":
+                pair[1] = {"text": list(text), "dtype": dtype, "shape": [len(text)]}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_declare("<U250000000", "a", "b"), _declare("U", "a" * 2**16, *map(str, range(2**16))), _declare("U", "b", "a")],
+    ids=["declared", "one long", "unsorted"],
+)
+def test_text_takes_no_more_room_than_its_letters(saved, change):
+    """A few bytes must not ask for gigabytes: tracked while the file is read."""
+    _inner(saved, change)
+    tracemalloc.start()
+    try:
+        with pytest.raises(mm.ModelFileError):
+            mm.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_checksum_covers_the_header(saved):
+    _rewrite(saved, lambda metadata: metadata.update(estimator="LinearSVR"), sealed=False)
+    with pytest.raises(mm.ModelFileError, match="its checksum is wrong"):
+        mm.load(saved)
+
+
+def test_what_no_load_would_take_is_not_saved(data, tmp_path):
+    svm = LinearSVC().fit(*data)
+    svm.coef_ = np.full_like(svm.coef_, np.nan)
+    with pytest.raises(ValueError, match=r"no load would take it: coef_ .* entries that are not finite"):
+        svm.save(tmp_path / "model.mm")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [[b"a", b"b"], np.array(["2024-01-01", "2024-01-02"], "M8[D]"), [Decimal(1), Decimal(2)], [1j, 2j]],
+    ids=["bytes", "dates", "Decimal", "complex"],
+)
+@pytest.mark.parametrize("estimator", [mm.LinearSVC(), mm.LatentSVC(), mm.SequenceSVM()])
+def test_labels_that_no_file_can_hold_are_refused_before_training(estimator, labels, rng):
+    X, y = rng.normal(size=(12, 1, 3)), np.asarray(labels)[np.arange(12) % 2]
+    if isinstance(estimator, mm.LinearSVC):
+        X = X[:, 0]
+    if isinstance(estimator, mm.SequenceSVM):
+        y = [[label] for label in y.tolist()]
+    with pytest.raises(ValueError, match=r"Labels are text|Complex data"):
+        estimator.fit(X, y)
+
+
+def test_saving_keeps_permissions_and_links_and_removes_what_the_dead_left(data, tmp_path):
+    path, link = tmp_path / "model.mm", tmp_path / "link.mm"
+    svm = LinearSVC().fit(*data)
+    path.touch(0o600)
+    link.symlink_to(path.name)
+    ended = subprocess.run(
+        [
+            sys.executable, "-c",
+            "import os, sys, maxmargin.files as f\nwith f.replacing(sys.argv[1]): os.kill(os.getpid(), 9)", str(path),
+        ],
+        check=False,
+    )  # fmt: skip
+    assert ended.returncode and len(os.listdir(tmp_path)) == 3
+    svm.save(link)
+    assert sorted(os.listdir(tmp_path)) == ["link.mm", "model.mm"]
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    assert np.array_equal(mm.load(path).coef_, svm.coef_)
 
 
 def _drop(key):
@@ -357,7 +448,7 @@ def test_file_holds_a_json_header_and_plain_numbers_only(saved):
     (length,) = struct.unpack("<Q", raw[:8])
     outer = json.loads(raw[8 : 8 + length])
     metadata = outer.pop("__metadata__")
-    assert set(metadata) == {"format", "version", "estimator", "header"}
+    assert set(metadata) == {"format", "version", "estimator", "header", "checksum"}
     json.loads(metadata["header"])
     assert {entry["dtype"] for entry in outer.values()} <= {"F64", "F32", "I64", "I32", "I8", "BOOL"}
     assert max(entry["data_offsets"][1] for entry in outer.values()) == len(raw) - 8 - length
@@ -596,5 +687,6 @@ def test_weights_of_an_inner_model_that_are_too_few_or_too_many(saved_scenes, si
     name = next(key for key in arrays if key.endswith("learner_.fitted.coef_"))
     arrays[name] = arrays[name][:size] if size < 0 else np.concatenate([arrays[name], np.ones(size)])
     save_file(arrays, str(saved_scenes), metadata=metadata)
-    with pytest.raises(ValueError, match="damaged"):
+    _seal(saved_scenes)
+    with pytest.raises(mm.ModelFileError, match="damaged"):
         mm.load(saved_scenes)

@@ -619,3 +619,10 @@ def test_tuples_as_labels_survive_a_file(tmp_path):
     svm = SequenceSVM(random_state=0).fit(X, Y)
     svm.save(tmp_path / "tuples.safetensors")
     assert mm.load(tmp_path / "tuples.safetensors").predict(X) == svm.predict(X) == Y
+
+
+def test_weights_that_are_not_finite_are_called_so():
+    svm = SequenceSVM(random_state=0).fit(WORDS, Y_WORDS)
+    svm.coef_ = np.full_like(svm.coef_, np.nan)
+    with pytest.raises(ValueError, match="The weights are not all finite"):
+        svm.predict(WORDS)

@@ -266,7 +266,7 @@ def test_however_it_is_done_the_values_are_the_same(tmp_path, paths, work, n_job
         assert np.array_equal(kept, np.arange(len(paths)))
         assert hasattr(values, "filename") == cached
     if cached:
-        assert not [name for _, _, names in os.walk(tmp_path / "cache") for name in names if name.endswith(".tmp")]
+        assert not [name for _, folders, _ in os.walk(tmp_path / "cache") for name in folders if name.startswith(".")]
 
 
 def test_arrays_and_paths_may_be_mixed(paths, plain):

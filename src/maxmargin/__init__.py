@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         load as load,
         path as path,
     )
+    from .persistence import ModelFileError as ModelFileError
     from .problem import Certificate as Certificate, Problem as Problem, Rows as Rows, Solution as Solution
     from .solvers import certify as certify, solve as solve
 
@@ -57,6 +58,7 @@ _NAMES = {
     "LatentSVC": "estimators",
     "path": "estimators",
     "load": "estimators",
+    "ModelFileError": "persistence",
     "Certificate": "problem",
     "Problem": "problem",
     "Rows": "problem",

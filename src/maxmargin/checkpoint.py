@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from .files import flush_file as _flush, flush_folder as _flush_folder, locked as _locked
 from .persistence import decode, encode
 
 VERSION = 2
@@ -184,37 +185,3 @@ def _bytes(array: np.ndarray) -> Any:
 
 def _checksum(array: np.ndarray) -> int:
     return zlib.crc32(_bytes(array))
-
-
-def _flush(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    """Make the renaming last, where folders can be flushed."""
-    if hasattr(os, "O_DIRECTORY"):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _locked(file: IO[str]) -> bool:
-    """Take the lock, if nobody has it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -1,14 +1,20 @@
 """Models in one file: arrays as safetensors, everything else as JSON in its header. Loading never runs code.
 
-The header names the format, its version and the kind of estimator. A reader refuses what it does not know:
-another format, a newer version, an unknown estimator, parameter or regularizer.
+The header names the format, its version and the kind of estimator, and has a checksum over all bytes of the file. A
+reader refuses what it does not know: another format, another version, an unknown estimator, parameter or regularizer;
+and what no ``fit`` could have left: every estimator says what its attributes look like (``schema``). Nothing is
+allocated because a number in the file says so.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import inspect
 import json
+import math
 import os
+import re
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -17,12 +23,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import latent, models, regularizers
+from . import latent, models, regularizers, schema
+from .files import replacing
 from .problem import Certificate, Planes, Record
 from .wording import shown
 
 FORMAT = "maxmargin"
-VERSION = 1
+VERSION = 2
+_CHECKSUM = re.compile(rb'"checksum":"([0-9a-f]{32})"')
+_NO_CHECKSUM = "0" * 32  # stands in its place while it is computed
+_BLOCK = 1 << 20
 
 # Constructor arguments of every regularizer that may stand in a file, and the attribute each is read from.
 _REGULARIZERS: dict[str, dict[str, str]] = {
@@ -70,11 +80,15 @@ _CHOOSERS: dict[str, dict[str, str]] = {
 }
 
 
+class ModelFileError(ValueError):
+    """A file that is no model of this release: damaged, of another program, or of another version."""
+
+
 class _Kind(NamedTuple):
     """Estimators that may stand in a file: what they consist of besides their parameters, and what they end with."""
 
     cls: type
-    fitted: tuple[str, ...]
+    fitted: dict[str, str]
     record: type | None
     certified: bool
 
@@ -83,8 +97,8 @@ class _Part(NamedTuple):
     """Other objects that estimators consist of: what they are made with, and what they have learned since."""
 
     cls: type
-    arguments: tuple[str, ...]
-    learned: tuple[str, ...]
+    arguments: dict[str, str]
+    learned: dict[str, str]
 
 
 _KNOWN: dict[str, _Kind] = {}
@@ -94,8 +108,8 @@ _HOMES = {
     "PartClassifier": ".vision.part_classifier",
     "DeformablePartDetector": ".vision.detector",
 }  # estimators that nobody imports before a file asks for them
-_ALWAYS = ("n_passes_",)
-_IF_PRESENT = ("n_features_in_", "feature_names_in_", "origin_", "_positive_at")
+_ALWAYS = {"n_passes_": "int"}
+_IF_PRESENT = {"n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2"}
 
 _FOR_FITTING = ("solver", "bound", "init")
 _THEIRS = "a model of the user's"
@@ -103,29 +117,32 @@ _THEIRS = "a model of the user's"
 T = TypeVar("T", bound=type)
 
 
-def storable(*fitted: str, record: type | None = Record, certified: bool = True) -> Callable[[T], T]:
-    """Class decorator: estimators of this class can be saved; ``fitted`` names the attributes that ``fit`` sets.
+def storable(*, record: type | None = Record, certified: bool = True, **fitted: str) -> Callable[[T], T]:
+    """Class decorator: estimators of this class can be saved; ``fitted`` are the attributes that ``fit`` sets, each
+    with what it looks like (see ``schema``).
 
     Their history consists of ``record`` objects, unless that is None, and they end with a certificate unless they are
     not ``certified``. Attributes may be estimators themselves.
     """
 
     def register(cls: T) -> T:
-        _KNOWN[cls.__name__] = _Kind(cls, (*fitted, *(_ALWAYS if certified else ())), record, certified)
+        _KNOWN[cls.__name__] = _Kind(cls, fitted | (_ALWAYS if certified else {}), record, certified)
         return cls
 
     return register
 
 
-def storable_part(*arguments: str, learned: tuple[str, ...] = ()) -> Callable[[T], T]:
+def storable_part(*arguments: str, **specified: str) -> Callable[[T], T]:
     """Class decorator: objects of this class can stand in a file as a part of an estimator.
 
-    They are made from ``arguments``, which are attributes of the same names too, and what they have ``learned`` is
-    then set, as far as they had it.
+    They are made from ``arguments``, which are attributes of the same names too. Those that the class itself does not
+    check are ``specified`` (see ``schema``); so is what is no argument, but learned: it is set as far as they had it.
     """
 
     def register(cls: T) -> T:
-        _PARTS[cls.__name__] = _Part(cls, arguments, learned)
+        taken = inspect.signature(cls).parameters
+        made_from = dict.fromkeys(arguments, "any") | {k: v for k, v in specified.items() if k in taken}
+        _PARTS[cls.__name__] = _Part(cls, made_from, {k: v for k, v in specified.items() if k not in taken})
         return cls
 
     return register
@@ -142,16 +159,44 @@ def save(estimator: Any, path: str | Path) -> None:
     _check_path(path)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it, such as 'model.mm'.")
-    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+    if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise FileNotFoundError(f"{path} is in a folder that does not exist. Make the folder first.")
     arrays: dict[str, np.ndarray] = {}
-    header = _content(estimator, "", arrays)
-    metadata = {"format": FORMAT, "version": str(VERSION), "estimator": name, "header": json.dumps(header)}
-    try:
-        save_file(arrays, str(path), metadata=metadata)
-        os.chmod(path, 0o666 & ~_umask())  # safetensors keeps it to its owner
-    except SafetensorError as error:
-        raise OSError(f"Cannot write {path}: {error}. Check that the folder exists and may be written to.") from None
+    header = json.dumps(_content(estimator, "", arrays))
+    json.loads(header, parse_int=_whole)  # complains
+    metadata = {
+        "format": FORMAT, "version": str(VERSION), "estimator": name, "header": header, "checksum": _NO_CHECKSUM,
+    }  # fmt: skip
+    with replacing(path) as new:
+        try:
+            save_file(arrays, str(new), metadata=metadata)
+        except SafetensorError as error:
+            raise OSError(f"Cannot write {path}: {error}. Check that there is room and permission.") from None
+        _write_checksum(new)
+
+
+def _write_checksum(path: Path) -> None:
+    """Put the checksum where zeros stand for it."""
+    _, at, found = _checksum(path)
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(found.encode())
+
+
+def _checksum(path: str | Path) -> tuple[str, int, str]:
+    """The checksum that a file names, where it stands, and what it should be: over all other bytes of the file."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")  # of the header; safetensors has looked at it before
+        head = file.read(length)
+        named = list(_CHECKSUM.finditer(head))
+        if len(named) != 1:
+            raise ValueError("it has no checksum")
+        begin, end = named[0].span(1)
+        found = hashlib.blake2b(length.to_bytes(8, "little"), digest_size=16)
+        found.update(head[:begin] + _NO_CHECKSUM.encode() + head[end:])
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return head[begin:end].decode(), 8 + begin, found.hexdigest()
 
 
 def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -169,13 +214,18 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
     if kind.certified:
         certificate = estimator.certificate_
         content["certificate"] = [certificate.lower, certificate.upper, certificate.exact]
+    try:
+        _check(estimator)
+    except (TypeError, ValueError) as error:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} is not saved, because no load would take it: {error}") from error
     return content
 
 
 def _storable(estimator: Any, name: str, value: Any) -> Any:
     """A parameter as the file can hold it. Objects that are needed for fitting only are left at their defaults."""
     if name == "random_state":  # a generator's position is no part of the model
-        return value if isinstance(value, int | np.integer) else None
+        return value if isinstance(value, int | np.integer) and value < 2**63 else None
     if name == "cache":  # a folder on this machine is nobody else's
         return None
     if name not in _FOR_FITTING:
@@ -194,15 +244,8 @@ def _storable(estimator: Any, name: str, value: Any) -> Any:
     return value
 
 
-def _umask() -> int:
-    """What is kept from others when files are made; it can only be asked for by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def load(path: str | Path, *, model: Any = None) -> Any:
-    """Read an estimator that ``save`` wrote.
+    """Read an estimator that ``save`` wrote; ``ModelFileError`` if the file is no such file, or a damaged one.
 
     Nothing in the file is executed: it holds numbers and text, and names only what this version knows. A model of
     your own is code and is therefore not in the file: hand it over as ``model`` (with its sizes set, where it
@@ -213,13 +256,15 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     if name in _HOMES:
         import_module(_HOMES[name], __package__)
     if name not in _KNOWN:
-        raise ValueError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
+        raise ModelFileError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
     try:
-        estimator = _from_content(name, json.loads(metadata["header"]), arrays)
-    except _Unfit as error:
-        raise ValueError(f"{path} {error}") from None
-    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is damaged: its header cannot be read ({error}).") from None
+        estimator = _from_content(name, json.loads(metadata["header"], parse_int=_whole), arrays)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path} {error}") from None
+    except Exception as error:  # whatever a parameter, model or regularizer has to say of what it was made with
+        raise ModelFileError(
+            f"{path} is damaged: its header cannot be read ({type(error).__name__}: {error})."
+        ) from error
     if "model_" in _KNOWN[name].fitted:
         _hand_over(estimator, model, path)
     elif model is not None:
@@ -227,8 +272,11 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     return estimator
 
 
-class _Unfit(Exception):
-    """A file that can be read and is no estimator of this release."""
+def _whole(digits: str) -> int:
+    """A whole number that compiled code can read."""
+    if not -(2**63) <= int(digits) < 2**63:
+        raise ValueError(f"Whole numbers in model files have 64 bits at most, got {digits[:80]}.")
+    return int(digits)
 
 
 def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
@@ -237,31 +285,50 @@ def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarr
     params, fitted = dict(decode(content["params"], arrays)), dict(decode(content["fitted"], arrays))
     needed = set(kind.fitted)
     if needed - set(fitted):
-        raise _Unfit(f"is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
+        raise ModelFileError(f"is damaged: it lacks {', '.join(sorted(needed - set(fitted)))}.")
     known = kind.cls._get_param_names()  # type: ignore[attr-defined]
     unknown = sorted((set(params) - set(known)) | (set(fitted) - needed - set(_IF_PRESENT)))
     if unknown:
-        raise _Unfit(f"has entries that this release's {name} does not know: {unknown}.")
+        raise ModelFileError(f"has entries that this release's {name} does not know: {unknown}.")
     estimator = kind.cls(**params)
     for key, value in fitted.items():
         setattr(estimator, key, value)
+    if kind.record is not None:
+        estimator.history_ = [_record(kind.record, values) for values in content["history"]]
+    if kind.certified:
+        estimator.certificate_ = _record(Certificate, content["certificate"])
+    _check(estimator)
+    return estimator
+
+
+def _check(estimator: Any) -> None:
+    """Complain of an estimator that no ``fit`` could have left."""
+    kind = _KNOWN[type(estimator).__name__]
+    specs = {**_IF_PRESENT, **kind.fitted}
+    values = {k: getattr(estimator, k) for k in specs if k in kind.fitted or hasattr(estimator, k)}
+    schema.check(type(estimator).__name__, values, specs)
+    estimator._check_settings()
+    model = values.get("model_")
+    if model == _THEIRS:  # who hands it over is asked for its sizes
+        return
+    if model is not None and int(model.n_weights) != estimator.coef_.size:
+        raise ValueError(f"its model has {model.n_weights} weights, the file {estimator.coef_.size}")
     if hasattr(estimator, "_check_fitted_sizes"):
         estimator._check_fitted_sizes()
-    if kind.record is not None:
-        estimator.history_ = [kind.record(*values) for values in content["history"]]
-    if kind.certified:
-        estimator.certificate_ = Certificate(*content["certificate"])
-    return estimator
+
+
+def _record(cls: type, values: list[Any]) -> Any:
+    """One line of the history, or the certificate, of the types that it declares."""
+    types = {"int": int | float, "float": int | float, "bool": bool, "str": str}
+    for field, value in zip(dataclasses.fields(cls), values, strict=True):
+        if not isinstance(value, types[field.type]) or (isinstance(value, bool) and field.type != "bool"):  # type: ignore[index]
+            raise TypeError(f"{field.name} of a {cls.__name__} is {shown(value)}")
+    return cls(*values)
 
 
 def _hand_over(estimator: Any, model: Any, path: str | Path) -> None:
     """The user's model in the place that the file left open for it."""
     if estimator.model_ != _THEIRS:
-        if int(estimator.model_.n_weights) != estimator.coef_.size:
-            raise ValueError(
-                f"{path} is damaged: its model has {estimator.model_.n_weights} weights, the file "
-                f"{estimator.coef_.size}."
-            )
         if model is not None:
             raise ValueError(f"{path} brings its own model, a {type(estimator.model_).__name__}; give none.")
         return
@@ -281,7 +348,7 @@ def _check_path(path: Any) -> None:
 
 def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """The header and the arrays of a file of this format and version."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     _check_path(path)
     if os.path.isdir(path):
@@ -291,21 +358,29 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
-            arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(
+            _check_format(path, metadata)
+            named, _, found = _checksum(path)
+            if named != found:
+                raise ValueError("its checksum is wrong")
+            return metadata, {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except (ModelFileError, OSError):
+        raise
+    except Exception as error:
+        raise ModelFileError(
             f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
             "has written, or copy it anew."
         ) from None
+
+
+def _check_format(path: str | Path, metadata: dict[str, str]) -> None:
     if metadata.get("format") != FORMAT:
-        raise ValueError(f"{path} was not written by maxmargin. Give a file that save has written.")
+        raise ModelFileError(f"{path} was not written by maxmargin. Give a file that save has written.")
     version = metadata.get("version", "")
     if version != str(VERSION):
-        raise ValueError(
+        raise ModelFileError(
             f"{path} has format version {version}, this release of maxmargin reads version {VERSION}. "
             "Load it with the release that wrote it, or train again."
         )
-    return metadata, arrays
 
 
 def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -316,9 +391,11 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if isinstance(value, np.ndarray):
         if value.dtype.kind in "fiub":
-            arrays[where] = np.asarray(value, order="C")  # keeps 0-d arrays as they are
+            arrays[where] = np.asarray(value, value.dtype.newbyteorder("="), order="C")  # keeps 0-d arrays as they are
             return {"array": where}
-        return {"text": [encode(v, where, arrays) for v in value.tolist()], "dtype": value.dtype.str}
+        items = [encode(v, where, arrays) for v in value.ravel().tolist()]
+        _text(items, value.dtype.kind, value.shape)  # complains
+        return {"text": items, "dtype": value.dtype.kind, "shape": list(value.shape)}
     if isinstance(value, set | frozenset):
         value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
@@ -337,8 +414,11 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if kind in _KNOWN and type(value) is _KNOWN[kind].cls:
         return {"estimator": kind, "content": _content(value, f"{where}.", arrays)}
     if kind in _PARTS and type(value) is _PARTS[kind].cls:
-        names = [*_PARTS[kind].arguments, *(k for k in _PARTS[kind].learned if hasattr(value, k))]
-        return {"part": kind, "content": {k: encode(getattr(value, k), f"{where}.{k}", arrays) for k in names}}
+        specs = _PARTS[kind].arguments | {k: v for k, v in _PARTS[kind].learned.items() if hasattr(value, k)}
+        held = {k: getattr(value, k) for k in specs}
+        content = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
+        schema.check(kind, held, specs)
+        return {"part": kind, "content": content}
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(
@@ -356,13 +436,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "array" in value:
         return arrays[value["array"]]
     if "text" in value:
-        dtype = np.dtype(value["dtype"])
-        if dtype.kind not in "OU":
-            raise TypeError(f"text of type {dtype}")
-        items = [decode(v, arrays) for v in value["text"]]
-        array = np.empty(len(items), dtype)
-        array[:] = items  # one by one: tuples stay tuples
-        return array
+        return _text([decode(v, arrays) for v in value["text"]], value["dtype"], value["shape"])
     if "tuple" in value:
         return tuple(decode(v, arrays) for v in value["tuple"])
     if "pairs" in value:
@@ -382,15 +456,26 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
 
 
+def _text(items: list[Any], kind: str, shape: Any) -> np.ndarray:
+    """An array of text, or of other objects. Text has as much room for each entry as the longest one takes."""
+    longest = max((len(text) for text in items if isinstance(text, str)), default=0)
+    known = kind == "O" or (kind == "U" and all(isinstance(text, str) for text in items))
+    if not known or (kind == "U" and len(items) * longest > _BLOCK + 64 * sum(map(len, items))):
+        raise ValueError(f"Arrays in files are of numbers or of text of not too different lengths, got {shown(items)}.")
+    array = np.empty(len(items), f"U{max(longest, 1)}" if kind == "U" else object)
+    array[:] = items  # one by one: tuples stay tuples
+    return array.reshape(shape)
+
+
 def _inner(estimator: Any) -> Any:
     """An estimator inside of another: nobody can hand over its model."""
-    model = getattr(estimator, "model_", None)
-    if isinstance(model, str) or (model is not None and int(model.n_weights) != estimator.coef_.size):
-        raise _Unfit(f"is damaged: its {type(estimator).__name__} and the weights of it do not fit together.")
+    if getattr(estimator, "model_", None) == _THEIRS:
+        raise ModelFileError(f"is damaged: its {type(estimator).__name__} has no model.")
     return estimator
 
 
 def _part(kind: _Part, content: dict[str, Any]) -> Any:
+    schema.check(kind.cls.__name__, content, kind.arguments | kind.learned)
     arguments = {k: content.pop(k) for k in kind.arguments}
     if set(content) - set(kind.learned):
         raise TypeError(f"unknown entries of {kind.cls.__name__}")
@@ -464,7 +549,10 @@ def _packed(labels: list[Any]) -> dict[str, Any] | None:
 
 
 def _decode_planes(parts: dict[str, Any]) -> Planes:
+    schema.check("Planes", parts, {"example": "int[n]", "alpha": "float[n]"})
     labels = _unpacked(parts["labels"]) if "labels" in parts else []
+    if len(labels) != parts["alpha"].size or (labels and int(parts["example"].min()) < 0):
+        raise ValueError(f"{len(labels)} answers have {parts['alpha'].size} dual variables")
     return Planes(parts["example"], labels, parts["alpha"])
 
 
@@ -473,7 +561,13 @@ def _unpacked(packed: dict[str, Any]) -> list[Any]:
         return packed["each"]
     if "pairs" in packed:
         return list(zip(*map(_unpacked, packed["pairs"]), strict=True))
+    schema.check("answers", packed, {"values": "int[m]|bool[m]", "shapes": "int[n,a]"})
     _, make = _ANSWERS[packed["kind"]]
-    shapes = packed["shapes"]
-    flat = np.split(packed["values"], np.cumsum(shapes.prod(axis=1, dtype=np.int64))[:-1])
+    values, shapes = packed["values"], packed["shapes"].tolist()
+    sizes = [math.prod(shape) for shape in shapes]  # of Python's numbers, which do not overflow
+    if sum(sizes) != values.size or any(not 0 <= size <= values.size for shape in shapes for size in shape):
+        raise ValueError("the shapes of answers are not those of their values")
+    if packed["kind"] != "array" and packed["shapes"].shape[1] != (packed["kind"] != "number"):
+        raise ValueError(f"answers of kind {packed['kind']} have {packed['shapes'].shape[1]} axes")
+    flat = np.split(values, np.cumsum(sizes, dtype=np.int64)[:-1])
     return [make(part.reshape(shape)) for part, shape in zip(flat, shapes, strict=True)]

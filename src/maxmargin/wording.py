@@ -59,6 +59,12 @@ def whole(name: str, value: Any, least: int = 1, most: int = 2**63 - 1) -> int:
     return int(value)
 
 
+def switch(name: str, value: Any) -> None:
+    """True or False, or what stands for them in a table of settings."""
+    if not isinstance(value, bool) and not (hasattr(value, "__index__") and value in (0, 1)):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+
+
 def shown(value: Any, most: int = 80) -> str:
     """A value as a message shows it: on one line, and cut where it is long."""
     try:

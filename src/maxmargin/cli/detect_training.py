@@ -8,8 +8,9 @@ import sys
 import time
 from typing import Any
 
+from ..files import replacing
 from . import DONE, INTERRUPTED, NOT_CONVERGED, detect_options, interrupts
-from .files import check_writable, draw_into_files, named, replacing
+from .files import check_writable, draw_into_files, named
 from .image_training import bracket, fit_options
 from .measuring import peak_memory
 from .talk import Talk, say_checkpoint

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from . import DONE, NOT_CONVERGED, detect_options, image_options, options
-from .files import answers_to, check_writable, draw_into_files, named, replacing
+from .files import answers_to, check_writable, draw_into_files, named
 from .measuring import peak_memory
 from .talk import Talk, warn
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and model files."""
+"""Where answers are written to, and model files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from ..files import replacing
+
 
 def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
     """Complain now rather than after hours of training, and before an input is overwritten."""
@@ -19,31 +21,13 @@ def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
     for other in inputs:
         if target.exists() and Path(other).exists() and target.samefile(other):
             raise ValueError(f"{path} would be overwritten, and it is one of the inputs. Name another file with -o.")
-    folder = target.parent
+    folder = Path(os.path.realpath(target)).parent
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write.")
     if not folder.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: there is no folder {folder}. Create it first.")
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {target.parent}. Create it first.")
     if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise PermissionError(f"Cannot write {path}: no permission to. Name another file with -o.")
-
-
-@contextmanager
-def replacing(path: str) -> Iterator[Path]:
-    """A path to write to beside the one that is meant; it takes its place once all is written.
-
-    What is no plain file (a pipe, /dev/null) is written to as it is.
-    """
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        yield target
-        return
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def draw_into_files() -> None:

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..files import replacing
 from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts
-from .files import check_writable, draw_into_files, named, replacing
+from .files import check_writable, draw_into_files, named
 from .images import answers_of, kind_of, labelled, verdict_on
 from .measuring import peak_memory
 from .talk import Talk, say_checkpoint

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..files import replacing
 from . import (
     DONE,
     INTERRUPTED,
@@ -22,7 +23,7 @@ from . import (
     scene_options,
 )
 from .clusters import workers
-from .files import check_writable, named, replacing
+from .files import check_writable, named
 from .guess import guess_task
 from .measuring import peak_memory
 from .talk import Talk, say_checkpoint, say_left_out

@@ -285,7 +285,7 @@ def _columns_of(schema: Any, path: str) -> Columns:
 def write_contents(
     folder: Path, shards: Sequence[Shard], columns: Columns, n_features: int, origin: dict[str, Any]
 ) -> None:
-    """The table of contents, last and at once: a folder has it or has it not."""
+    """The table of contents, last."""
     table: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -304,12 +304,8 @@ def write_contents(
         ],
     }
     table["crc"] = _sum_of(table)
-    half = folder / f"{CONTENTS}.part"
-    with open(half, "w", encoding="utf-8") as file:
+    with open(folder / CONTENTS, "w", encoding="utf-8") as file:
         json.dump(table, file, separators=(",", ":"))
-        file.flush()
-        os.fsync(file.fileno())
-    half.replace(folder / CONTENTS)
 
 
 def read_contents(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..files import replacing
 from ..kernels import text as kernels
 from ..wording import shown
 from .arrays import canonical, check_unmasked, checked_sparse
@@ -44,7 +45,7 @@ def write_svmlight(
     if groups.size and (groups.min() < 0 or groups.max() >= 10**18):
         raise ValueError("group must be whole numbers from 0 to 10^18 − 1.")
     compression = {".gz": "gzip", ".zst": "zstd"}.get(os.path.splitext(os.fspath(path))[1].lower())
-    with pa.output_stream(os.fspath(path), compression=compression) as file:
+    with replacing(path) as new, pa.output_stream(str(new), compression=compression) as file:
         begin = 0
         while begin < len(y):
             end = _block_end(X, begin)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..files import remove_leftovers, replacing
 from .errors import DataError
 from .shard_format import CONTENTS
 
 
 def check_target(target: Path, overwrite: bool) -> None:
     """Refuse, before any work is done, to replace what is not to be replaced."""
+    remove_leftovers(target.parent)
     if not target.exists():
         return
     if not target.is_dir():
@@ -38,34 +38,17 @@ def check_target(target: Path, overwrite: bool) -> None:
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A new folder to write to, which becomes ``target``; after an error or Ctrl-C nothing of it is left."""
-    part = target.parent / f".{target.name}.{secrets.token_hex(4)}.part"
     try:
-        part.mkdir(parents=True)
-        yield part
-        _put_in_place(part, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as part:
+            part.mkdir()
+            yield part
     except OSError as error:
         raise DataError(
             f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
             "more room or other permissions.",
             path=str(target),
         ) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _put_in_place(part: Path, target: Path) -> None:
-    old = None
-    if target.exists() and any(target.iterdir()):
-        old = part.with_suffix(".old")
-        target.rename(old)
-    try:
-        part.rename(target)
-    except BaseException:
-        if old is not None:
-            old.rename(target)
-        raise
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _ours(name: str) -> bool:

@@ -37,8 +37,9 @@ _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a
 
 
 @storable(
-    "classes_", "coef_", "intercept_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord
-)
+    classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", objective_="float", latent_="int[n]",
+    n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
+)  # fmt: skip
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
@@ -295,6 +296,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
                 stacklevel=users_line(),
             )
         return 1
+
+    def _check_fitted_sizes(self) -> None:
+        inputs.check_vectors(self.classes_, self.coef_)
 
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0

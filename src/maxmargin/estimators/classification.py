@@ -28,7 +28,10 @@ from .sourced import check_alone
 from .telling import told
 
 
-@storable("classes_", "coef_", "intercept_", "_alpha", "_label", "_fitted_C")
+@storable(
+    classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|none", _label="int[n]<k|none",
+    _fitted_C="float",
+)  # fmt: skip
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification with a certificate of optimality.
 
@@ -339,6 +342,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
+    def _check_fitted_sizes(self) -> None:
+        inputs.check_vectors(self.classes_, self.coef_)
+
     def _check_choices(self) -> None:
         """Settings that go together with the number of classes or not."""
         if self._is_joint() and self._is_squared():
@@ -468,7 +474,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self._is_joint() or len(problems) == 1:
             return self._certify(problems[0], self._flat_weights(), alpha)
         table = self._flat_weights().reshape(-1, len(problems))
-        shares = [None] * len(problems) if alpha is None else list(alpha)
+        shares = [None] * len(problems) if alpha is None or len(alpha) != len(problems) else list(alpha)
         return total([self._certify(p, table[:, k].copy(), shares[k]) for k, p in enumerate(problems)])
 
     def decision_function(self, X: Any) -> np.ndarray:

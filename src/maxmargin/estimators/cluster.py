@@ -30,16 +30,9 @@ if TYPE_CHECKING:
 
 
 @storable(
-    "cluster_centers_",
-    "labels_",
-    "inertia_",
-    "n_iter_",
-    "_mass",
-    "_means",
-    "_least",
-    record=ClusterRecord,
-    certified=False,
-)
+    cluster_centers_="float[k, d]", labels_="int[n]<k", inertia_="float", n_iter_="int", _mass="float[k]",
+    _means="float[k, d]", _least="float", record=ClusterRecord, certified=False,
+)  # fmt: skip
 class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means by Generalized Majorization-Minimization: less at the mercy of its start than Lloyd's algorithm.
 
@@ -294,6 +287,10 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     def _whole(self, name: str) -> int:
         return whole(name, getattr(self, name))
+
+    def _check_settings(self) -> None:
+        self._settings()
+        self._whole("n_clusters")
 
     def _settings(self) -> Settings:
         check_settings(self)

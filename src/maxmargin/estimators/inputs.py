@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
+from ..schema import is_label
 from ..wording import as_float, one_of, shown
 from . import frames
 from .tables import check_kind, explained
@@ -152,13 +154,31 @@ def check_labels(y: Any) -> None:
 
 
 def check_classes(y: np.ndarray) -> None:
-    """Labels name classes: text, whole numbers or booleans, not measurements."""
+    """Labels name classes: text, whole numbers or booleans, not measurements, and nothing that no file can hold."""
+    check_nameable(y.tolist() if y.dtype == object else y[:1])
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(
             f"Unknown label type: continuous. y[{at}] is {shown(y[at])}, which is no class label. "
             "Use LinearSVR for regression, or round y if these are classes."
         )
+
+
+def check_nameable(labels: Iterable[Any]) -> None:
+    """Complain of labels that a model could not be saved with, before it is trained; one of each type is looked at."""
+    one_each = {type(label): label for label in labels}
+    wrong = next((label for label in one_each.values() if not is_label(label)), None)
+    if wrong is not None:
+        raise ValueError(
+            f"Labels are text, whole numbers or booleans, got {type(wrong).__name__}: {shown(wrong)}. Turn them into "
+            "text, for example with [str(label) for label in y]."
+        )
+
+
+def check_vectors(classes: np.ndarray, coef: np.ndarray) -> None:
+    """As many rows of weights as there are classes, or one for two of them."""
+    if classes.size < 2 or len(coef) != (1 if classes.size == 2 else classes.size):
+        raise ValueError(f"{classes.size} classes have {len(coef)} vectors of weights")
 
 
 def check_numbers(y: Any, meaning: str) -> np.ndarray:

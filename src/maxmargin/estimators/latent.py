@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 
-@storable("model_", "coef_", "objective_", "latent_", "n_bounds_", "_alpha", "_fitted_C", record=BoundRecord)
+@storable(
+    model_="any", coef_="float[w]", objective_="float", latent_="int[...]|float[...]|bool[...]|list|tuple",
+    n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
+)  # fmt: skip
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
 
@@ -253,6 +256,10 @@ class LatentStructuralSVM(LatentEstimator):
                 raise ValueError(f"init must be 'model', 'random', weights or a function (x, y) -> z, got {init!r}.")
             return {"latent": objective.initial(rng if init == "random" else None)}
         return {"weights": self._checked_weights(objective)}
+
+    def _check_fitted_sizes(self) -> None:
+        if not hasattr(self.model_, "complete") and not hasattr(self.model_, "latent_objective"):
+            raise ValueError(f"{self.model_!r} has no latent variables")
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best label of every input."""

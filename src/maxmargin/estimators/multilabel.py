@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 
-@storable("model_", "coef_", "_alpha", "_fitted_C")
+@storable(model_="Multilabel", coef_="float[w]", _alpha="Planes", _fitted_C="float")
 class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     """Several labels per example, each present or not, that may attract or exclude each other.
 
@@ -170,6 +170,10 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
                 f"y must hold zeros and ones; row {i}, column {l} is {table[i, l]}. MultiLabelBinarizer makes them."
             )
         return X, table.astype(np.int8)
+
+    def _check_fitted_sizes(self) -> None:
+        if self.model_.n_features != self.n_features_in_:
+            raise ValueError(f"its model is of {self.model_.n_features} features, not of {self.n_features_in_}")
 
     def predict(self, X: Any) -> np.ndarray:
         """Zeros and ones, one column per label: the best combination for every row."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..report.story import Data
 
 
-@storable("coef_", "_alpha", "_example_coef", "_fitted_C")
+@storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
 class RankingSVM(LinearEstimator):
     """Pairwise ranking: inside each group, examples of higher grade shall score higher.
 

@@ -22,7 +22,7 @@ from .sourced import check_alone
 from .telling import told
 
 
-@storable("coef_", "intercept_", "_alpha", "_fitted_C")
+@storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression with a certificate of optimality.
 

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 _SHOWN = 3  # names of features in a message
 
 
-@storable("model_", "coef_", "classes_", "_names", "_alpha", "_fitted_C")
+@storable(
+    model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
+)
 class SequenceSVM(StructuredEstimator):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
@@ -283,6 +285,12 @@ class SequenceSVM(StructuredEstimator):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._listed_transitions()
+
+    def _check_fitted_sizes(self) -> None:
+        names = range(self._n_features()) if self._names is None else self._names
+        fit = self.classes_.size == self.model_.n_labels and len(set(names)) == len(names) == self.model_.n_features
+        if not fit:
+            raise ValueError("labels, names of features and model do not fit together")
 
     def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
@@ -560,6 +568,7 @@ def _label_set(Y: Sequence[Any]) -> set[Any]:
 
 
 def _sorted(found: set[Any]) -> np.ndarray:
+    inputs.check_nameable(found)
     if len({isinstance(label, str) for label in found}) > 1:
         raise ValueError(
             f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}. Make them all strings or all numbers."

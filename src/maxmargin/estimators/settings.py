@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import check_object, meant, shown, whole
+from ..wording import check_object, meant, shown, switch, whole
 from . import inputs
 
 _ELSEWHERE = {
@@ -49,12 +49,7 @@ def check_settings(estimator: Any) -> None:
         if name in _CHECKS:
             _CHECKS[name](name, given[name])
         elif isinstance(parameter.default, bool):
-            _switch(name, given[name])
-
-
-def _switch(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_) and not (isinstance(value, int | np.integer) and value in (0, 1)):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+            switch(name, given[name])
 
 
 def _verbose(name: str, value: Any) -> None:

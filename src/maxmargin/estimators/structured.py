@@ -230,6 +230,11 @@ class StructuredEstimator(CertifiedEstimator):
         return certify(problem, self.coef_, alpha)
 
 
+def _check_not_latent(model: Any) -> None:
+    if hasattr(model, "complete") or hasattr(model, "latent_objective"):
+        raise ValueError(f"{model!r} has latent variables: it belongs to LatentStructuralSVM.")
+
+
 def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
     """As many answers as inputs, and at least one."""
     if Y is None:
@@ -262,7 +267,7 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     return X
 
 
-@storable("model_", "coef_", "_alpha", "_fitted_C")
+@storable(model_="any", coef_="float[w]", _alpha="Planes", _fitted_C="float")
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
 
@@ -369,8 +374,7 @@ class StructuralSVM(StructuredEstimator):
         takes many more epochs, most of all where weights are few.
         """
         self._check_settings()
-        if hasattr(self.model, "complete") or hasattr(self.model, "latent_objective"):
-            raise ValueError(f"{self.model!r} has latent variables: it belongs to LatentStructuralSVM.")
+        _check_not_latent(self.model)
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         if is_source(X):
             check_alone(Y=Y, sample_weight=sample_weight)
@@ -399,6 +403,9 @@ class StructuralSVM(StructuredEstimator):
         X, Y = check_pairs(X, Y)
         self._absorb(self.model_ if hasattr(self, "model_") else sized(self.model, X, Y), X, Y)
         return self
+
+    def _check_fitted_sizes(self) -> None:
+        _check_not_latent(self.model_)
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best answer to every input."""

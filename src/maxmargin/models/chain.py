@@ -70,6 +70,7 @@ class Chain:
     ) -> None:
         labelling.check_loss(loss, n_labels)
         labelling.check_sizes(n_labels=n_labels, n_features=n_features)
+        labelling.check_switches(bias=bias, start=start, end=end, transitions=transitions)
         one_of("rescaling", rescaling, ("margin", "slack"))
         if rescaling == "slack" and not isinstance(loss, str):
             raise ValueError("Slack rescaling of a chain counts wrong labels: it needs a Hamming loss.")
@@ -84,6 +85,7 @@ class Chain:
         self.rescaling = rescaling
         if self.forbidden is not None and (self.forbidden.ndim != 2 or len(set(self.forbidden.shape)) != 1):
             raise ValueError(f"forbidden must be a square table of from × to, got shape {self.forbidden.shape}.")
+        self._check_forbidden()
 
     def sized(self, X: Any, Y: Any) -> Chain:
         """A copy that knows its sizes: from the data, where they were not given."""
@@ -92,9 +94,12 @@ class Chain:
         if self.n_labels is None:
             sized.n_labels = labelling.n_labels(Y, self.cost)
         labelling.check_loss(self.cost, sized.n_labels)
-        if self.forbidden is not None and self.forbidden.shape[0] != sized.n_labels:
-            raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {sized.n_labels} labels.")
+        sized._check_forbidden()
         return sized
+
+    def _check_forbidden(self) -> None:
+        if self.forbidden is not None and self.n_labels is not None and len(self.forbidden) != self.n_labels:
+            raise ValueError(f"forbidden has shape {self.forbidden.shape}, there are {self.n_labels} labels.")
 
     def joined(self, others: Sequence[Chain]) -> Chain:
         """The chain that knows the sizes of this one and others, each sized on a part of the data."""
@@ -178,8 +183,13 @@ class Chain:
             (X.indptr, X.indices, X.values), X.offsets, K, self._weights(w), self.layout, self._forbidden(),
             np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
         )  # fmt: skip
-        if np.isneginf(scores).any():
-            i = int(np.argmin(scores))
+        if not np.isfinite(scores).all():
+            i = int(np.argmin(np.isfinite(scores)))
+            for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
+                if not np.isfinite(numbers).all():
+                    raise ValueError(
+                        f"{what} are not all finite: there is no best labelling. Look for NaN and infinity."
+                    )
             raise ValueError(
                 f"Sequence {i} has {X.offsets[i + 1] - X.offsets[i]} tokens, and every labelling of that length "
                 "contains a forbidden pair. Allow more transitions."

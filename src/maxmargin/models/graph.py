@@ -75,6 +75,7 @@ class Graph:
         inference: str = "auto",
     ) -> None:
         labelling.check_sizes(n_labels=n_labels, n_features=n_features, n_edge_features=n_edge_features)
+        labelling.check_switches(bias=bias, symmetric=symmetric)
         one_of("inference", inference, _METHODS)
         labelling.check_loss(loss, n_labels)
         self.n_labels = n_labels
@@ -116,8 +117,8 @@ class Graph:
 
     @property
     def n_weights(self) -> int:
-        blocks = max(self.n_edge_features or 0, 1)
-        return self.pair_at + blocks * (int(self.pairs.max()) + 1)
+        K, blocks = self._sizes()[0], max(self.n_edge_features or 0, 1)
+        return self.pair_at + blocks * (K * (K + 1) // 2 if self.symmetric else K * K)
 
     @property
     def pair_at(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import one_of, shown, whole
+from ..wording import one_of, shown, switch, whole
 
 LOSSES = ("hamming", "normalized_hamming")
 
@@ -19,6 +19,12 @@ def check_sizes(**sizes: Any) -> None:
     for name, size in sizes.items():
         if size is not None:
             whole(name, size, 0 if name == "n_edge_features" else 1)
+
+
+def check_switches(**switches: Any) -> None:
+    """Whether a model has some weights or not."""
+    for name, value in switches.items():
+        switch(name, value)
 
 
 def check_loss(cost: Any, n_labels: int | None, name: str = "loss", known: Sequence[str] = LOSSES) -> None:

@@ -12,6 +12,8 @@ from ..wording import as_float, shown
 from . import labelling
 from .max_min_objective import MaxMinObjective
 
+_MOST_LEVELS = 15  # arrays of NumPy 1 have 32 axes at most
+
 
 class MaxMin:
     """Two classes told apart by a game: one side shows what speaks for class 1, the other what speaks against it.
@@ -45,8 +47,9 @@ class MaxMin:
     exact = True
 
     def __init__(self, levels: int = 1, n_features: int | None = None, bias: float = 1.0) -> None:
-        if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or levels < 1:
-            raise ValueError(f"levels must be a whole number of at least 1, got {levels!r}.")
+        if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or not 1 <= levels <= _MOST_LEVELS:
+            raise ValueError(f"levels must be a whole number from 1 to {_MOST_LEVELS}, got {shown(levels)}.")
+        labelling.check_sizes(n_features=n_features)
         if not (isinstance(bias, int | float | np.number) and np.isfinite(as_float(bias))):
             raise ValueError(f"bias must be a finite number, 0 for none; got {shown(bias)}.")
         self.levels = int(levels)

@@ -18,7 +18,7 @@ from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..wording import one_of
-from .labelling import LOSSES, check_sizes, joined
+from .labelling import LOSSES, check_sizes, check_switches, joined
 from .rounding import score_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
@@ -71,6 +71,7 @@ class Multilabel:
         bias: bool = True,
     ) -> None:
         check_sizes(n_labels=n_labels, n_features=n_features)
+        check_switches(bias=bias)
         if isinstance(edges, str):
             one_of("edges", edges, ("none", "tree", "full"), " or pairs of labels")
         if isinstance(loss, str):
@@ -82,6 +83,9 @@ class Multilabel:
         self.bias = bias
         self.seen: tuple[int, np.ndarray] | None = None
         """How many examples the tree of labels was found in, and how often each two labels came together there."""
+        if n_labels is not None and n_features is not None:  # complain before any work
+            _ = isinstance(edges, str) or self.pairs
+            _ = isinstance(loss, str) or self.costs
 
     def sized(self, X: Any, Y: Any) -> Multilabel:
         """A copy that knows its sizes, and the tree of its labels, from the data."""
@@ -118,8 +122,11 @@ class Multilabel:
             return np.ascontiguousarray(pairs, dtype=np.int32)
         if self.edges == "tree":
             raise ValueError('The tree of labels is found in the data: use sized(X, Y) with edges="tree".')
-        chosen = combinations(range(L), 2) if self.edges == "full" else ()
+        chosen = combinations(range(L), 2) if self._is_full() else ()
         return np.array(list(chosen), dtype=np.int32).reshape(-1, 2)
+
+    def _is_full(self) -> bool:
+        return isinstance(self.edges, str) and self.edges == "full"
 
     @property
     def exact(self) -> bool:
@@ -135,7 +142,8 @@ class Multilabel:
 
     @property
     def n_weights(self) -> int:
-        return self.pair_at + 4 * len(self.pairs)
+        n_labels = self._sizes()[0]
+        return self.pair_at + 4 * (n_labels * (n_labels - 1) // 2 if self._is_full() else len(self.pairs))
 
     @property
     def costs(self) -> np.ndarray:

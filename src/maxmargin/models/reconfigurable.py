@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from ..inference.grids import MOST_LABELS, GridSearch
 from ..kernels import regions as kernels
 from ..regularizers import Bounded
+from ..wording import whole
 from . import labelling
 from .region_data import RegionData, as_regions
 
@@ -71,6 +72,7 @@ class Reconfigurable:
         allowed: Any = None,
         cost: Any = None,
     ) -> None:
+        labelling.check_sizes(n_classes=n_classes, n_features=n_features)
         if not isinstance(n_parts, int | np.integer) or not 1 <= n_parts < 2**15:
             raise ValueError(f"n_parts must be a whole number of at least 1, got {n_parts!r}.")
         if parts not in ("separate", "shared"):
@@ -82,7 +84,7 @@ class Reconfigurable:
         self.n_classes = n_classes
         self.n_features = n_features
         self.n_parts = int(n_parts)
-        self.grid = None if grid is None else (int(grid[0]), int(grid[1]))
+        self.grid = None if grid is None else (whole("grid[0]", grid[0]), whole("grid[1]", grid[1]))
         self.parts = parts
         self.pairs = pairs
         self.pair_kind = PAIRS.index(pairs)

@@ -36,7 +36,7 @@ class Bounded:
     def __init__(self, lower: Any = 0.0, indices: Any = None, base: Regularizer | None = None) -> None:
         numbers("Bounded: lower", lower)
         check_object("base", base)
-        if base is not None and not hasattr(base, "shape"):
+        if base is not None and not hasattr(base, "dual_scale"):
             raise ValueError(f"Bounded: base must be a regularizer such as L2(), or None; got {shown(base)}.")
         self.lower = lower
         self.indices = indices

@@ -62,7 +62,7 @@ class GroupNorm:
         n = int(flat.max()) + 1
         if flat.min() < 0:
             raise ValueError(f"GroupNorm: group indices must not be negative, got {flat.min()}.")
-        times = np.bincount(flat, minlength=n)
+        times = np.bincount(flat[flat < flat.size], minlength=flat.size)  # of a partition there are no others
         if (times > 1).any():
             j = int(np.argmax(times > 1))
             owners = [p for p, g in enumerate(groups) if j in g]

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Where a page is written to."""
 
 from __future__ import annotations
 
@@ -25,20 +25,3 @@ def check_path(path: str | Path) -> Path:
     if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
         raise PermissionError(f"Cannot write {path}: no permission to. Name another file.")
     return target
-
-
-def write_whole(path: str | Path, text: str) -> None:
-    """Write beside the file that is meant, and take its place once all is written.
-
-    What is no plain file (a pipe, /dev/null) is written to as it is.
-    """
-    target = Path(path)
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
-        return
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..files import replacing
 from . import numbers
 from .convergence import convergence
 from .headline import headline
 from .markup import Markup, element, together
-from .output import check_path, write_whole
+from .output import check_path
 from .story import Data, Story
 from .summary import settings
 
@@ -44,7 +45,9 @@ def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str,
     ...     report.write(f"{folder}/iris.html", svm)
     """
     check_path(path)
-    write_whole(path, page(estimator, data, summary))
+    text = page(estimator, data, summary)
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None) -> str:

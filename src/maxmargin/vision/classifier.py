@@ -19,6 +19,7 @@ from ..problem import Certificate
 from . import given
 from .features.extraction import over_images
 from .features.extractors import extractor_for, trained
+from .features.grid import checked_grid
 from .features.maps import MAPS, map_for, mapped, mostly_sparse
 from .scenes import em, multinomial
 from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
@@ -34,16 +35,9 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
 @storable(
-    "classes_",
-    "grid_",
-    "left_out_",
-    "feature_map_",
-    "mean_",
-    "extractor_",
-    "learner_",
-    record=None,
-    certified=False,
-)
+    classes_="labels[k]", grid_="tuple", left_out_="int", feature_map_="text",
+    mean_="float[d]|none", extractor_="WordHistograms|CNNRegions|none", learner_="any", record=None, certified=False,
+)  # fmt: skip
 class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
@@ -542,11 +536,30 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         return story(self, data)
 
     def _check_fitted_sizes(self) -> None:
-        """For what comes from a file: whether its arrays fit together."""
-        n_regions, view = int(np.prod(self.grid_)), self._view()
-        scores = view.scores(self._prepared(np.zeros((1, *self.grid_, self.n_features_in_), np.float32)))
-        if scores.shape != (1, self.classes_.size) or n_regions < 1:
-            raise ValueError(f"its {self.classes_.size} classes and its weights do not fit together")
+        """For what comes from a file: whether its pieces fit together."""
+        grid, k, d = checked_grid(self.grid_), self.classes_.size, self.n_features_in_
+        n_regions = 1 if self.kind == "bow" else grid[0] * grid[1]
+        learner: Any = self.learner_
+        kind = type(learner).__name__
+        if self.training == "generative":
+            words = {"bow": "BagOfWords", "sbow": "SpatialBagOfWords", "rbow": "ReconfigurableBagOfWords"}
+            fits = kind == words[self.kind] and learner.log_prior.shape == (k,) and learner.log_words.shape[-1] == d
+            if self.kind != "bow":
+                fits = fits and getattr(learner, "log_parts", learner.log_words).shape[1] == n_regions
+        elif self._has_parts():
+            fits = kind == "LatentStructuralSVM" and isinstance(learner.model_, Reconfigurable)
+            fits = fits and (learner.model_.n_classes, learner.model_.grid, learner.model_.n_features) == (k, grid, d)
+        else:
+            fits = kind == "LinearSVC" and learner.classes_.size == k and learner.n_features_in_ == n_regions * d
+        extractor: Any = self.extractor_
+        if extractor is not None:
+            has_words = hasattr(extractor, "n_words")
+            described = extractor.vocabulary_.shape[0] if has_words else extractor.shape[2]
+            fits = fits and extractor.grid == grid and described == d
+        if not fits or self.feature_map_ not in MAPS:
+            raise ValueError(
+                f"{k} classes, a grid of {grid}, the learner and what describes images do not fit together"
+            )
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""

@@ -36,32 +36,20 @@ from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
-from .features.numbers import whole
+from .features.numbers import FINEST, whole
 from .images import ImageError, list_images, read_image
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
-_FINEST = 8.0  # times that images may be enlarged
 
 
 @storable(
-    "star_",
-    "coef_",
-    "grid_",
-    "box_regression_",
-    "label_",
-    "left_out_",
-    "threshold_",
-    "objective_",
-    "latent_",
-    "n_root_bounds_",
-    "n_bounds_",
-    "_alpha",
-    "_fitted_C",
-    record=BoundRecord,
-)
+    star_="StarModel", coef_="float[w]", grid_="Grid", box_regression_="BoxRegression|none", label_="text|none",
+    left_out_="int", threshold_="float", objective_="float", latent_="list", n_root_bounds_="int", n_bounds_="int",
+    _alpha="Planes", _fitted_C="float", record=BoundRecord,
+)  # fmt: skip
 class DeformablePartDetector(LatentEstimator):
     """Finds objects in images: a mixture of deformable part models, with parts that speak for the object or against it.
 
@@ -328,9 +316,9 @@ class DeformablePartDetector(LatentEstimator):
         for name in ("root_area", "finest", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
-        if self.finest is not None and self.finest > _FINEST:
+        if self.finest is not None and self.finest > FINEST:
             raise ValueError(
-                f"finest={self.finest} enlarges images more than {_FINEST} times; nothing is to be seen there."
+                f"finest={self.finest} enlarges images more than {FINEST} times; nothing is to be seen there."
             )
         for name in ("overlap", "background_overlap"):
             value = getattr(self, name)
@@ -455,12 +443,10 @@ class DeformablePartDetector(LatentEstimator):
     def _check_fitted_sizes(self) -> None:
         """Whether the pieces of a file fit together."""
         star, regression = self.star_, self.box_regression_
+        star.check(self.coef_)
         table = (len(star.components), 1 + 2 * star.most_parts, 4)
-        fits = self.coef_.shape == (star.n_weights,) and bool(np.isfinite(self.coef_).all())
-        if regression is not None:
-            fits = fits and regression.coefficients.shape == table and bool(np.isfinite(regression.coefficients).all())
-        if not fits:
-            raise ValueError("roots, parts, weights and box regression do not fit together")
+        if regression is not None and regression.coefficients.shape != table:
+            raise ValueError("roots, parts and box regression do not fit together")
 
     # Using what was learned.
 

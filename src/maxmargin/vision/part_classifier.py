@@ -56,17 +56,11 @@ class PartComparison:
 
 
 @storable(
-    "classes_",
-    "filters_",
-    "part_weights_",
-    "bias_",
-    "centre_",
-    "filter_penalty_",
-    "extractor_",
-    "left_out_",
-    "_alpha",
+    classes_="labels[k]", filters_="float[p, d]", part_weights_="float[k, p, r]", bias_="float[k]",
+    centre_="float[p, r]", filter_penalty_="float", extractor_="HOGPatches|CNNPatches|ReducedPatches|none",
+    left_out_="int", _alpha="float[n, k]|none",
     record=JointRecord,
-)
+)  # fmt: skip
 class PartClassifier(ClassifierMixin, CertifiedEstimator):
     """Classes of images by parts that nobody labelled: found because they help to tell the classes apart.
 
@@ -560,16 +554,17 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         return story(self, data)
 
     def _check_fitted_sizes(self) -> None:
-        """For what comes from a file: whether its arrays fit together."""
-        n_classes, n_parts, n_regions = self.part_weights_.shape
-        right = (
-            n_classes == self.classes_.size == self.bias_.size
-            and self.filters_.shape == (n_parts, self.n_features_in_)
-            and self.centre_.shape == (n_parts, n_regions)
-            and n_regions == Pooling(self.regions).n_regions
-        )
-        if not right:
-            raise ValueError(f"its {self.classes_.size} classes, its filters and its part weights do not fit together")
+        """For what comes from a file: whether its pieces fit together."""
+        fits = self.part_weights_.shape[2] == Pooling(self.regions).n_regions
+        described = getattr(self.extractor_, "patch_shape", (self.n_features_in_,))
+        fits = fits and int(np.prod(described)) == self.n_features_in_
+        if isinstance(self.extractor_, ReducedPatches):
+            reduced = self.extractor_
+            inner = int(np.prod(getattr(reduced.extractor, "patch_shape", (-1,))))
+            basis, mean = getattr(reduced, "basis_", None), getattr(reduced, "mean_", None)
+            fits = fits and basis is not None and mean is not None and basis.shape == (self.n_features_in_, inner)
+        if not fits:
+            raise ValueError("parts, their weights, regions and what describes images do not fit together")
 
 
 def _weights_of(data: given.GivenPatches, sample_weight: Any) -> np.ndarray | None:

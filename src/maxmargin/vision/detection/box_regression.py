@@ -17,7 +17,7 @@ from .model import StarModel
 _RIDGE = 10.0  # in boxes, for a part that is a quarter of the root's size off
 
 
-@storable_part("coefficients")
+@storable_part(coefficients="float[c, p, 4]")
 @dataclass(frozen=True)
 class BoxRegression:
     """Coefficients (n_components, 1 + 2·n_parts, 4): of the offset and of the parts' displacements, for each edge."""

@@ -27,7 +27,7 @@ _DEFORMATION = 4  # dy², dy, dx², dx
 _LEAST = 0.1  # of the quadratic costs that are expected
 
 
-@storable_part("rows", "columns", "top", "left", "sign")
+@storable_part("sign", rows="int", columns="int", top="int", left="int")
 @dataclass(frozen=True)
 class Part:
     """A filter of ``rows`` × ``columns`` fine cells, best placed at ``top``, ``left`` of the root, in fine cells."""
@@ -39,7 +39,7 @@ class Part:
     sign: int = 1
 
 
-@storable_part("rows", "columns", "parts")
+@storable_part(rows="int", columns="int", parts="tuple")
 @dataclass(frozen=True)
 class Component:
     """A root filter of ``rows`` × ``columns`` coarse cells, and its parts."""
@@ -96,7 +96,7 @@ class View(NamedTuple):
     parts: list[ViewPart]
 
 
-@storable_part("components", "mirrored")
+@storable_part(components="tuple", mirrored="bool")
 @dataclass(frozen=True)
 class StarModel:
     """A mixture of components; where ``mirrored`` is set, each is searched for in mirrored form as well.
@@ -116,6 +116,22 @@ class StarModel:
     @property
     def n_weights(self) -> int:
         return sum(component.n_weights for component in self.components)
+
+    def check(self, w: np.ndarray) -> None:
+        """Complain of parts that reach beyond their root, and of weights that are not the model's."""
+        for component in self.components:
+            within = component.rows >= 1 and component.columns >= 1
+            for part in component.parts:
+                rows, columns = 2 * component.rows - part.rows, 2 * component.columns - part.columns
+                within = within and part.rows >= 1 and part.columns >= 1 and part.sign in (1, -1)
+                within = within and 0 <= part.top <= rows and 0 <= part.left <= columns
+            if not within:
+                raise ValueError(f"there is no such {component!r}")
+        if not self.components or w.shape != (self.n_weights,):
+            raise ValueError(f"the model has {self.n_weights} weights, got {w.shape}")
+        costs = [w[self.cost_at(c, p)] for c, held in enumerate(self.components) for p in range(len(held.parts))]
+        if any(min(cost[0], cost[2]) <= 0.0 for cost in costs):
+            raise ValueError("parts may move for nothing")
 
     @property
     def views(self) -> list[int]:

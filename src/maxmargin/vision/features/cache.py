@@ -5,23 +5,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import itertools
 import os
-import threading
 
 import numpy as np
 from numpy.lib import format as npy
 
+from ...files import Scratch, replacing
+
 _VERSION = "1"  # of the files; older ones are not found any more
 _DIGEST = 16  # bytes at the end of an entry, by which damage is seen
-_turn = itertools.count()
 
 
 class FeatureCache:
     """Features of single images in a folder, under a key made of the image's content and the settings.
 
-    Files are written beside and renamed, so that another process sees a whole entry or none. An entry that was damaged
-    is as good as none.
+    Another process sees a whole entry or none. An entry that was damaged is as good as none.
 
     Examples
     --------
@@ -77,16 +75,9 @@ class FeatureCache:
         body = buffer.getvalue()
         path = self._path(key)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        beside = beside_name(path)
-        try:
-            with open(beside, "wb") as file:
-                file.write(body)
-                file.write(_digest(body))
-            os.replace(beside, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.remove(beside)
-            raise
+        with replacing(path, flush=False) as new, open(new, "wb") as file:
+            file.write(body)
+            file.write(_digest(body))
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, key[:2], key[2:] + ".feature")
@@ -100,10 +91,13 @@ class StackFile:
 
     def __init__(self, folder: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.shape, self.dtype, self.n_rows = shape, dtype, 0
-        self._folder = folder
-        self._path = beside_name(os.path.join(folder, "stacked"))
+        self._scratch = Scratch(folder, "stacked")
         # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
-        self._file = open(self._path, "w+b", buffering=0)  # noqa: SIM115
+        try:
+            self._file = open(self._scratch.folder / "rows", "w+b", buffering=0)  # noqa: SIM115
+        except OSError:
+            self._scratch.remove()
+            raise
         self._start = 0
 
     def append(self, rows: np.ndarray) -> None:
@@ -135,14 +129,7 @@ class StackFile:
         """Close and remove what is not finished."""
         with contextlib.suppress(OSError):
             self._file.close()
-        with contextlib.suppress(OSError):
-            os.remove(self._path)
-
-
-def beside_name(path: str) -> str:
-    """A name in the same folder that no other thread or process uses."""
-    folder, name = os.path.split(path)
-    return os.path.join(folder, f".{name}.{os.getpid()}-{threading.get_ident()}-{next(_turn)}.tmp")
+        self._scratch.remove()
 
 
 def _digest(body: bytes) -> bytes:

@@ -17,7 +17,9 @@ from ...kernels.resize import resize
 from ...persistence import storable_part
 from ...wording import shown
 from .hog import checked_pixels, mirrored
-from .numbers import whole
+from .numbers import FINEST, MOST_SCALES, whole
+
+_MOST_PAD = 64  # cells: no object lies farther beyond an image
 
 
 @dataclass(frozen=True)
@@ -126,12 +128,14 @@ class Grid:
     def __post_init__(self) -> None:
         if whole("cell", self.cell, 4, "pixels") % 2:
             raise ValueError(f"cell must be even, because fine cells are half as large, got {self.cell}.")
-        whole("octave_scales", self.octave_scales, 1)
+        whole("octave_scales", self.octave_scales, 1, most=MOST_SCALES)
         finest = self.finest
-        if isinstance(finest, bool) or not isinstance(finest, int | float | np.number) or not 0 < finest < np.inf:
-            raise ValueError(f"finest must be a number above 0, the size of the first level, got {finest!r}.")
+        if isinstance(finest, bool) or not isinstance(finest, int | float | np.number) or not 0 < finest <= FINEST:
+            raise ValueError(
+                f"finest must be a number above 0 and at most {FINEST}, the size of the first level, got {finest!r}."
+            )
         object.__setattr__(self, "least", _pair("least", self.least, 1))
-        object.__setattr__(self, "pad", _pair("pad", self.pad, 0))
+        object.__setattr__(self, "pad", _pair("pad", self.pad, 0, _MOST_PAD))
 
     def pyramid(self, image: np.ndarray, fine: bool = True) -> list[Level]:
         """The cells of an image, (h, w) or (h, w, 3) of uint8 as ``read_image`` gives it, from the largest level on.
@@ -194,10 +198,10 @@ class Grid:
             level += 1
 
 
-def _pair(name: str, value: Any, least: int) -> tuple[int, int]:
+def _pair(name: str, value: Any, least: int, most: int = 2**31 - 1) -> tuple[int, int]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"{name} must be two whole numbers, of rows and of columns, got {shown(value)}.")
-    rows, columns = (whole(f"{name}[{k}]", value[k], least, "cells") for k in range(2))
+    rows, columns = (whole(f"{name}[{k}]", value[k], least, "cells", most) for k in range(2))
     return rows, columns
 
 

@@ -43,13 +43,16 @@ def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
     return extractor
 
 
-storable_part("patch", "step", "scales", "root", "contrast", "clip", "max_side")(DenseSIFT)
-storable_part("grid", "n_words", "sift", "n_sampled", "max_iter", "random_state", learned=("vocabulary_",))(
+storable_part("patch", "step", "scales", root="bool|int", contrast="float", clip="float", max_side="float|none")(
+    DenseSIFT
+)
+storable_part("grid", "n_words", "n_sampled", "max_iter", "random_state", sift="DenseSIFT", vocabulary_="float[n, d]")(
     WordHistograms
 )
 storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
 storable_part("size", "cell", "octave_scales", "stride", "max_side", "flips", "color", "dtype")(HOGPatches)
 storable_part("sizes", "window", "stride", "flips", "context", "root", "normalize", "dtype")(CNNPatches)
 storable_part(
-    "extractor", "n_components", "n_sampled", "random_state", "dtype", learned=("mean_", "basis_", "variances_")
-)(ReducedPatches)
+    "extractor", "n_components", "n_sampled", "random_state", "dtype",
+    mean_="float[d]", basis_="float[c, d]", variances_="float[c]",
+)(ReducedPatches)  # fmt: skip

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ...kernels.hog import LENGTH
 from .hog import hog, mirrored
-from .numbers import whole
+from .numbers import MOST_SCALES, whole
 from .patch_format import checked_precision, patch_dtype, windows_of
 from .pyramid import pyramid
 
@@ -81,7 +81,7 @@ class HOGPatches:
     ) -> None:
         self.size = whole("size", size, 1, "cells")
         self.cell = whole("cell", cell, 2, "pixels")
-        self.octave_scales = whole("octave_scales", octave_scales, 1)
+        self.octave_scales = whole("octave_scales", octave_scales, 1, most=MOST_SCALES)
         self.stride = whole("stride", stride, 1, "cells")
         least = self.size * self.cell  # a patch
         self.max_side = None if max_side is None else whole("max_side", max_side, least, "pixels")

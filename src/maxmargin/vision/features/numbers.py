@@ -8,13 +8,18 @@ import numpy as np
 
 from ...wording import shown
 
+MOST_SCALES = 64  # of an octave: more would take the memory of all of them and tell nothing
+FINEST = 8.0  # times that images may be enlarged
+_MOST = 2**31 - 1  # what nobody means
 
-def whole(name: str, value: Any, least: int, of: str = "") -> int:
-    """A whole number that is not too small.
+
+def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) -> int:
+    """A whole number that is neither too small nor too large.
 
     >>> whole("stride", 2, least=1)
     2
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number{of and f' of {of}'}, at least {least}, got {shown(value)}.")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        limits = f"at least {least}" + (f" and at most {most}" if most < _MOST else "")
+        raise ValueError(f"{name} must be a whole number{of and f' of {of}'}, {limits}, got {shown(value)}.")
     return int(value)

@@ -29,6 +29,9 @@ class Descriptors:
         return self.x.size
 
 
+_LARGEST = 2**20  # pixels: no image is larger
+
+
 @dataclass(frozen=True)
 class DenseSIFT:
     """SIFT descriptors of upright square patches on a regular grid.
@@ -89,8 +92,11 @@ class DenseSIFT:
                 f"patch must be a multiple of {SIDE}, since a patch has {SIDE} × {SIDE} cells, got {self.patch}."
             )
         scales = (self.scales,) if isinstance(self.scales, int | float) else tuple(self.scales)
-        if not scales or not all(math.isfinite(s) and s > 0 for s in scales):
-            raise ValueError(f"scales must be positive numbers, at least one, got {self.scales!r}.")
+        if not scales or not all(0 < s * self.patch < _LARGEST for s in scales):
+            raise ValueError(
+                f"scales must be positive numbers, at least one, for patches of less than {_LARGEST} pixels; got "
+                f"{self.scales!r}."
+            )
         if not (math.isfinite(self.contrast) and self.contrast >= 0):
             raise ValueError(f"contrast must be zero or positive, in grey levels per pixel, got {self.contrast!r}.")
         if not 0 < self.clip <= 1:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+_MOST = 2**26  # regions times atoms: a table of them is kept
+
 
 class Pooling:
     """The regions of an image in which the largest response of a part is taken: cells of one or several grids.
@@ -31,12 +33,13 @@ class Pooling:
         try:
             self.grids = tuple(int(g) for g in grids)
             right = all(g == h and g >= 1 for g, h in zip(self.grids, grids, strict=True)) and len(self.grids) > 0
+            right = right and sum(g * g for g in self.grids) * sum(self.grids) ** 2 <= _MOST
         except (TypeError, ValueError):
             right = False
         if not right:
             raise ValueError(
-                f"regions must be whole numbers from 1 on, rows and columns of each grid of regions, such as (1, 2); "
-                f"got {grids!r}."
+                "regions must be whole numbers from 1 on, and not too large: rows and columns of each grid of regions, "
+                f"such as (1, 2); got {grids!r}."
             )
         self.edges = np.unique(np.concatenate([np.arange(g + 1) / g for g in self.grids]))
         centre = 0.5 * (self.edges[1:] + self.edges[:-1])

@@ -127,7 +127,8 @@ class Latent:
 
 
 for _model in (BagOfWords, SpatialBagOfWords):
-    storable_part("log_words", "log_prior", "temperature")(_model)
-storable_part("log_words", "log_parts", "log_prior", "temperature", "likelihoods", "converged")(
-    ReconfigurableBagOfWords
-)
+    storable_part(log_words="float[...]", log_prior="float[k]", temperature="float")(_model)
+storable_part(
+    log_words="float[...]", log_parts="float[...]", log_prior="float[k]", temperature="float", likelihoods="any",
+    converged="any",
+)(ReconfigurableBagOfWords)  # fmt: skip
