@@ -294,10 +294,11 @@ class Chains(Rows):
     def _row(self, i: int, z: Sequence[int]) -> np.ndarray:
         row = np.array([0] * self.table.shape[1], dtype=object)
         for sign, y in ((1, self.Y[i]), (-1, z)):
-            for t, k in enumerate(y):
-                row[np.arange(self.d) * self.K + int(k)] += sign * self.X[i][t]
-            for a, b in zip(y[:-1], y[1:], strict=True):
-                row[self.d * self.K + int(a) * self.K + int(b)] += sign * self.denominator
+            label = np.asarray(y)
+            for k in range(self.K):
+                row[np.arange(self.d) * self.K + k] += sign * self.X[i][label == k].sum(axis=0)
+            pairs = np.bincount(label[:-1] * self.K + label[1:], minlength=self.K**2)
+            row[self.d * self.K :] += sign * self.denominator * pairs.astype(object)
         return row
 
 

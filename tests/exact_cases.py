@@ -42,6 +42,7 @@ class Case:
     settings: dict[str, Any]
     way: str = "fit"
     note: str = ""
+    longer: int = 300
 
     def __str__(self) -> str:
         return f"{self.estimator!r}, {self.way}, {self.note}"
@@ -55,7 +56,7 @@ def check(case: Case) -> list[Finding]:
     # Weights and dual variables of a second, longer fit bound the optimum as well as any.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = clone(case.estimator).set_params(tol=1e-9, max_passes=400, solver="auto", warm_start=False)
+        other = clone(case.estimator).set_params(tol=1e-9, max_passes=case.longer, solver="auto", warm_start=False)
         other.fit(*case.data, **case.settings)
     referee = Referee(case.problem(est))
     if not hasattr(est, "latent_") or np.array_equal(est.latent_, other.latent_):
@@ -388,7 +389,7 @@ def _finish(
     ours, theirs, name = regularizer(rng, n_weights, ["l2", "diagonal", "full", "bounded", "group", "group and l2"])
     settings = common(rng) | {"regularizer": ours}
     settings["solver"] = "auto" if name == "group" else str(rng.choice(["auto", "auto", "cutting_plane"]))
-    settings["max_passes"] = min(settings["max_passes"], 60)
+    settings["max_passes"] = min(settings["max_passes"], 40)
     sample_weight = rng.uniform(0.0, 2.0, size=n) if rng.random() < 0.2 else None
     way = str(rng.choice(["fit", "fit", "warm", "stream"]))
     if way == "stream" and (sample_weight is not None or settings["solver"] != "auto" or name == "group"):
@@ -419,6 +420,7 @@ def _finish(
 
     given = {"sample_weight": sample_weight} if way != "stream" else {}
     case = Case(estimator(**settings), data, problem, lambda est: fractions(est.coef_), shares, given, way)
+    case.longer = 20 if name == "group" else 60
     case.note = f"{kind} {n} examples, {n_weights} weights, {what} {name}"
     return case
 
@@ -621,7 +623,7 @@ def long_chains(rng: np.random.Generator) -> Case:
     X = [rng.integers(-top // 8, top + 1, size=(length, 1)).astype(rng.choice([np.float32, np.float64])) for _ in range(n)]
     Y = [(rng.random(length) < 0.5).astype(int) for _ in range(n)]
     settings = common(rng)
-    settings["max_passes"] = min(settings["max_passes"], 60)
+    settings["max_passes"] = min(settings["max_passes"], 10)
 
     def problem(est: Any) -> exact.Rows:
         return exact.Chains(X, Y, K, [Fraction(settings["C"])] * n, Quadratic(K + K * K))
@@ -631,6 +633,7 @@ def long_chains(rng: np.random.Generator) -> Case:
         return list(zip(alpha.example.tolist(), map(_key, alpha.labels), alpha.alpha.tolist(), strict=True))
 
     case = Case(mm.SequenceSVM(**settings), (X, Y), problem, lambda est: fractions(est.coef_), shares, {})
+    case.longer = 20
     case.note = f"long {n} sequences of {length} up to {top} {X[0].dtype}"
     return case
 
