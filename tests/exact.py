@@ -8,6 +8,7 @@ roots, which group norms need, are enclosed to 200 bits. So a value is a pair of
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -258,7 +259,7 @@ class Chains(Rows):
         self.K, self.d = n_labels, X[0].shape[1]
         flat, self.denominator = whole(fractions(np.concatenate([np.asarray(x, dtype=object).ravel() for x in X])))
         ends = np.cumsum([0, *(x.size for x in X)])
-        self.X = [flat[a:b].reshape(-1, self.d) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.X = [flat[a:b].reshape(-1, self.d) for a, b in itertools.pairwise(ends)]
         self.Y = [[int(k) for k in y] for y in Y]
         self.table = np.empty((0, self.d * self.K + self.K**2), dtype=object)
         self.budget, self.regularizer, self.squared = list(budget), regularizer, False
@@ -271,7 +272,7 @@ class Chains(Rows):
         slacks = []
         for x, y in zip(self.X, self.Y, strict=True):
             at = (x @ emission).tolist()
-            truth = sum(at[t][k] for t, k in enumerate(y)) + sum(step[a][b] for a, b in zip(y[:-1], y[1:], strict=True))
+            truth = sum(at[t][k] for t, k in enumerate(y)) + sum(step[a][b] for a, b in itertools.pairwise(y))
             best = [s + unit * (k != y[0]) for k, s in enumerate(at[0])]
             for t in range(1, len(y)):
                 best = [

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import exact
+import exact_case
 import exact_cases
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ def test_no_certificate_is_false(first):
     wrong = {}
     for seed in range(first, first + BATCH):
         case = exact_cases.case(seed)
-        found = exact_cases.check(case)
+        found = exact_case.check(case)
         if found:
             wrong[f"case({seed}): {case}"] = [str(f) for f in found]
     assert not wrong
@@ -28,7 +29,10 @@ def test_the_referee_agrees_with_the_cone_solver(rng):
     groups = [[0, 2], [1, 3]]
     for ours, theirs in [
         (exact.Quadratic(4), reference.quadratic(X, loss, example, budget)),
-        (exact.Groups(groups, 0.3, 0.1), reference.group_norm(X, loss, example, budget, groups=groups, strength=0.3, l2=0.1)),
+        (
+            exact.Groups(groups, 0.3, 0.1),
+            reference.group_norm(X, loss, example, budget, groups=groups, strength=0.3, l2=0.1),
+        ),
     ]:
         rows = [exact.fractions(row) for row in X]
         problem = exact.Rows(rows, exact.fractions(loss), example.tolist(), exact.fractions(budget), ours)
