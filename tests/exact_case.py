@@ -158,6 +158,17 @@ def matrix(rng: np.random.Generator, n: int, d: int) -> tuple[np.ndarray, str]:
     return X.astype(precision), f"{kind} {np.dtype(precision).name}"
 
 
+def labels(rng: np.random.Generator, X: np.ndarray, K: int) -> np.ndarray:
+    """Labels of rows, at random or by a linear rule: where classes can be told apart, the optimum is tiny beside what
+    it is the difference of. All labels occur if there are as many rows."""
+    n = len(X)
+    y = rng.permutation(np.arange(n) % K)
+    if rng.random() < 0.5:
+        order = np.argsort(X @ rng.normal(size=X.shape[1]), kind="stable")
+        y[order] = np.arange(n) * K // n
+    return y
+
+
 def stored(rng: np.random.Generator, X: np.ndarray) -> Any:
     return sp.csr_matrix(X) if rng.random() < 0.3 else X
 

@@ -14,7 +14,7 @@ import exact
 import numpy as np
 import scipy.sparse as sp
 from exact import Parts, Quadratic, fractions
-from exact_case import Case, Vector, common, matrix, regularizer, scaled, stored
+from exact_case import Case, Vector, common, labels, matrix, regularizer, scaled, stored
 
 import maxmargin as mm
 from maxmargin.data.arrays import as_rows
@@ -39,7 +39,7 @@ def linear(rng: np.random.Generator) -> Case:
         settings["intercept_scaling"] = float(rng.choice([1.0, 1.0, 0.3, 1e3]))
     bias = Fraction(settings["intercept_scaling"]) if intercept else None
     made = {"svr": _regression, "ranking": _ranking}.get(kind, _classification)
-    case = made(rng, kind, stored(rng, X), settings, bias, theirs, way)
+    case = made(rng, kind, X, settings, bias, theirs, way)
     case.note = f"{kind} {n}x{d} {what} {name} bias {settings.get('fit_intercept')}"
     return case
 
@@ -67,7 +67,7 @@ def _flat(bias: Fraction | None) -> Callable[[Any], Vector]:
     return weights
 
 
-def _weights(rng: np.random.Generator, n: int, settings: dict[str, Any], way: str) -> np.ndarray | None:
+def _weights(rng: np.random.Generator, n: int, way: str) -> np.ndarray | None:
     if rng.random() < 0.7 or way == "stream":
         return None
     weights = rng.uniform(0.0, 2.0, size=n) * (rng.random(n) < 0.9)
@@ -79,10 +79,8 @@ def _classification(rng: Any, kind: str, X: Any, settings: Any, bias: Any, their
     n, d = X.shape
     several = kind in ("ovr", "crammer_singer")
     K = int(rng.integers(3, 5)) if several and n >= 4 else 2
-    y = rng.permutation(np.arange(n) % K)
-    sample_weight = _weights(rng, n, settings, way)
-    if way == "stream":
-        y = np.arange(n) % K
+    y = labels(rng, X, K)
+    sample_weight = _weights(rng, n, way)
     settings["loss"] = "squared_hinge" if kind == "squared" or (kind == "ovr" and rng.random() < 0.3) else "hinge"
     if several:
         settings["multi_class"] = kind
@@ -129,16 +127,18 @@ def _classification(rng: Any, kind: str, X: Any, settings: Any, bias: Any, their
         return (signs * np.atleast_2d(alpha)).ravel()
 
     given = {"sample_weight": sample_weight}
-    return Case(mm.LinearSVC(**settings), (X, y), problem, _flat(bias), shares, given, way)
+    return Case(mm.LinearSVC(**settings), (stored(rng, X), y), problem, _flat(bias), shares, given, way)
 
 
 def _regression(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: Any, way: str) -> Case:
     n, d = X.shape
     y = rng.normal(size=n) * 10.0 ** rng.uniform(-3, 4) + (10.0 ** rng.uniform(0, 8) if rng.random() < 0.2 else 0.0)
+    if rng.random() < 0.4:
+        y = (X @ rng.normal(size=d)).astype(float) * (1 + 1e-3 * rng.normal(size=n))
     squared = bool(rng.random() < 0.4)
     settings["loss"] = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
     settings["epsilon"] = float(rng.choice([0.0, 0.1, 0.1 * abs(y[0])]))
-    sample_weight = _weights(rng, n, settings, way)
+    sample_weight = _weights(rng, n, way)
 
     def problem(est: Any) -> exact.Rows:
         rows, margin = _augmented(X, bias), Fraction(settings["epsilon"])
@@ -153,13 +153,13 @@ def _regression(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: A
         return None if beta is None else np.column_stack([np.maximum(beta, 0), np.maximum(-beta, 0)]).ravel()
 
     given = {"sample_weight": sample_weight}
-    return Case(mm.LinearSVR(**settings), (X, y), problem, _flat(bias), shares, given, way)
+    return Case(mm.LinearSVR(**settings), (stored(rng, X), y), problem, _flat(bias), shares, given, way)
 
 
 def _ranking(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: Any, way: str) -> Case:
     n = X.shape[0]
-    groups = np.sort(rng.integers(0, 2, size=n)) if n >= 8 else np.zeros(n, int)
-    y = np.arange(n) % 3
+    groups = np.arange(n) * 2 // n if n >= 8 and rng.random() < 0.5 else np.zeros(n, int)
+    y = labels(rng, X, 3)
     squared = bool(rng.random() < 0.4)
     settings["loss"] = "squared_hinge" if squared else "hinge"
     pairs = ranking(as_rows(X), y.astype(float), groups, np.ones(1)).rows  # the order of the dual variables
@@ -175,7 +175,13 @@ def _ranking(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: Any,
         return exact.Rows(table, [Fraction(1)] * size, range(size), budget, theirs, squared=squared)
 
     return Case(
-        mm.RankingSVM(**settings), (X, y), problem, _flat(None), lambda est: est._shares(), {"groups": groups}, way
+        mm.RankingSVM(**settings),
+        (stored(rng, X), y),
+        problem,
+        _flat(None),
+        lambda est: est._shares(),
+        {"groups": groups},
+        way,
     )
 
 
@@ -191,7 +197,7 @@ def bags(rng: np.random.Generator) -> Case:
     settings |= {"intercept_scaling": float(rng.choice([1.0, 0.3]))}
     settings |= {"negatives": str(rng.choice(["bag", "instances"]))}
     bias = Fraction(settings["intercept_scaling"]) if settings["fit_intercept"] else None
-    sample_weight = _weights(rng, n, settings, "fit")
+    sample_weight = _weights(rng, n, "fit")
 
     def problem(est: Any) -> exact.Rows:
         budget = scaled(settings["C"], sample_weight, n)

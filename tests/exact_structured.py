@@ -10,7 +10,7 @@ from typing import Any
 import exact
 import numpy as np
 from exact import Quadratic, fractions
-from exact_case import Case, Vector, common, matrix, regularizer, scaled, stored
+from exact_case import Case, Vector, common, labels, matrix, regularizer, scaled, stored
 
 import maxmargin as mm
 from maxmargin.models import Chain, Graph, Multiclass, Multilabel
@@ -89,7 +89,7 @@ def _truth_first(truth: Any, all_labels: Any) -> list[Any]:
 def _multiclass(rng: Any, kind: str) -> Case:
     n, d, K = int(rng.integers(4, 10)), int(rng.integers(1, 4)), 3
     X, what = matrix(rng, n, d)
-    y = rng.permutation(np.arange(n) % K)
+    y = labels(rng, X, K)
     cost = np.round(rng.uniform(0.1, 3.0, size=(K, K)), 3)
     np.fill_diagonal(cost, 0.0)
     slack = bool(rng.random() < 0.4)
@@ -135,7 +135,7 @@ class Own:
 def _own(rng: Any, kind: str) -> Case:
     n, d, K = int(rng.integers(4, 8)), int(rng.integers(1, 4)), 3
     X, what = matrix(rng, n, d)
-    y = [int(k) for k in rng.permutation(np.arange(n) % K)]
+    y = [int(k) for k in labels(rng, X, K)]
     model = Own(K, d)
 
     def answers(i: int) -> list[Any]:
@@ -152,9 +152,7 @@ def _chain(rng: Any, kind: str) -> Case:
     lengths = rng.integers(1, 5, size=n)
     table, what = matrix(rng, int(lengths.sum()), d)
     X = np.split(table, np.cumsum(lengths)[:-1])
-    Y = [rng.integers(K, size=t) for t in lengths]
-    Y[0][0] = K - 1
-    Y[1][0] = 0
+    Y = np.split(labels(rng, table, K), np.cumsum(lengths)[:-1])
     bias, start, end, normalized = (bool(b) for b in rng.random(4) < 0.3)
     slack = bool(rng.random() < 0.2)
     width = K * d + K * (bias + start + end) + K * K
@@ -198,8 +196,7 @@ def _graph(rng: Any, kind: str) -> Case:
     nodes = np.split(table, np.cumsum(sizes)[:-1])
     edges = [np.array([[rng.integers(b), b] for b in range(1, s)], dtype=int).reshape(-1, 2) for s in sizes]
     bias = bool(rng.random() < 0.3)
-    Y = [rng.integers(K, size=s) for s in sizes]
-    Y[0][0] = K - 1
+    Y = np.split(labels(rng, table, K), np.cumsum(sizes)[:-1])
     width = K * (d + bias) + K * K
 
     def answers(i: int) -> list[Any]:
@@ -225,7 +222,7 @@ def _graph(rng: Any, kind: str) -> Case:
 def _multilabel(rng: Any, kind: str) -> Case:
     n, d, L = int(rng.integers(4, 8)), int(rng.integers(1, 3)), 3
     X, what = matrix(rng, n, d)
-    Y = rng.integers(2, size=(n, L))
+    Y = np.column_stack([labels(rng, X, 2) for _ in range(L)])
     bias = bool(rng.random() < 0.6)
     edges = np.array([[0, 1], [1, 2]]) if rng.random() < 0.6 else np.array([[0, 1], [1, 2], [0, 2]])
     costs = np.round(rng.uniform(0.1, 2.0, size=L), 2)
