@@ -124,21 +124,23 @@ class Groups:
         return min([Fraction(1), *(s / n[1] for n, s in zip(self._norms(v), self.strength, strict=True))])
 
 
+def total(ranges: Sequence[Range | None]) -> Range | None:
+    known = [r for r in ranges if r is not None]
+    ends = [sum((r[side] for r in known), Fraction(0)) for side in (0, 1)]
+    return (ends[0], ends[1]) if len(known) == len(ranges) else None
+
+
 class Parts:
     """Regularizers of disjoint sets of weights."""
 
     def __init__(self, parts: Sequence[tuple[Sequence[int], Any]]) -> None:
         self.parts = parts
 
-    def _sum(self, ranges: list[Range | None]) -> Range | None:
-        known = [r for r in ranges if r is not None]
-        return (sum(r[0] for r in known), sum(r[1] for r in known)) if len(known) == len(ranges) else None  # type: ignore[return-value]
-
     def value(self, w: Sequence[Fraction]) -> Range | None:
-        return self._sum([r.value([w[j] for j in index]) for index, r in self.parts])
+        return total([r.value([w[j] for j in index]) for index, r in self.parts])
 
     def conjugate(self, v: Sequence[Fraction]) -> Range | None:
-        return self._sum([r.conjugate([v[j] for j in index]) for index, r in self.parts])
+        return total([r.conjugate([v[j] for j in index]) for index, r in self.parts])
 
     def scale(self, v: Sequence[Fraction]) -> Fraction:
         return min(r.scale([v[j] for j in index]) for index, r in self.parts)
@@ -239,6 +241,10 @@ class Rows:
         conjugate = self.regularizer.conjugate([scale * x for x in v])
         return scale * linear - conjugate[1], scale * linear - conjugate[0]
 
+    def at_zero(self) -> Fraction:
+        """D at α = 0, which needs no dual variables."""
+        return -self.regularizer.conjugate([Fraction(0)] * self.table.shape[1])[0]
+
     def _combined(self, planes: Sequence[Any], alpha: Sequence[Fraction]) -> list[Fraction]:
         integers, denominator = whole(alpha)
         total = np.array([0] * self.table.shape[1], dtype=object)
@@ -303,6 +309,32 @@ class Chains(Rows):
         return row
 
 
+class Together:
+    """Independent problems: weights and shares are those of one after another, values add up."""
+
+    def __init__(self, problems: Sequence[Rows]) -> None:
+        self.problems = problems
+
+    def _split(self, values: Any, sizes: Sequence[int]) -> Any:
+        ends = np.cumsum([0, *sizes]).tolist()
+        return zip(self.problems, (values[a:b] for a, b in itertools.pairwise(ends)), strict=True)
+
+    def _by_weights(self, w: Sequence[Fraction]) -> Any:
+        return self._split(w, [p.table.shape[1] for p in self.problems])
+
+    def value(self, w: Sequence[Fraction]) -> Range | None:
+        return total([p.value(part) for p, part in self._by_weights(w)])
+
+    def bulk(self, w: Sequence[Fraction]) -> Fraction:
+        return sum((p.bulk(part) for p, part in self._by_weights(w)), Fraction(0))
+
+    def dual(self, shares: Any) -> Range:
+        return total([p.dual(part) for p, part in self._split(shares, [len(p.loss) for p in self.problems])])  # type: ignore[return-value]
+
+    def at_zero(self) -> Fraction:
+        return sum((p.at_zero() for p in self.problems), Fraction(0))
+
+
 # The verdict.
 
 
@@ -327,7 +359,7 @@ SCALED = Fraction(4, 2**52)  # what shares may lose when they are made feasible 
 class Referee:
     """Judges certificates of one problem. What is known of the optimum: ``least`` from above, ``most`` from below."""
 
-    problem: Rows
+    problem: Rows | Together
     least: Fraction | None = None
     most: Fraction = field(default_factory=lambda: Fraction(-(10**400)))
 
@@ -364,15 +396,11 @@ class Referee:
         if shares is not None:
             own = self.problem.dual(shares)
             room = SCALED * abs(own[1])
-            if lower > max(own[1], self.most) + room and lower > self._at_zero():
+            if lower > max(own[1], self.most) + room and lower > self.problem.at_zero():
                 found.append(_finding("lower above its own dual value", lower - own[1], abs(own[1])))
             elif lower < own[0] - FAR * abs(own[0]) - ROUNDING * bulk:
                 found.append(_finding("lower far below its own dual value", own[0] - lower, abs(own[0])))
         return found
-
-    def _at_zero(self) -> Fraction:
-        zero = self.problem.regularizer.conjugate([Fraction(0)] * self.problem.table.shape[1])
-        return -zero[0]
 
     def _upper(self, certificate: Any, value: Range, bulk: Fraction) -> list[Finding]:
         upper, found = Fraction(certificate.upper), []

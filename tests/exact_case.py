@@ -33,7 +33,7 @@ class Case:
 
     estimator: Any
     data: tuple[Any, ...]
-    problem: Callable[[Any], exact.Rows]
+    problem: Callable[[Any], exact.Rows | exact.Together]
     weights: Callable[[Any], Vector]
     shares: Callable[[Any], Any]
     settings: dict[str, Any]
@@ -101,8 +101,8 @@ def pieces(case: Case) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     parts = []
     for a, b in itertools.pairwise(cuts):
         extra = {k: v[a:b] for k, v in case.settings.items() if v is not None}
-        if hasattr(case.estimator, "multi_class"):
-            extra["classes"] = np.unique(y)
+        if hasattr(case.estimator, "multi_class") or hasattr(case.estimator, "allowed_transitions"):
+            extra["classes"] = np.unique(np.concatenate([np.atleast_1d(label) for label in y]))
         parts.append(((X[a:b], y[a:b]), extra))
     return parts
 

@@ -92,7 +92,7 @@ def _classification(rng: Any, kind: str, X: Any, settings: Any, bias: Any, their
         np.fill_diagonal(cost, 0.0)
         settings["cost"] = cost
 
-    def problem(est: Any) -> exact.Rows:
+    def problem(est: Any) -> Any:
         rows, width = _augmented(X, bias), d + (bias is not None)
         budget = scaled(settings["C"], sample_weight, n)
         factors = settings.get("class_weight", {})
@@ -106,15 +106,12 @@ def _classification(rng: Any, kind: str, X: Any, settings: Any, bias: Any, their
                 loss.append(Fraction(cost[y[i], k]))
                 example.append(i)
             return exact.Rows(table, loss, example, budget, _per_class(theirs, d, bias, K))
-        positives = [1] if K == 2 else range(K)
-        for c, i in itertools.product(range(len(positives)), range(n)):
-            sign = 1 if y[i] == positives[c] else -1
-            table.append([x for b in range(len(positives)) for x in ([sign * z for z in rows[i]] if b == c else none)])
-            loss.append(one)
-            example.append(c * n + i)
-        squared = settings["loss"] == "squared_hinge"
-        regularizer = _per_class(theirs, d, bias, len(positives))
-        return exact.Rows(table, loss, example, budget * len(positives), regularizer, squared=squared)
+        problems = []
+        for c in [1] if K == 2 else range(K):
+            table = [[x if k == c else -x for x in row] for k, row in zip(y, rows, strict=True)]
+            regularizer, squared = _per_class(theirs, d, bias, 1), settings["loss"] == "squared_hinge"
+            problems.append(exact.Rows(table, [one] * n, range(n), budget, regularizer, squared=squared))
+        return exact.Together(problems)
 
     def shares(est: Any) -> Any:
         alpha = est._shares()
