@@ -12,15 +12,13 @@ import reference
 BATCH = 10
 
 
-@pytest.mark.parametrize("first", range(0, 200, BATCH))
+@pytest.mark.parametrize("first", range(0, 150, BATCH))
 def test_no_certificate_is_false(first):
-    wrong = {}
+    wrong = []
     for seed in range(first, first + BATCH):
         case = exact_cases.case(seed)
-        found = exact_case.check(case)
-        if found:
-            wrong[f"case({seed}): {case}"] = [str(f) for f in found]
-    assert not wrong
+        wrong += [f"case({seed}): {finding}; {case}" for finding in exact_case.check(case)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_referee_agrees_with_the_cone_solver(rng):
