@@ -1,0 +1,286 @@
+"""Problems of structured estimators for the referee of ``exact.py``: all answers written out, but for long chains."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import exact
+import numpy as np
+from exact import Quadratic, fractions
+from exact_case import Case, Vector, common, labels, matrix, regularizer, scaled, stored
+
+import maxmargin as mm
+from maxmargin.models import Chain, Graph, Multiclass, Multilabel
+
+
+def structured(rng: np.random.Generator) -> Case:
+    kind = str(rng.choice(["multiclass", "chain", "graph", "multilabel", "own", "sequence", "multilabel svm"]))
+    case = _STRUCTURED[kind](rng, kind)
+    return case
+
+
+def _finish(
+    rng: Any,
+    kind: str,
+    estimator: Callable[..., Any],
+    data: tuple[Any, ...],
+    n_weights: int,
+    answers: Callable[[int], list[tuple[Any, Fraction, Vector]]],
+    what: str,
+    slack: bool = False,
+) -> Case:
+    """The case, from the answers (label, loss, features) of each example, the true one first."""
+    n = len(data[1])
+    ours, theirs, name = regularizer(rng, n_weights, ["l2", "diagonal", "full", "bounded", "group", "group and l2"])
+    settings = common(rng) | {"regularizer": ours}
+    settings["solver"] = "auto" if name == "group" else str(rng.choice(["auto", "auto", "cutting_plane"]))
+    settings["max_passes"] = min(settings["max_passes"], 40)
+    sample_weight = rng.uniform(0.0, 2.0, size=n) if rng.random() < 0.2 else None
+    way = str(rng.choice(["fit", "fit", "warm", "stream"]))
+    if way == "stream" and (sample_weight is not None or settings["solver"] != "auto" or name == "group"):
+        way = "fit"
+    listed = [answers(i) for i in range(n)]
+    place = {(i, label): None for i in range(n) for label, _, _ in listed[i]}
+    place = {key: j for j, key in enumerate(place)}
+
+    def problem(est: Any) -> exact.Rows:
+        rows, loss, example = [], [], []
+        for i, answer in itertools.chain.from_iterable(zip([i] * len(a), a, strict=True) for i, a in enumerate(listed)):
+            _, margin, features = answer
+            factor = margin if slack else Fraction(1)
+            rows.append([factor * (p - q) for p, q in zip(listed[i][0][2], features, strict=True)])
+            loss.append(margin)
+            example.append(i)
+        budget = scaled(settings["C"], sample_weight, n)
+        return exact.Rows(rows, loss, example, budget, theirs)
+
+    def shares(est: Any) -> Any:
+        alpha = est._alpha
+        if alpha is None or getattr(alpha, "v", None) is not None:
+            return None
+        table = [Fraction(0)] * len(place)
+        for i, label, share in zip(alpha.example.tolist(), alpha.labels, alpha.alpha.tolist(), strict=True):
+            table[place[int(i), _key(label)]] += Fraction(share)
+        return table
+
+    given = {"sample_weight": sample_weight} if way != "stream" else {}
+    case = Case(estimator(**settings), data, problem, lambda est: fractions(est.coef_), shares, given, way)
+    case.longer = 20 if name == "group" else 60
+    case.note = f"{kind} {n} examples, {n_weights} weights, {what} {name}"
+    return case
+
+
+def _key(label: Any) -> Any:
+    return tuple(int(k) for k in label) if np.ndim(label) else int(label)
+
+
+def _hamming(y: Sequence[int], z: Sequence[int], normalized: bool) -> Fraction:
+    wrong = sum(a != b for a, b in zip(y, z, strict=True))
+    return Fraction(wrong, len(y)) if normalized else Fraction(wrong)
+
+
+def _truth_first(truth: Any, all_labels: Any) -> list[Any]:
+    return [truth, *(z for z in all_labels if z != truth)]
+
+
+def _multiclass(rng: Any, kind: str) -> Case:
+    n, d, K = int(rng.integers(4, 10)), int(rng.integers(1, 4)), 3
+    X, what = matrix(rng, n, d)
+    y = labels(rng, X, K)
+    cost = np.round(rng.uniform(0.1, 3.0, size=(K, K)), 3)
+    np.fill_diagonal(cost, 0.0)
+    slack = bool(rng.random() < 0.4)
+    model = Multiclass(K, d, cost=cost, rescaling="slack" if slack else "margin")
+
+    def answers(i: int) -> list[Any]:
+        x = fractions(X[i])
+        none = [Fraction(0)] * d
+        return [
+            (k, Fraction(cost[y[i], k]), [v for c in range(K) for v in (x if c == k else none)])
+            for k in _truth_first(int(y[i]), range(K))
+        ]
+
+    given = (stored(rng, X), y)
+    return _finish(
+        rng, kind, lambda **s: mm.StructuralSVM(model, **s), given, K * d, answers, f"{what} slack={slack}", slack
+    )
+
+
+class Own:
+    """A model as users write them: classes, with a feature that depends on the class besides."""
+
+    def __init__(self, K: int, d: int) -> None:
+        self.K, self.d = K, d
+        self.n_weights = K * d + 1
+
+    def features(self, x: Any, y: int) -> np.ndarray:
+        phi = np.zeros(self.n_weights)
+        phi[y * self.d : (y + 1) * self.d] = x
+        phi[-1] = 0.1 * y
+        return phi
+
+    def loss(self, y: int, z: int) -> float:
+        return abs(y - z) / 3
+
+    def predict(self, x: Any, w: np.ndarray) -> int:
+        return max(range(self.K), key=lambda k: self.features(x, k) @ w)
+
+    def most_violated(self, x: Any, y: int, w: np.ndarray) -> int:
+        return max(range(self.K), key=lambda k: self.loss(y, k) + self.features(x, k) @ w)
+
+
+def _own(rng: Any, kind: str) -> Case:
+    n, d, K = int(rng.integers(4, 8)), int(rng.integers(1, 4)), 3
+    X, what = matrix(rng, n, d)
+    y = [int(k) for k in labels(rng, X, K)]
+    model = Own(K, d)
+
+    def answers(i: int) -> list[Any]:
+        return [
+            (k, Fraction(model.loss(y[i], k)), fractions(model.features(X[i], k))) for k in _truth_first(y[i], range(K))
+        ]
+
+    data = (list(X), y)
+    return _finish(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, model.n_weights, answers, what)
+
+
+def _chain(rng: Any, kind: str) -> Case:
+    n, d, K = int(rng.integers(3, 6)), int(rng.integers(1, 3)), 2
+    lengths = rng.integers(1, 5, size=n)
+    table, what = matrix(rng, int(lengths.sum()), d)
+    X = np.split(table, np.cumsum(lengths)[:-1])
+    Y = np.split(labels(rng, table, K), np.cumsum(lengths)[:-1])
+    bias, start, end, normalized = (bool(b) for b in rng.random(4) < 0.3)
+    slack = bool(rng.random() < 0.2)
+    width = K * d + K * (bias + start + end) + K * K
+
+    def features(x: list[Vector], y: Sequence[int]) -> Vector:
+        phi = [Fraction(0)] * width
+        for t, k in enumerate(y):
+            for f in range(d):
+                phi[f * K + k] += x[t][f]
+        at = K * d
+        if bias:
+            for k in y:
+                phi[at + k] += 1
+            at += K
+        for a, b in itertools.pairwise(y):
+            phi[at + a * K + b] += 1
+        at += K * K
+        for there, k in ((start, y[0]), (end, y[-1])):
+            if there:
+                phi[at + k] += 1
+                at += K
+        return phi
+
+    def answers(i: int) -> list[Any]:
+        x, truth = [fractions(row) for row in X[i]], tuple(int(k) for k in Y[i])
+        every = _truth_first(truth, itertools.product(range(K), repeat=len(truth)))
+        return [(z, _hamming(truth, z, normalized), features(x, z)) for z in every]
+
+    options = {"bias": bias, "start": start, "end": end, "loss": "normalized_hamming" if normalized else "hamming"}
+    options["rescaling"] = "slack" if slack else "margin"
+    made: Callable[..., Any] = lambda **s: mm.SequenceSVM(**options, **s)  # noqa: E731
+    if kind == "chain":
+        made = lambda **s: mm.StructuralSVM(Chain(K, d, **options), **s)  # noqa: E731
+    return _finish(rng, kind, made, (X, Y), width, answers, f"{what} {options}", slack)
+
+
+def _graph(rng: Any, kind: str) -> Case:
+    n, d, K = int(rng.integers(3, 6)), int(rng.integers(1, 3)), 2
+    sizes = rng.integers(1, 5, size=n)
+    table, what = matrix(rng, int(sizes.sum()), d)
+    nodes = np.split(table, np.cumsum(sizes)[:-1])
+    edges = [np.array([[rng.integers(b), b] for b in range(1, s)], dtype=int).reshape(-1, 2) for s in sizes]
+    bias = bool(rng.random() < 0.3)
+    Y = np.split(labels(rng, table, K), np.cumsum(sizes)[:-1])
+    width = K * (d + bias) + K * K
+
+    def answers(i: int) -> list[Any]:
+        x, truth = [fractions(row) for row in nodes[i]], tuple(int(k) for k in Y[i])
+        found = []
+        for z in _truth_first(truth, itertools.product(range(K), repeat=len(truth))):
+            phi = [Fraction(0)] * width
+            for v, k in enumerate(z):
+                for f in range(d):
+                    phi[f * K + k] += x[v][f]
+                if bias:
+                    phi[d * K + k] += 1
+            for a, b in edges[i].tolist():
+                phi[K * (d + bias) + K * z[a] + z[b]] += 1
+            found.append((z, _hamming(truth, z, False), phi))
+        return found
+
+    data = (list(zip(nodes, edges, strict=True)), Y)
+    model = Graph(K, d, 0, bias=bias)
+    return _finish(rng, kind, lambda **s: mm.StructuralSVM(model, **s), data, width, answers, what)
+
+
+def _multilabel(rng: Any, kind: str) -> Case:
+    n, d, L = int(rng.integers(4, 8)), int(rng.integers(1, 3)), 3
+    X, what = matrix(rng, n, d)
+    Y = np.column_stack([labels(rng, X, 2) for _ in range(L)])
+    bias = bool(rng.random() < 0.6)
+    edges = np.array([[0, 1], [1, 2]]) if rng.random() < 0.6 else np.array([[0, 1], [1, 2], [0, 2]])
+    costs = np.round(rng.uniform(0.1, 2.0, size=L), 2)
+    width = L * (d + bias) + 4 * len(edges)
+
+    def answers(i: int) -> list[Any]:
+        x, truth = fractions(X[i]), tuple(int(k) for k in Y[i])
+        found = []
+        for z in _truth_first(truth, itertools.product((0, 1), repeat=L)):
+            phi = [Fraction(0)] * width
+            for label in np.flatnonzero(z).tolist():
+                for f in range(d):
+                    phi[f * L + label] += x[f]
+                if bias:
+                    phi[d * L + label] += 1
+            for e, (a, b) in enumerate(edges.tolist()):
+                phi[L * (d + bias) + 4 * e + 2 * z[a] + z[b]] += 1
+            loss = sum((Fraction(c) for c, p, q in zip(costs.tolist(), truth, z, strict=True) if p != q), Fraction(0))
+            found.append((z, loss, phi))
+        return found
+
+    made: Callable[..., Any] = lambda **s: mm.MultilabelSVM(edges=edges, loss=costs, fit_intercept=bias, **s)  # noqa: E731
+    if kind == "multilabel":
+        made = lambda **s: mm.StructuralSVM(Multilabel(L, d, edges=edges, loss=costs, bias=bias), **s)  # noqa: E731
+    return _finish(rng, kind, made, (stored(rng, X), Y), width, answers, what)
+
+
+_STRUCTURED = {
+    "multiclass": _multiclass,
+    "own": _own,
+    "chain": _chain,
+    "sequence": _chain,
+    "graph": _graph,
+    "multilabel": _multilabel,
+    "multilabel svm": _multilabel,
+}
+
+
+def long_chains(rng: np.random.Generator) -> Case:
+    """Whole numbers whose sums over a sequence need more than the 24 bits of a float32."""
+    n, K, length = int(rng.integers(2, 5)), 2, int(rng.choice([300, 1000, 2000]))
+    top = int(rng.choice([3, 1000, 32767, 32768, 100000]))
+    X = [
+        rng.integers(-top // 8, top + 1, size=(length, 1)).astype(rng.choice([np.float32, np.float64]))
+        for _ in range(n)
+    ]
+    Y = [(rng.random(length) < 0.5).astype(int) for _ in range(n)]
+    settings = common(rng)
+    settings["max_passes"] = min(settings["max_passes"], 10)
+
+    def problem(est: Any) -> exact.Rows:
+        return exact.Chains(X, Y, K, [Fraction(settings["C"])] * n, Quadratic(K + K * K))
+
+    def shares(est: Any) -> Any:
+        alpha = est._alpha
+        return list(zip(alpha.example.tolist(), map(_key, alpha.labels), alpha.alpha.tolist(), strict=True))
+
+    case = Case(mm.SequenceSVM(**settings), (X, Y), problem, lambda est: fractions(est.coef_), shares, {})
+    case.longer = 20
+    case.note = f"long {n} sequences of {length} up to {top} {X[0].dtype}"
+    return case
