@@ -367,7 +367,8 @@ class LatentSolution:
 class Solution:
     """Weights, the dual variables that prove them good, and how they were reached.
 
-    ``stuck``: the goal is beyond the limit of double precision on this data, and more passes would not help.
+    ``objective`` is the primal objective at the weights as it was computed, as far as an approximate search could see
+    it. ``stuck``: the goal is beyond the limit of double precision on this data, and more passes would not help.
     """
 
     weights: np.ndarray
@@ -377,6 +378,7 @@ class Solution:
     converged: bool
     interrupted: bool = False
     stuck: bool = False
+    objective: float = np.inf
 
     def __repr__(self) -> str:
         return f"Solution({self._summary()}, {self.certificate!r})"

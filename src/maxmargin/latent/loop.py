@@ -226,7 +226,9 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            certificate = replace(solution.certificate, upper=bound) if self.behind else solution.certificate
+            certificate = solution.certificate
+            if self.behind:
+                certificate = certify(self.objective.problem(self.latent), w, solution.alpha)
             self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, certificate)
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
@@ -277,7 +279,7 @@ class _Search:
         )
         self.under_way = None
         self.ended, self.solved = Ending.INTERRUPTED if solution.interrupted else None, solution.converged
-        bound = _reached(solution)
+        bound = solution.objective
         if self.weights is not None and bound > self.ceiling:
             # The solver has not yet caught up with the weights it began from: these are better still.
             self.behind = True
@@ -461,13 +463,6 @@ def _total_regret(latent: Any, situation: Situation, chooser: BoundChooser) -> f
 
 def _rounding(value: float) -> float:
     return 1e-9 * abs(value)
-
-
-def _reached(solution: Solution) -> float:
-    """The value of the bound at the weights; as far as an approximate search could see."""
-    if solution.certificate.exact or not solution.history:
-        return solution.certificate.upper
-    return solution.history[-1].upper
 
 
 def _plain(latent: Any) -> Any:

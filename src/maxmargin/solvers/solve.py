@@ -159,7 +159,7 @@ def solve(
     weights = best.weights if best.weights.size else state.weights().copy()
     converged = _meets(certificate.lower, best.upper, tol)
     stuck = bool(state.stuck) and not converged and not interrupted
-    return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck)
+    return Solution(weights, state.alpha, certificate, history, converged, interrupted, stuck, best.upper.total)
 
 
 def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
