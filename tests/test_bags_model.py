@@ -436,3 +436,11 @@ def test_numbers_that_are_not_finite_are_named_unless_nobody_looks_at_them(rng):
         seen[2, 0, 1] = value
         with pytest.raises(ValueError, match=r"Bag 2 .* instance 0, feature 1"):
             model.predict_all(seen, w.ravel())
+
+
+@pytest.mark.parametrize("size", [2, 6, 10])
+def test_weights_of_another_length_are_refused(size):
+    model, x, w = Bags(3, 2), np.ones((4, 2)), np.zeros(size)
+    for ask in (lambda: model.predict(x, w), lambda: model.most_violated(x, 1, w), lambda: model.complete(x, 1, w)):
+        with pytest.raises(ValueError, match=rf"has 9 weights, got an array of shape \({size},\)"):
+            ask()

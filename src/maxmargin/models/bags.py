@@ -210,7 +210,7 @@ class BagsLatent:
         return scores[first[ids] + self._checked(ids, latent)]
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = labelling.as_weights(w, self.n_weights)
         if not np.array_equal(w, self._last[0]):  # several questions are asked about the same weights
             scores = np.empty(self.bags.first[-1])
             kernels.label_scores(self.rows.arrays, self.bags.first, self.y, w, self.alive(w), self.S, scores)
@@ -246,7 +246,7 @@ class BagsLatent:
 
     def best(self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
         """The best (class, instance) of some bags, costs included where there are any, and its score."""
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = labelling.as_weights(w, self.n_weights)
         k, z, score = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64), np.empty(ids.size)
         kernels.search(
             self.rows.arrays, self.bags.first, ids, self.y, cost, w, self.alive(w), self.K, self.S, k, z, score

@@ -180,7 +180,8 @@ class Chain:
         X = Sequences.of(X, d)
         flat = np.empty(X.n_tokens, np.int32)
         scores = viterbi.search(
-            (X.indptr, X.indices, X.values), X.offsets, K, self._weights(w), self.layout, self._forbidden(),
+            (X.indptr, X.indices, X.values), X.offsets, K, labelling.as_weights(w, self.n_weights), self.layout,
+            self._forbidden(),
             np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
         )  # fmt: skip
         if not np.isfinite(scores).all():
@@ -204,7 +205,7 @@ class Chain:
             (X.indptr, X.indices, X.values),
             X.offsets,
             K,
-            self._weights(w),
+            labelling.as_weights(w, self.n_weights),
             self.layout,
             self._forbidden(),
             k,
@@ -219,7 +220,9 @@ class Chain:
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
         tokens = (X.indptr, X.indices, X.values)
-        flat = viterbi.margins(tokens, X.offsets, K, self._weights(w), self.layout, self._forbidden(), y)
+        flat = viterbi.margins(
+            tokens, X.offsets, K, labelling.as_weights(w, self.n_weights), self.layout, self._forbidden(), y
+        )
         return labelling.split(flat, X.offsets)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
@@ -227,13 +230,6 @@ class Chain:
 
     def oracle(self, X: Any, Y: Any) -> ChainOracle:
         return ChainOracle(self, X, Y)
-
-    def _weights(self, w: np.ndarray) -> np.ndarray:
-        """Weights as kernels read them: they would read past anything shorter."""
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        if w.shape != (self.n_weights,):
-            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
-        return w
 
     def _forbidden(self) -> np.ndarray:
         return np.empty((0, 0), bool) if self.forbidden is None else self.forbidden
@@ -298,8 +294,8 @@ class ChainOracle:
         flat = np.empty(first[-1], np.int32)
         search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
         search(
-            self._tokens, self.X.offsets, self.n_labels, self.model._weights(w), self._layout, self._forbidden,
-            ids, self._cost, self._scale, self._y, first, flat,
+            self._tokens, self.X.offsets, self.n_labels, labelling.as_weights(w, self.n_weights), self._layout,
+            self._forbidden, ids, self._cost, self._scale, self._y, first, flat,
         )  # fmt: skip
         return replace(self._planes(ids, first, flat), rounding=partial(self._errors.of_search, ids, w))
 

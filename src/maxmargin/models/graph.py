@@ -266,9 +266,7 @@ class GraphOracle:
         return labelling.split(flat, first)
 
     def _search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        if w.shape != (self.n_weights,):
-            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        w = labelling.as_weights(w, self.n_weights)
         first = labelling.starts(self.offsets, ids)
         flat = np.empty(first[-1], np.int32)
         excess = np.zeros(ids.size)

@@ -14,6 +14,14 @@ from ..wording import one_of, shown, switch, whole
 LOSSES = ("hamming", "normalized_hamming")
 
 
+def as_weights(w: Any, n_weights: int) -> np.ndarray:
+    """Weights as kernels read them: they would read past anything shorter."""
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    if w.shape != (n_weights,):
+        raise ValueError(f"The model has {n_weights} weights, got an array of shape {w.shape}.")
+    return w
+
+
 def check_sizes(**sizes: Any) -> None:
     """Sizes of a model: whole numbers, or None for those that data will tell."""
     for name, size in sizes.items():

@@ -104,9 +104,7 @@ class MaxMin:
         return MaxMinObjective(tables, positive, self.levels, self.bias, budget, regularizer)
 
     def _scores(self, x: Any, w: np.ndarray) -> np.ndarray:
-        w = np.asarray(w, dtype=np.float64)
-        if w.shape != (self.n_weights,):
-            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        w = labelling.as_weights(w, self.n_weights)
         scores = self._table(x) @ w[: self.n_features]
         return scores + self.bias * w[-1] if self.bias else scores
 

@@ -14,6 +14,7 @@ from ..kernels import rows as row_kernels
 from ..problem import Problem
 from ..protocols import Regularizer
 from ..wording import shown
+from .labelling import as_weights
 
 _LISTED = 1024  # policies of one example; beyond that they are not listed
 _AT_A_TIME = 1_000_000  # scores that are gathered to evaluate all policies
@@ -201,7 +202,7 @@ class MaxMinStanding:
     def __init__(self, objective: MaxMinObjective, w: np.ndarray) -> None:
         self._objective = objective
         self._scores = np.empty(len(objective.features))
-        row_kernels.scores(as_rows(objective.features).arrays, np.ascontiguousarray(w, dtype=np.float64), self._scores)
+        row_kernels.scores(as_rows(objective.features).arrays, as_weights(w, objective.n_weights), self._scores)
         self._hinges = np.empty(objective.n_examples)
         best = []
         for group in objective.groups:

@@ -18,7 +18,7 @@ from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..wording import one_of
-from .labelling import LOSSES, check_sizes, check_switches, joined
+from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined
 from .rounding import score_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
@@ -265,9 +265,7 @@ class MultilabelOracle:
 
         Also returns by how much better ones may exceed them.
         """
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        if w.shape != (self.n_weights,):
-            raise ValueError(f"The model has {self.n_weights} weights, got an array of shape {w.shape}.")
+        w = as_weights(w, self.n_weights)
         gains = np.empty((ids.size, self.n_labels))
         r = self.rows
         kernels.label_gains(

@@ -126,7 +126,7 @@ class RegionData:
 
     def _true_blocks(self, w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """All images with the scores of their true classes, block by block; remembered where there is room for it."""
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = labelling.as_weights(w, self.n_weights)
         everybody = np.arange(self.n_examples)
         if np.array_equal(w, self._last[0]):
             yield everybody, self._last[1]
@@ -205,7 +205,7 @@ class RegionData:
         Where neighbours count and nothing is certain anyway, all classes are first searched by single regions; unless
         it is to be done with care, only the class that is then the best is searched further.
         """
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = labelling.as_weights(w, self.n_weights)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
         classes, z, score = np.empty(ids.size, np.int64), np.empty((ids.size, self.R), np.int16), np.empty(ids.size)
         at = 0
@@ -289,7 +289,7 @@ class RegionData:
         return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))[0]
 
     def class_scores(self, w: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = labelling.as_weights(w, self.n_weights)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
         out = np.empty((self.n_examples, self.N))
         for ids in self._blocks(np.arange(self.n_examples)):
