@@ -34,7 +34,7 @@ class DualSums:
     def add_rows(self, rows: Rows, coefficients: np.ndarray) -> None:
         """v += Σ_i coefficients_i·row i."""
         row_kernels.bounded_combine(rows.arrays, coefficients, self.v, self.low, self.size)
-        self.count(2 * coefficients.size)
+        self.count(coefficients.size, 2)  # a product, perhaps with a difference of two rows
 
     def count(self, n: int, each: int = 1) -> None:
         """So many terms were added to every weight, at most; each took so many operations."""

@@ -129,7 +129,13 @@ def dot(indptr, indices, data, width, bias, r, w):
 
 @inlined
 def bounded_dot(indptr, indices, data, width, bias, a, b, w):
-    """w · (stored row a, minus stored row b if that is not negative), and by how much it may be off."""
+    """w · (stored row a, minus stored row b if that is not negative), and by how much it may be off.
+
+    Differences are formed entry by entry: rows far from the origin have large scores that nearly cancel.
+    """
+    if b >= 0:
+        total, size, n = _difference_dot_and_size(indptr, indices, data, width, a, b, w)
+        return total, 1.01 * UNIT * (n + 5) * size
     if indices.size == 0:
         n = width
         total, size = _dense_dot_and_size(data, a * width, width, w)
@@ -139,18 +145,6 @@ def bounded_dot(indptr, indices, data, width, bias, a, b, w):
     if bias != 0.0:
         total += bias * w[width]
         size += abs(bias * w[width])
-    if b >= 0:
-        if indices.size == 0:
-            n += width
-            other, more = _dense_dot_and_size(data, b * width, width, w)
-        else:
-            n += indptr[b + 1] - indptr[b]
-            other, more = _sparse_dot_and_size(indices, data, indptr[b], indptr[b + 1], w)
-        if bias != 0.0:
-            other += bias * w[width]
-            more += abs(bias * w[width])
-        total -= other
-        size += more
     return total, 1.01 * UNIT * (n + 4) * size
 
 
@@ -194,6 +188,43 @@ def column(indices, k, start):
     return np.int64(indices[k])
 
 
+@inlined
+def next_difference(indices, data, width, i, i_stop, i_start, j, j_stop, j_start):
+    """The first entry of a row minus another, whose columns ascend: (column, value, where both go on).
+
+    Rows are given by where they go on, end and begin in ``data``.
+    """
+    p = column(indices, i, i_start) if i < i_stop else np.int64(width)
+    q = column(indices, j, j_start) if j < j_stop else np.int64(width)
+    difference = 0.0
+    if p <= q:
+        difference += data[i]
+        i += 1
+    if q <= p:
+        difference -= data[j]
+        j += 1
+    return min(p, q), difference, i, j
+
+
+@compiled
+def _difference_dot_and_size(indptr, indices, data, width, a, b, w):
+    """w · (row a − row b), Σ|terms|, and how many there are."""
+    i, i_stop = bounds(indptr, indices, width, a)
+    j, j_stop = bounds(indptr, indices, width, b)
+    i_start = i
+    j_start = j
+    total = 0.0
+    size = 0.0
+    n = 0
+    while i < i_stop or j < j_stop:
+        k, difference, i, j = next_difference(indices, data, width, i, i_stop, i_start, j, j_stop, j_start)
+        term = difference * w[k]
+        total += term
+        size += abs(term)
+        n += 1
+    return total, size, n
+
+
 @compiled
 def weighted_inner(indptr, indices, data, width, bias, a, b, scale):
     """Σ_j scale_j a_j b_j over two stored rows (columns ascending); an empty ``scale`` means ones."""
@@ -235,16 +266,8 @@ def weighted_difference(indptr, indices, data, width, a, b, scale):
     if indices.size == 0 and scale.size == 0:
         return _dense_difference(data, i, j, width)
     while i < i_stop or j < j_stop:
-        p = column(indices, i, i_start) if i < i_stop else np.int64(width)
-        q = column(indices, j, j_start) if j < j_stop else np.int64(width)
-        difference = 0.0
-        if p <= q:
-            difference += data[i]
-            i += 1
-        if q <= p:
-            difference -= data[j]
-            j += 1
-        total += difference * difference * scale[min(p, q)] if scale.size else difference * difference
+        k, difference, i, j = next_difference(indices, data, width, i, i_stop, i_start, j, j_stop, j_start)
+        total += difference * difference * scale[k] if scale.size else difference * difference
     return total
 
 
@@ -294,6 +317,20 @@ def _bounded_add(indptr, indices, data, width, bias, r, c, v, low, size):
 
 
 @compiled
+def _bounded_add_difference(indptr, indices, data, width, a, b, c, v, low, size):
+    """The same for c · (stored row a − stored row b), whose bias cancels."""
+    i, i_stop = bounds(indptr, indices, width, a)
+    j, j_stop = bounds(indptr, indices, width, b)
+    i_start = i
+    j_start = j
+    while i < i_stop or j < j_stop:
+        k, difference, i, j = next_difference(indices, data, width, i, i_stop, i_start, j, j_stop, j_start)
+        term = c * difference
+        v[k], low[k] = two_sum(v[k], low[k], term)
+        size[k] += abs(term)
+
+
+@compiled
 def bounded_combine(rows, coefficients, v, low, size):
     """The same as ``combine`` in compensated sums v + low, and the sums of the terms' absolute values in ``size``."""
     indptr, indices, data, width, bias, first, second = rows
@@ -301,9 +338,10 @@ def bounded_combine(rows, coefficients, v, low, size):
         c = coefficients[i]
         if c != 0.0:
             a, b = stored_pair(first, second, i)
-            _bounded_add(indptr, indices, data, width, bias, a, c, v, low, size)
             if b >= 0:
-                _bounded_add(indptr, indices, data, width, bias, b, -c, v, low, size)
+                _bounded_add_difference(indptr, indices, data, width, a, b, c, v, low, size)
+            else:
+                _bounded_add(indptr, indices, data, width, bias, a, c, v, low, size)
 
 
 @compiled

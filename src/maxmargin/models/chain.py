@@ -259,15 +259,14 @@ class ChainOracle:
         # Sums of small whole numbers are exact in half the memory; others would be rounded, and the bounds with them.
         values, most = self.X.values, 2 * int(length.max(initial=0))
         self._kind = np.empty(0, np.float32 if whole_sums(values, most, 2.0**24) else np.float64)
-        slack = model.rescaling == "slack"
         self._errors = LabellingErrors(
             self.X,
             self.n_labels,
             np.ones(self.n_weights - self.n_labels * width),
             length,
             cost=self._cost.max(initial=0.0) * self._scale,
-            factor=length * self._scale if slack else np.ones(1),
-            exact=not slack and whole_sums(values, most),
+            slack=length * self._scale if model.rescaling == "slack" else None,
+            exact=whole_sums(values, most),
         )
         self._check_truth()
 

@@ -152,8 +152,9 @@ class MulticlassOracle:
         """By how much rounding in the search may have hidden a better class."""
         K, d = self.model._sizes()
         largest, cost = np.abs(np.reshape(w, (K, d))).max(axis=0), self.model._costs().max()
-        size = 2.0 * np.asarray(abs(self.X[ids]) @ largest) + cost + 1.0
-        return search_rounding(size, (d + 8.0) * (cost if self.model.rescaling == "slack" else 1.0))
+        slack = self.model.rescaling == "slack"
+        size = 2.0 * np.asarray(abs(self.X[ids]) @ largest) + cost + slack
+        return search_rounding(size, (d + 8.0) * (cost if slack else 1.0))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         K, d = self.model._sizes()

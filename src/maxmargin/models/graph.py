@@ -240,8 +240,6 @@ class GraphOracle:
             np.concatenate([np.ones(n_labels * model.bias), np.repeat(pairs, int(self.pairs.max()) + 1)]),
             size + np.diff(graphs.edge_offsets) * n_features_of_edges,
             cost=self.cost.max(initial=0.0) * self.scale,
-            factor=np.ones(1),
-            exact=False,
         )
         if model.inference == "tree" and not graphs.forest.all():
             raise ValueError(f'Graph {graphs.forest.argmin()} has a cycle: inference="tree" is for forests.')

@@ -54,8 +54,10 @@ class LabellingErrors:
         Parts of each example.
     cost : float array (n,)
         The largest cost of one part.
-    factor : float array (n,) or (1,)
+    slack : float array (n,) or None
         What rows are multiplied by at most, where slacks are rescaled.
+    exact : bool
+        Whether sums of these features are exact.
     """
 
     def __init__(
@@ -65,16 +67,18 @@ class LabellingErrors:
         others: np.ndarray,
         n_parts: np.ndarray,
         cost: np.ndarray,
-        factor: np.ndarray,
-        exact: bool,
+        slack: np.ndarray | None = None,
+        exact: bool = False,
     ) -> None:
+        factor = np.ones(1) if slack is None else slack
+        self._margin = 0.0 if slack is None else 1.0  # what is rescaled is what is missing of a margin of one
         self._X, self._n_labels, self._others, self._cost = X, n_labels, others, cost
         self._n_parts = n_parts.astype(np.float64)
         self._operations = (np.diff(X.indptr).max(initial=0) + 4.0 * self._n_parts + 16.0) * factor
         most = np.zeros(X.n_features)
         np.maximum.at(most, X.indices, np.abs(X.values))
         self._scale = np.concatenate([np.repeat(most, n_labels), others])
-        self._factor = (0.0 if exact else gamma(2)) * (self._n_parts + 2.0) * self._n_parts * factor
+        self._factor = (0.0 if exact and slack is None else gamma(2)) * (self._n_parts + 2.0) * self._n_parts * factor
         self._loss = gamma(n_parts.max(initial=0) + 4)
 
     def of_rows(self, ids: np.ndarray) -> RowErrors:
@@ -89,4 +93,6 @@ class LabellingErrors:
         size = score_sizes(tokens, X.offsets[ids], X.offsets[ids + 1], w[:n], self._n_labels)
         # A part has a bias, a pair and, at both ends of a chain, one more weight at most.
         pairs = 4.0 * (np.abs(w[n:]) * self._others).max(initial=0.0)
-        return search_rounding(size + self._n_parts[ids] * (pairs + self._cost[ids] + 1.0), self._operations[ids])
+        return search_rounding(
+            size + self._n_parts[ids] * (pairs + self._cost[ids] + self._margin), self._operations[ids]
+        )

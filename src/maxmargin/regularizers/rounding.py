@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rounding import UNIT, gamma
+from ..rounding import gamma
 from .vectors import dot
 
 _FORMULA = 16  # operations besides those of the sums
@@ -43,8 +43,8 @@ def smooth_conjugate_error(regularizer: Any, v: np.ndarray, error: np.ndarray) -
     scale = np.ones(v.size) if shape.scale is None else shape.scale
     centre = np.zeros(v.size) if shape.centre is None else np.abs(shape.centre)
     w = regularizer.weights(v)
-    # The weights themselves are rounded: they are the exact ones of a v that differs by so much more.
-    error = error + 8.0 * UNIT * (np.abs(v) + centre / scale)
+    # The weights themselves are rounded by so much. w·v − Ω(w) is largest there: what it loses is of second order.
+    slip = gamma(v.size + _FORMULA) * np.where(v == 0.0, 0.0, scale * np.abs(v) + centre)
     terms = dot(np.abs(w), np.abs(v)) + abs(regularizer.value(w))
-    moved = dot(np.abs(w), error) + 0.5 * dot(scale * error, error)
+    moved = dot(np.abs(w) + slip, error) + 0.5 * (dot(scale * error, error) + dot(slip, slip / scale))
     return 4.0 * gamma(v.size + _FORMULA) * terms + (1.0 + gamma(v.size + _FORMULA)) * moved
