@@ -20,6 +20,7 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
+from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
 from ..wording import shown
 from .cccp import CCCP
@@ -89,12 +90,13 @@ class _Passed(KeyboardInterrupt):
 
 def value(objective: LatentObjective, w: np.ndarray) -> float:
     """F(w): the value of the bound that touches there."""
-    return _evaluated(objective, objective.standing(w).best, w)
+    return upper_bound(objective.problem(objective.standing(w).best), w).total
 
 
-def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
-    """The value of a bound at w."""
-    return objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
+def _ceiling(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
+    """The value of a bound at w, with the allowance for rounding that the upper bound of a certificate has."""
+    found = upper_bound(objective.problem(latent), w)
+    return found.total + found.rounding
 
 
 def minimise(
@@ -186,7 +188,7 @@ class _Search:
         """The next bound touches F at these weights, and its minimum is no higher."""
         self.weights = w.copy()
         self.latent = self.objective.standing(w).best
-        self.ceiling = _evaluated(self.objective, self.latent, w)
+        self.ceiling = _ceiling(self.objective, self.latent, w)
 
     def run(self, chooser: BoundChooser) -> None:
         while self.ended is None:
@@ -224,8 +226,7 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            certificate = replace(solution.certificate, upper=bound) if self.behind else solution.certificate
-            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, certificate)
+            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
@@ -280,6 +281,12 @@ class _Search:
             return solution, self.weights, self.ceiling
         self.behind = False
         return solution, solution.weights, bound
+
+    def _certificate(self, solution: Solution, w: np.ndarray) -> Certificate:
+        """Of the bound at hand, for the weights that count."""
+        if not self.behind:
+            return solution.certificate
+        return bracket(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
 
     def _next_tolerance(self, gap: float, bound: float) -> float:
         wanted = _SHARE * gap / max(abs(bound), 1e-300)
@@ -407,7 +414,7 @@ class _Search:
         weights = np.array(saved["weights"], dtype=np.float64)
         if weights.size:
             self.weights = weights
-            self.ceiling = _evaluated(self.objective, self.latent, weights)
+            self.ceiling = _ceiling(self.objective, self.latent, weights)
         best = saved["best"]
         if not best["weights"].size:
             return

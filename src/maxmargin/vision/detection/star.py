@@ -15,9 +15,11 @@ import numpy as np
 
 from ...kernels.distance_transform import spread
 from ...kernels.windows import held_scores
+from ...rounding import SINGLE, gamma
 from ..features.cell_pyramid import Level
 from .correlation import Correlator
 from .model import StarModel, ViewPart
+from .rounding import PartError, response_error, size_of
 
 _STEP = 2  # fine cells to a coarse one
 
@@ -33,13 +35,15 @@ class Responses(NamedTuple):
 class LevelScores:
     """Some views at all places of a level: scores (n_views, rows, columns), −∞ where the root would leave the grid.
 
-    ``at_row`` and ``at_column`` (n_views, n_parts, rows, columns) say where the parts are.
+    ``at_row`` and ``at_column`` (n_views, n_parts, rows, columns) say where the parts are, ``lowest`` is the least
+    that each of them, (n_views, n_parts), adds to any root, or takes from it.
     """
 
     views: Sequence[int]
     scores: np.ndarray
     at_row: np.ndarray
     at_column: np.ndarray
+    lowest: np.ndarray
 
     def at(self, v: int, p: int) -> Places:
         """Where one part is."""
@@ -99,7 +103,9 @@ class Star:
                 response = next(rest)
                 if total.size:
                     where = held.at(v, p) if held is not None and part.sign < 0 else None
-                    total += np.float32(part.sign) * _best_of(part, response, total.shape, found.at(v, p), where)
+                    best = _best_of(part, response, total.shape, found.at(v, p), where)
+                    found.lowest[v, p] = best.min()
+                    total += np.float32(part.sign) * best
             found.scores[v, : total.shape[0], : total.shape[1]] = total
         return found
 
@@ -114,8 +120,35 @@ class Star:
             rows, columns = self.model.size_of(self.views[v])
             shape = (level.coarse.shape[0] - rows + 1, level.coarse.shape[1] - columns + 1)
             if min(shape) > 0:
-                _best_of(part, response, shape, found.at(v, p), None)
+                found.lowest[v, p] = _best_of(part, response, shape, found.at(v, p), None).min()
         return found
+
+    def rounding(self, level: Level, found: LevelScores) -> float:
+        """By how much a score of a level may be above what was found; only for ``method`` "products"."""
+        return max((self._view_rounding(v, level, found) for v in range(len(self.views))), default=0.0)
+
+    def _view_rounding(self, v: int, level: Level, found: LevelScores) -> float:
+        view, parts = self._filters[v], self._part_errors(v, level, found)
+        size = self._sizes[v] * level.longest[0]
+        terms = size + abs(view.bias) + sum(part.most for part in parts)
+        errors = response_error(view.root, size) + sum(part.error for part in parts)
+        return errors + gamma(len(parts) + 3, SINGLE) * terms
+
+    def negative_rounding(self, v: int, level: Level, found: LevelScores) -> float:
+        """How much more the negative parts of a view may take from a root at places other than those found."""
+        parts = self._part_errors(v, level, found)
+        return 2.0 * sum(part.error for part, of in zip(parts, self._filters[v].parts, strict=True) if of.sign < 0)
+
+    def _part_errors(self, v: int, level: Level, found: LevelScores) -> list[PartError]:
+        parts = self._filters[v].parts
+        if level.fine is None or not parts:
+            return []
+        n = 2 * sum(level.fine.shape[:2]) + max(abs(part.top) + abs(part.left) for part in parts)
+        return [PartError(part, level.longest[1], float(found.lowest[v, p]), n) for p, part in enumerate(parts)]
+
+    @cached_property
+    def _sizes(self) -> list[float]:
+        return [size_of(view.root) for view in self._filters]
 
     @cached_property
     def _negative(self) -> Correlator:
@@ -126,7 +159,7 @@ class Star:
         rows, columns = level.coarse.shape[:2]
         places = np.zeros((2, len(self.views), self.model.most_parts, rows, columns), np.int16)
         scores = np.full((len(self.views), rows, columns), -np.inf, np.float32)
-        return LevelScores(self.views, scores, places[0], places[1])
+        return LevelScores(self.views, scores, places[0], places[1], np.zeros(places.shape[1:3]))
 
 
 def _best_of(
