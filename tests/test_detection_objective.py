@@ -230,6 +230,10 @@ def test_placements_of_other_images_are_refused_and_their_shares_left_out(rng, o
         moved[0, column] = entry
         assert len(bound.feasible(Planes(window, moved, share))) == 0
     assert len(bound.feasible(Planes(window + bound.n_examples, label, share))) == 0
+    mirrored = label.copy()
+    mirrored[0, 0] ^= 1
+    kept = len(bound.feasible(Planes(window, mirrored, share)))
+    assert kept == objective.model.mirrored, "a view that is not searched proves nothing"
     root = objective.images.positives[0].roots[0]
     label[0, :4] = root
     at = n + objective.images.window(0, int(root[1]), root[2:3], root[3:4])

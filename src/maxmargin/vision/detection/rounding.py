@@ -25,29 +25,34 @@ def response_error(weights: np.ndarray, size: float) -> float:
     return gamma(rows + columns * depth + 2, SINGLE) * size
 
 
-class PartError:
-    """By how much a part may add more to a root, or less, than was computed; anywhere on a grid.
+class PartRounding:
+    """What rounding may change in what a part adds to a root, anywhere on a grid."""
 
-    Parameters
-    ----------
-    part : ViewPart
-    longest : float
-        The largest ‖cell‖ of the grid.
-    lowest : float
-        The least that the part adds to any root.
-    n : int
-        As far as a part can be from its anchor, in cells.
-    """
-
-    def __init__(self, part: ViewPart, longest: float, lowest: float, n: int) -> None:
+    def __init__(self, part: ViewPart) -> None:
         quadratic, slope = part.cost[0::2], np.abs(part.cost[1::2])
-        size = size_of(part.filter) * longest
-        if not (quadratic > 0.0).all():  # such a part has no best place
-            self.most = self.error = np.inf
-            return
-        gain = float((slope**2 / (4.0 * quadratic)).sum())  # a price is negative by so much at most
-        self.most = size + gain + max(0.0, -lowest)
+        self.size = size_of(part.filter)
+        self.response = response_error(part.filter, self.size)
+        self.bent, self.steep = float(quadratic.max()), float(slope.max())
+        self.placed = bool((quadratic > 0.0).all())  # or it would have no best place
+        self.gain = float((slope**2 / (4.0 * quadratic)).sum()) if self.placed else np.inf
+        """A price may be below zero by so much."""
+
+    def bounds(self, longest: float, lowest: float, n: int) -> tuple[float, float]:
+        """The most that the part adds or takes, and by how much what was computed may be off.
+
+        Parameters
+        ----------
+        longest : float
+            The largest ‖cell‖ of the grid.
+        lowest : float
+            The least that the part adds to any root.
+        n : int
+            As far as a part can be from its anchor, in cells.
+        """
+        if not self.placed:
+            return np.inf, np.inf
+        most = self.size * longest + self.gain + max(0.0, -lowest)
         # What is computed is response − price − price, and the best place is not further than ``most`` can pay for.
-        price = self.most + gain
-        far = float(quadratic.max()) * n * n + float(slope.max()) * n
-        self.error = response_error(part.filter, size) + gamma(8, SINGLE) * price + _HULL * n * (far + price)
+        price = most + self.gain
+        far = (self.bent * n + self.steep) * n
+        return most, self.response * longest + gamma(8, SINGLE) * price + _HULL * n * (far + price)

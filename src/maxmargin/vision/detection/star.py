@@ -19,7 +19,7 @@ from ...rounding import SINGLE, gamma
 from ..features.cell_pyramid import Level
 from .correlation import Correlator
 from .model import StarModel, ViewPart
-from .rounding import PartError, response_error, size_of
+from .rounding import PartRounding, response_error, size_of
 
 _STEP = 2  # fine cells to a coarse one
 
@@ -128,27 +128,39 @@ class Star:
         return max((self._view_rounding(v, level, found) for v in range(len(self.views))), default=0.0)
 
     def _view_rounding(self, v: int, level: Level, found: LevelScores) -> float:
-        view, parts = self._filters[v], self._part_errors(v, level, found)
-        size = self._sizes[v] * level.longest[0]
-        terms = size + abs(view.bias) + sum(part.most for part in parts)
-        errors = response_error(view.root, size) + sum(part.error for part in parts)
+        (size, error), parts = self._root_roundings[v], self._part_bounds(v, level, found)
+        terms = size * level.longest[0] + abs(self._filters[v].bias) + sum(most for most, _ in parts)
+        errors = error * level.longest[0] + sum(error for _, error in parts)
         return errors + gamma(len(parts) + 3, SINGLE) * terms
 
     def negative_rounding(self, v: int, level: Level, found: LevelScores) -> float:
         """How much more the negative parts of a view may take from a root at places other than those found."""
-        parts = self._part_errors(v, level, found)
-        return 2.0 * sum(part.error for part, of in zip(parts, self._filters[v].parts, strict=True) if of.sign < 0)
+        parts = zip(self._part_bounds(v, level, found), self._filters[v].parts, strict=True)
+        return 2.0 * sum(error for (_, error), part in parts if part.sign < 0)
 
-    def _part_errors(self, v: int, level: Level, found: LevelScores) -> list[PartError]:
-        parts = self._filters[v].parts
-        if level.fine is None or not parts:
+    def _part_bounds(self, v: int, level: Level, found: LevelScores) -> list[tuple[float, float]]:
+        if level.fine is None:
             return []
-        n = 2 * sum(level.fine.shape[:2]) + max(abs(part.top) + abs(part.left) for part in parts)
-        return [PartError(part, level.longest[1], float(found.lowest[v, p]), n) for p, part in enumerate(parts)]
+        n = 2 * sum(level.fine.shape[:2]) + self._reach
+        lowest = found.lowest[v].tolist()
+        return [
+            part.bounds(level.longest[1], low, n) for part, low in zip(self._part_roundings[v], lowest, strict=False)
+        ]
 
     @cached_property
-    def _sizes(self) -> list[float]:
-        return [size_of(view.root) for view in self._filters]
+    def _root_roundings(self) -> list[tuple[float, float]]:
+        """Sizes of roots, and by how much their responses may be off, for cells of norm 1."""
+        sizes = [size_of(view.root) for view in self._filters]
+        return [(size, response_error(view.root, size)) for view, size in zip(self._filters, sizes, strict=True)]
+
+    @cached_property
+    def _part_roundings(self) -> list[list[PartRounding]]:
+        return [[PartRounding(part) for part in view.parts] for view in self._filters]
+
+    @cached_property
+    def _reach(self) -> int:
+        """How far a part is expected from its root."""
+        return max((abs(part.top) + abs(part.left) for view in self._filters for part in view.parts), default=0)
 
     @cached_property
     def _negative(self) -> Correlator:
