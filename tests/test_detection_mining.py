@@ -74,7 +74,7 @@ def test_costs_that_would_fall_below_the_least_stay_there():
     least = 0.1 * FLEXIBLE.stiffness
     assert (costs >= least).all() and (costs == least).any()
     exact = solve(every, DualCoordinate(random_state=0), tol=1e-6, max_passes=5000)
-    assert found.certificate.upper == pytest.approx(exact.certificate.upper, rel=1e-4)
+    assert found.certificate.upper == pytest.approx(exact.certificate.upper, rel=1e-3)
 
 
 def test_any_regularizer_will_do():
