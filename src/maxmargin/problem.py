@@ -162,7 +162,7 @@ class Loss(NamedTuple):
         return cls(
             total,
             rounded_up(*(loss.excess for loss in losses)) if any(loss.excess for loss in losses) else 0.0,
-            rounded_up(off, *(loss.rounding for loss in losses)),
+            rounded_up(off, *(loss.rounding for loss in losses)) if total else 0.0,
         )
 
 

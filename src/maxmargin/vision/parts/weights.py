@@ -66,6 +66,8 @@ def filter_penalty(filters: np.ndarray, strength: float) -> tuple[float, float]:
 class WeightProblem:
     """Learning part weights while the filters stay as they are: a multiclass SVM on responses (Crammer & Singer).
 
+    Responses are its data: certificates are about these numbers, as they were computed.
+
     Parameters
     ----------
     responses : float array (n, n_parts, n_regions)
