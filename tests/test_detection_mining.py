@@ -25,7 +25,7 @@ def bound_of(objective, seed=0, scale=0.1):
     return objective.standing(random_weights(np.random.default_rng(seed), objective.model, scale)).best
 
 
-def mined(problem, tol=1e-5, **mining):
+def mined(problem, tol=1e-4, **mining):
     mining.setdefault("memory", ROOM)
     return solve(problem, Mining(random_state=0, **mining), tol=tol, max_passes=300)
 
@@ -58,7 +58,7 @@ def test_mined_training_is_training_on_everything(model, prior, C, mirrored):
     near = 2.0 * 100.0 * (exact.gap + found.certificate.gap)
     assert ((found.weights - every.weights) ** 2).sum() <= near + 1e-6
     again = certify(enumerated(objective, latent), found.weights, every.alpha)
-    assert again.upper == pytest.approx(found.certificate.upper, rel=1e-5), "no window was overlooked"
+    assert again.upper == pytest.approx(found.certificate.upper, rel=1e-4), "no window was overlooked"
 
 
 def test_costs_that_would_fall_below_the_least_stay_there():
@@ -74,7 +74,7 @@ def test_costs_that_would_fall_below_the_least_stay_there():
     least = 0.1 * FLEXIBLE.stiffness
     assert (costs >= least).all() and (costs == least).any()
     exact = solve(every, DualCoordinate(random_state=0), tol=1e-6, max_passes=5000)
-    assert found.certificate.upper == pytest.approx(exact.certificate.upper, rel=1e-4)
+    assert found.certificate.upper == pytest.approx(exact.certificate.upper, rel=1e-3)
 
 
 def test_any_regularizer_will_do():
@@ -201,7 +201,7 @@ def test_touching_bounds_never_raise_the_objective(model):
     assert (np.diff(values) <= 1e-5 * values[0]).all()
     bounds = [record.bound for record in history]
     assert (np.diff(bounds) <= 1e-5 * values[0]).all()
-    assert found.objective == pytest.approx(value(objective, found.weights), rel=1e-5)
+    assert found.objective == pytest.approx(value(objective, found.weights), rel=1e-4)
     assert found.objective < 0.9 * values[0]
 
 

@@ -180,7 +180,7 @@ def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
         np.full(sum(h.example.size for h in hard), 0.01),
     )
     at_w = weights(rng, objective)
-    linear, v = new.totals(alpha)
+    linear, v, *_ = new.totals(alpha)
     below = linear - v @ at_w
     shares = new.feasible(alpha).alpha.sum()
     assert linear == pytest.approx(shares)
@@ -231,6 +231,10 @@ def test_placements_of_other_images_are_refused_and_their_shares_left_out(rng, o
         assert len(bound.feasible(Planes(window, moved, share))) == 0
     assert len(bound.feasible(Planes(window + bound.n_examples, label, share))) == 0
     assert len(bound.feasible(Planes(np.empty(0, np.int64), [], np.empty(0)))) == 0, "as a file has them"
+    mirrored = label.copy()
+    mirrored[0, 0] ^= 1
+    kept = len(bound.feasible(Planes(window, mirrored, share)))
+    assert kept == objective.model.mirrored, "a view that is not searched proves nothing"
     root = objective.images.positives[0].roots[0]
     label[0, :4] = root
     at = n + objective.images.window(0, int(root[1]), root[2:3], root[3:4])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from .rounding import bounded_sum, rounded_up
+from .rounding import bounded_sum, rounded_down, rounded_up
 
 if TYPE_CHECKING:
     from .kernels.rows import RowArrays
@@ -257,6 +257,11 @@ class Certificate:
         if not np.isfinite(self.upper):
             return float("inf")
         return self.gap / abs(self.upper) if self.upper != 0.0 else self.gap
+
+    def shifted(self, constant: float, error: float = 0.0) -> Certificate:
+        """Of the same problem with a constant in its objective, which rounding has changed by ``error`` at most."""
+        lower = rounded_down(self.lower, constant, -error)
+        return Certificate(lower, rounded_up(self.upper, constant, error), self.exact)
 
     def __repr__(self) -> str:
         note = "" if self.exact else ", inference approximate"

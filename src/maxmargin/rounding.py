@@ -14,17 +14,18 @@ from collections.abc import Iterable
 import numpy as np
 
 UNIT = 2.0**-53
+SINGLE = 2.0**-24  # the same for float32
 
 
-def gamma(n: float) -> float:
-    """By which share of Σ|terms| the result of n operations in a row may be off; sound up to some 10¹³ of them.
+def gamma(n: float, unit: float = UNIT) -> float:
+    """By which share of Σ|terms| the result of n operations in a row may be off; sound up to n·unit = 1/200.
 
     The percent on top also pays for rounding in the error bounds themselves.
 
     >>> gamma(100) / 2**-53
     101.0
     """
-    return 1.01 * n * UNIT
+    return 1.01 * n * unit
 
 
 def dot_error(a: np.ndarray, b: np.ndarray, operations: int = 2) -> float:

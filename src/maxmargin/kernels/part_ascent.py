@@ -29,8 +29,9 @@ def move_parts(x, towards, share, scale, w, n_parts):
         if gain > 0.0 and length > 0.0:
             far = min(1.0, gain / (share * scale * length))
             for k in range(start, start + d):
-                step = far * (towards[k] - x[k])
-                x[k] += step
+                # Rounded once, to the precision of x: bounds of rounding errors rely on it.
+                step = far * (np.float64(towards[k]) - np.float64(x[k]))
+                x[k] = np.float64(x[k]) + step
                 w[k] += scale * share * step
 
 

@@ -41,10 +41,13 @@ def held_scores(scores, cost, top, left, step, at_row, at_column, out):
 
 
 @compiled
-def hinge_sum(scores):
-    """Σ max(0, 1 + score): what the windows of a background image cost."""
+def hinge_sum(scores, error):
+    """Σ max(0, 1 + score): what the windows of a background image cost; and how many would, if scores rose by error."""
     total = 0.0
+    n = 0
     for i in range(scores.shape[0]):
         for j in range(scores.shape[1]):
-            total += max(0.0, 1.0 + np.float64(scores[i, j]))
-    return total
+            loss = 1.0 + np.float64(scores[i, j])
+            total += max(0.0, loss)
+            n += loss + error > 0.0
+    return total, n

@@ -21,6 +21,7 @@ import numpy as np
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
 from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
 from ..solvers import certify, solve
+from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
 from ..wording import as_float, shown
 from .cccp import CCCP
@@ -94,8 +95,8 @@ def value(objective: LatentObjective, w: np.ndarray) -> float:
 
 
 def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
-    """The value of a bound at w."""
-    return objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
+    """The value of a bound at w, as computed."""
+    return upper_bound(objective.problem(latent), w).total
 
 
 def minimise(
@@ -226,10 +227,7 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            certificate = solution.certificate
-            if self.behind:
-                certificate = certify(self.objective.problem(self.latent), w, solution.alpha)
-            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, certificate)
+            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
@@ -286,6 +284,12 @@ class _Search:
             return solution, self.weights, self.ceiling
         self.behind = False
         return solution, solution.weights, bound
+
+    def _certificate(self, solution: Solution, w: np.ndarray) -> Certificate:
+        """Of the bound at hand, for the weights that count."""
+        if not self.behind:
+            return solution.certificate
+        return bracket(solution.certificate.lower, upper_bound(self.objective.problem(self.latent), w))
 
     def _next_tolerance(self, gap: float, bound: float) -> float:
         wanted = _SHARE * gap / max(abs(bound), 1e-300)

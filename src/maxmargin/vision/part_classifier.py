@@ -31,7 +31,7 @@ from .parts.pool import largest_pool, random_parts
 from .parts.pooling import Pooling
 from .parts.responses import Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
-from .parts.weights import PartWeights, WeightProblem
+from .parts.weights import PartWeights, WeightProblem, filter_penalty
 from .parts.whitening import Whitening, check_shrinkage
 
 if TYPE_CHECKING:
@@ -406,8 +406,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
                 f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
                 "is the goal."
             )
-        filters = 0.5 * found.penalty * float((found.filters**2).sum())
-        gap = Certificate(found.certificate.lower - filters, found.certificate.upper - filters).relative_gap
+        filters, error = filter_penalty(found.filters, found.penalty)
+        gap = found.certificate.shifted(-filters, error).relative_gap
         if gap > self.tol * (1.0 + 1e-6):
             return (
                 f"stopped after max_passes={self.max_passes} passes over part weights, at a relative gap of {gap:.1e} "
@@ -540,8 +540,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         problem = WeightProblem(responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size))
         alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
         found = problem.certify(self._weights, alpha)
-        extra = 0.5 * self.filter_penalty_ * float((self.filters_**2).sum())
-        return Certificate(found.lower + extra, found.upper + extra)
+        return found.shifted(*filter_penalty(self.filters_, self.filter_penalty_))
 
     def _check_report_data(self, data: Data) -> None:
         """Images do without labels: then there is nothing to compare answers with, but much to see."""

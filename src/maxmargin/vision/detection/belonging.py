@@ -59,7 +59,8 @@ def own_shares(model: StarModel, images: TrainingImages, alpha: Planes) -> Plane
         ids = np.flatnonzero(image == i)
         fits[ids] = inside(model, images.pyramids.frames(i), labels[ids])
         ids = ids[fits[ids] & (example[ids] >= n)]
-        fits[ids] = _are_background(images, i, example[ids] - n, labels[ids])
+        searched = np.isin(labels[ids, 0], model.views)  # a positive example may be seen in a mirror, others need not
+        fits[ids] = searched & _are_background(images, i, example[ids] - n, labels[ids])
     kept: Any = labels[fits]
     return Planes(example[fits], kept, share[fits])
 

@@ -21,7 +21,7 @@ from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.pooling import work_on
 from ...solvers.searchers import search
 from .hard_examples import HardExamples
-from .objective import Hard, WindowBound
+from .objective import Hard, WindowBound, summed
 from .star import Star
 
 _CHUNK = 4  # images that are searched at the same weights
@@ -94,12 +94,13 @@ class Mining:
         order = state.rng.permutation(len(bound.images))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
         most = max(2, min(self.most, state.cache.room // (_SPARE * _CHUNK * self.n_jobs)))
-        at, seen, outside, loss = state.weights().copy(), 0.0, 0.0, 0.0
+        at, seen, outside = state.weights().copy(), 0.0, 0.0
+        losses: list[Loss] = []
         state.moved = False
         searcher: Any = _Searcher(bound, state.cache, most)
         for done, (_, _, found) in enumerate(search(searcher, chunks, state.weights, self.n_jobs), start=1):
             for one in found:  # type: ignore[attr-defined]
-                loss += one.hard.loss
+                losses.append(one.hard.loss)
                 extra = state.take(one)
                 seen += extra
                 outside += extra
@@ -111,7 +112,7 @@ class Mining:
                 state.work(_REST * max(outside, enough))
                 outside = 0.0
         state.visited = len(bound.images)
-        state.evaluated = None if state.moved else (at, Loss(loss))
+        state.evaluated = None if state.moved else (at, summed(losses))
         state.work(_REST * outside)
         state.recombine()
         state.estimate = seen / max(abs(state.lower + seen), 1e-300)
@@ -177,7 +178,7 @@ class MiningState:
         for i, missing in zip(hard.example.tolist(), hard.missing.tolist(), strict=True):
             self._slack[i] = max(self._slack.get(i, 0.0), missing)
         # Of windows that were not listed nobody knows whether the cache has them; once few are hard, all are listed.
-        return max(hard.loss - listed, 0.0) + listed - known
+        return max(hard.loss.total - listed, 0.0) + listed - known
 
     def work(self, wanted: float) -> None:
         """Coordinate steps on the cached problem, until its own gap is as small as wanted."""

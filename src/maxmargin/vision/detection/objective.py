@@ -20,11 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...constraints.sums import DualSums
+from ...data.arrays import as_rows
 from ...kernels.shared import project
+from ...kernels.sums import within
 from ...kernels.windows import hinge_sum
 from ...problem import Loss, Planes, Problem, Totals
 from ...protocols import Regularizer
 from ...regularizers.vectors import dot
+from ...rounding import bounded_sum, gamma, rounded_up
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level
 from .belonging import check_held, image_of, own_shares
@@ -117,7 +121,14 @@ class Hard(NamedTuple):
     example: np.ndarray
     placements: np.ndarray
     missing: np.ndarray
-    loss: float
+    loss: Loss
+
+
+def summed(losses: Iterable[Loss]) -> Loss:
+    """The loss of several sets of windows: those that seem to have none may have some still."""
+    losses = list(losses)
+    total, off = bounded_sum(loss.total for loss in losses)
+    return Loss(total, rounding=rounded_up(off, *(loss.rounding for loss in losses)))
 
 
 class WindowBound:
@@ -167,14 +178,16 @@ class WindowBound:
     def search(self, i: int, star: Star, w: np.ndarray, most: int) -> Hard:
         """The hardest examples of an image: all positive ones, and as many windows."""
         levels = self.images.pyramids[i]
-        example, placements, scores, loss = [], [], [], 0.0
+        example, placements, scores, losses = [], [], [], []
         for k, (level, held) in enumerate(zip(levels, self.held_places(i, levels), strict=True)):
             found = star.scores(level, held)
             free = self.objective.background(i, k, found)
             best = free.max(axis=0)
-            total = hinge_sum(best)
+            error = star.rounding(level, found)
+            total, n = hinge_sum(best, error)
+            off = n * error + gamma(best.size + 4) * total if n else 0.0
+            losses.append(Loss(self.window_budget * total, rounding=self.window_budget * off))
             if total > 0.0:
-                loss += self.window_budget * total
                 row, column = np.nonzero(best > -1.0)
                 score = best[row, column]
                 if score.size > most:
@@ -185,8 +198,8 @@ class WindowBound:
                 placements.append(found.placements(k, which, row, column))
                 scores.append(score)
         ids = np.array(self.objective.in_image[i], np.int64)
-        lowest, score = self.lowest(ids, levels, w)
-        loss += dot(self.positive_budget[ids], np.maximum(1.0 - score, 0.0))
+        lowest, score, errors = self.lowest(ids, levels, w)
+        losses.append(self._positive_loss(self.positive_budget[ids], score, errors))
         missing = 1.0 + np.concatenate([-score, *scores])
         windows = ids.size + np.argsort(-missing[ids.size :], kind="stable")[:most]
         listed = np.concatenate([np.arange(ids.size), windows])
@@ -194,15 +207,26 @@ class WindowBound:
             np.concatenate([ids, *example])[listed],
             np.concatenate([lowest, *placements])[listed],
             missing[listed],
-            loss,
+            summed(losses),
         )
 
-    def lowest(self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positive examples of one image as they are held, negative parts where they harm most; and their scores."""
-        placements = self.fixed[ids].copy()
+    @staticmethod
+    def _positive_loss(budget: np.ndarray, score: np.ndarray, errors: np.ndarray) -> Loss:
+        missing = 1.0 - score
+        total = dot(budget, np.maximum(missing, 0.0))
+        hidden = dot(budget, np.where(missing + errors > 0.0, errors, 0.0))
+        return Loss(total, rounding=hidden + gamma(score.size + 4) * total)
+
+    def lowest(
+        self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positive examples of one image as they are held, negative parts where they harm most; their scores, and by
+        how much these may be too high."""
+        placements, errors = self.fixed[ids].copy(), np.zeros(ids.size)
         if self.model.has_negative_parts:
-            place_negative_parts(self.model, levels, placements, w)
-        return placements, self.model.features(levels, placements) @ w
+            errors += place_negative_parts(self.model, levels, placements, w)
+        rows = self.model.features(levels, placements)
+        return placements, rows @ w, errors + gamma(w.size + 2) * (1.0 + np.abs(rows) @ np.abs(w))
 
     # What ``solve`` and certificates ask for.
 
@@ -220,6 +244,7 @@ class WindowBound:
         for end, budget in zip((ends + 1).tolist(), self.budget_of(example[ends]).tolist(), strict=True):
             some = ranked[begin:end].copy()
             project(some, budget)
+            within(some, budget)
             ranked[begin:end] = some
             begin = end
         labels: Any = np.asarray(alpha.labels)[order]
@@ -227,11 +252,12 @@ class WindowBound:
 
     def totals(self, alpha: Planes) -> Totals:
         alpha = self.feasible(alpha)
-        v = np.zeros(self.n_weights)
+        sums = DualSums(self.n_weights)
+        sums.add_linear(*bounded_sum(alpha.alpha.tolist()))
         for ids, _, rows in self.formed(alpha):
             sign = np.where(alpha.example[ids] < self.n_positives, 1.0, -1.0)
-            v += (sign * alpha.alpha[ids]) @ rows
-        return Totals(self.linear(alpha), v, 0.0, np.zeros(self.n_weights))
+            sums.add_rows(as_rows(rows), sign * alpha.alpha[ids])
+        return sums.totals()
 
     def combine(self, alpha: Planes) -> np.ndarray:
         return self.totals(alpha).v
@@ -249,12 +275,12 @@ class WindowBound:
 
         def form(i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ids, levels = groups[i], self.images.pyramids[i]
-            placements = self._as_held(example[ids], labels[ids], levels)
+            placements = self._as_held(i, example[ids], labels[ids], levels)
             return ids, placements, self.model.features(levels, placements)
 
         return self.objective.over_images(form, groups)
 
-    def _as_held(self, example: np.ndarray, placements: np.ndarray, levels: Sequence[Level]) -> np.ndarray:
+    def _as_held(self, i: int, example: np.ndarray, placements: np.ndarray, levels: Sequence[Level]) -> np.ndarray:
         """Placements with what this bound holds in its place."""
         placements = placements.copy()
         positive = example < self.n_positives
@@ -268,15 +294,24 @@ class WindowBound:
         free = negative_columns(self.model)[fixed[:, 0] // 2]
         stay = np.where(free & ~moved[:, None], placements[positive], fixed)
         placements[positive] = stay
-        windows = placements[~positive]
-        place_negative_parts(self.model, levels, windows, self._held)
-        placements[~positive] = windows
+        placements[~positive] = self._held_windows(i, placements[~positive], levels)
         return placements
+
+    def _held_windows(self, i: int, windows: np.ndarray, levels: Sequence[Level]) -> np.ndarray:
+        """Windows with their negative parts where ``evaluate`` has them: another product may be rounded otherwise."""
+        columns, views = negative_columns(self.model), np.asarray(self.model.views)
+        windows, places = windows.copy(), self.held_places(i, levels)
+        for k in np.unique(windows[:, 1]).tolist():
+            ids, found = np.flatnonzero(windows[:, 1] == k), places[k]
+            assert found is not None
+            view, _, row, column = windows[ids, :4].T
+            best = found.placements(k, np.searchsorted(views, view), row, column)
+            windows[ids] = np.where(columns[view // 2], best, windows[ids])
+        return windows
 
     def evaluate(self, w: np.ndarray) -> Loss:
         star = Star(self.model, w)
-        found = self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images)))
-        return Loss(float(sum(found)))
+        return summed(self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images))))
 
 
 def negative_columns(model: StarModel) -> np.ndarray:
@@ -288,9 +323,14 @@ def negative_columns(model: StarModel) -> np.ndarray:
     return columns
 
 
-def place_negative_parts(model: StarModel, levels: Sequence[Level], placements: np.ndarray, w: np.ndarray) -> None:
-    """Move the negative parts of placements, in place, to where they are strongest at w."""
-    columns = negative_columns(model)
+def place_negative_parts(
+    model: StarModel, levels: Sequence[Level], placements: np.ndarray, w: np.ndarray
+) -> np.ndarray:
+    """Move the negative parts of placements, in place, to where they are strongest at w.
+
+    Returns by how much rounding may have hidden even stronger places.
+    """
+    columns, errors = negative_columns(model), np.zeros(len(placements))
     kind = placements[:, 0].astype(np.int64) * max(len(levels), 1) + placements[:, 1]
     stars: dict[int, Star] = {}
     for key in np.unique(kind).tolist():
@@ -300,6 +340,8 @@ def place_negative_parts(model: StarModel, levels: Sequence[Level], placements: 
         found = star.negative_places(levels[k])
         best = found.placements(k, np.zeros(ids.size, np.int64), placements[ids, 2], placements[ids, 3])
         placements[ids] = np.where(columns[view // 2], best, placements[ids])
+        errors[ids] = star.negative_rounding(0, levels[k], found)
+    return errors
 
 
 class DetectionStanding:
@@ -390,7 +432,7 @@ class DetectionStanding:
                 responses = star.responses(level)
                 for places, sign in ((other.negative_places(level), 1.0), (None, -1.0)):
                     found = star.scores(level, places, responses)
-                    total += sign * hinge_sum(objective.background(i, k, found).max(axis=0))
+                    total += sign * hinge_sum(objective.background(i, k, found).max(axis=0), 0.0)[0]
             return total
 
         return objective.C * float(sum(objective.over_images(difference, range(len(objective.images)))))

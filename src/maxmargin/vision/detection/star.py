@@ -15,9 +15,11 @@ import numpy as np
 
 from ...kernels.distance_transform import spread
 from ...kernels.windows import held_scores
+from ...rounding import SINGLE, gamma
 from ..features.cell_pyramid import Level
 from .correlation import Correlator
 from .model import StarModel, ViewPart
+from .rounding import PartRounding, response_error, size_of
 
 _STEP = 2  # fine cells to a coarse one
 
@@ -33,13 +35,15 @@ class Responses(NamedTuple):
 class LevelScores:
     """Some views at all places of a level: scores (n_views, rows, columns), −∞ where the root would leave the grid.
 
-    ``at_row`` and ``at_column`` (n_views, n_parts, rows, columns) say where the parts are.
+    ``at_row`` and ``at_column`` (n_views, n_parts, rows, columns) say where the parts are, ``lowest`` is the least
+    that each of them, (n_views, n_parts), adds to any root, or takes from it.
     """
 
     views: Sequence[int]
     scores: np.ndarray
     at_row: np.ndarray
     at_column: np.ndarray
+    lowest: np.ndarray
 
     def at(self, v: int, p: int) -> Places:
         """Where one part is."""
@@ -99,7 +103,9 @@ class Star:
                 response = next(rest)
                 if total.size:
                     where = held.at(v, p) if held is not None and part.sign < 0 else None
-                    total += np.float32(part.sign) * _best_of(part, response, total.shape, found.at(v, p), where)
+                    best = _best_of(part, response, total.shape, found.at(v, p), where)
+                    found.lowest[v, p] = best.min()
+                    total += np.float32(part.sign) * best
             found.scores[v, : total.shape[0], : total.shape[1]] = total
         return found
 
@@ -114,8 +120,47 @@ class Star:
             rows, columns = self.model.size_of(self.views[v])
             shape = (level.coarse.shape[0] - rows + 1, level.coarse.shape[1] - columns + 1)
             if min(shape) > 0:
-                _best_of(part, response, shape, found.at(v, p), None)
+                found.lowest[v, p] = _best_of(part, response, shape, found.at(v, p), None).min()
         return found
+
+    def rounding(self, level: Level, found: LevelScores) -> float:
+        """By how much a score of a level may be above what was found; only for ``method`` "products"."""
+        return max((self._view_rounding(v, level, found) for v in range(len(self.views))), default=0.0)
+
+    def _view_rounding(self, v: int, level: Level, found: LevelScores) -> float:
+        (size, error), parts = self._root_roundings[v], self._part_bounds(v, level, found)
+        terms = size * level.longest[0] + abs(self._filters[v].bias) + sum(most for most, _ in parts)
+        errors = error * level.longest[0] + sum(error for _, error in parts)
+        return errors + gamma(len(parts) + 3, SINGLE) * terms
+
+    def negative_rounding(self, v: int, level: Level, found: LevelScores) -> float:
+        """How much more the negative parts of a view may take from a root at places other than those found."""
+        parts = zip(self._part_bounds(v, level, found), self._filters[v].parts, strict=True)
+        return 2.0 * sum(error for (_, error), part in parts if part.sign < 0)
+
+    def _part_bounds(self, v: int, level: Level, found: LevelScores) -> list[tuple[float, float]]:
+        if level.fine is None:
+            return []
+        n = 2 * sum(level.fine.shape[:2]) + self._reach
+        lowest = found.lowest[v].tolist()
+        return [
+            part.bounds(level.longest[1], low, n) for part, low in zip(self._part_roundings[v], lowest, strict=False)
+        ]
+
+    @cached_property
+    def _root_roundings(self) -> list[tuple[float, float]]:
+        """Sizes of roots, and by how much their responses may be off, for cells of norm 1."""
+        sizes = [size_of(view.root) for view in self._filters]
+        return [(size, response_error(view.root, size)) for view, size in zip(self._filters, sizes, strict=True)]
+
+    @cached_property
+    def _part_roundings(self) -> list[list[PartRounding]]:
+        return [[PartRounding(part) for part in view.parts] for view in self._filters]
+
+    @cached_property
+    def _reach(self) -> int:
+        """How far a part is expected from its root."""
+        return max((abs(part.top) + abs(part.left) for view in self._filters for part in view.parts), default=0)
 
     @cached_property
     def _negative(self) -> Correlator:
@@ -126,7 +171,7 @@ class Star:
         rows, columns = level.coarse.shape[:2]
         places = np.zeros((2, len(self.views), self.model.most_parts, rows, columns), np.int16)
         scores = np.full((len(self.views), rows, columns), -np.inf, np.float32)
-        return LevelScores(self.views, scores, places[0], places[1])
+        return LevelScores(self.views, scores, places[0], places[1], np.zeros(places.shape[1:3]))
 
 
 def _best_of(

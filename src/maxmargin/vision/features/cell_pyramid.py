@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,11 @@ class Level:
     def nbytes(self) -> int:
         """Bytes of both grids."""
         return self.coarse.nbytes + (0 if self.fine is None else self.fine.nbytes)
+
+    @cached_property
+    def longest(self) -> tuple[float, float]:
+        """Bounds of ‖cell‖ for all coarse cells, and for all fine ones."""
+        return _longest(self.coarse), 0.0 if self.fine is None else _longest(self.fine)
 
     def mirrored(self, image_width: float) -> Level:
         """The same level of the mirrored image, ``image[:, ::-1]``, but for rounding."""
@@ -210,3 +216,8 @@ def _cells(pixels: np.ndarray, cell: int, rows: int, columns: int, up: int, asid
     out = np.empty((rows + 2 * up, columns + 2 * aside, LENGTH), np.float32)
     padded_features(votes(pixels, cell, rows, columns), up, aside, out)
     return out
+
+
+def _longest(cells: np.ndarray) -> float:
+    """A little more than the largest norm: sums of float32 are rounded."""
+    return 1.0001 * float(np.sqrt(np.einsum("ijk,ijk->ij", cells, cells).max(initial=0.0)))

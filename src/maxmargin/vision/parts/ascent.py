@@ -16,6 +16,7 @@ import numpy as np
 
 from ...kernels import part_ascent as kernels
 from ...problem import Loss, Problem
+from ...rounding import UNIT
 from ...solvers.searchers import search
 from .filters import FilterBound, FilterShares, ImageShare
 
@@ -79,6 +80,7 @@ class PartAscent:
         order = state.rng.permutation(np.flatnonzero(bound.budget > 0.0))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
         searcher = _Searcher(bound, state)
+        state.alpha.operations += self._roundings(bound)
         gap, done = 0.0, 0
         for ids, _, found in search(searcher, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type]
             gap += self._visit(bound, state, ids, found)  # type: ignore[arg-type]
@@ -90,6 +92,11 @@ class PartAscent:
         state.recombine()
         state.estimate = max(gap, 0.0) / max(abs(state.lower + gap), 1e-300)
         return state
+
+    def _roundings(self, bound: FilterBound) -> float:
+        """Of a feature in one pass: moves are rounded once, and where there is little memory rivals are averaged."""
+        moved = 1.0 + 4.0 * UNIT / bound.unit
+        return moved if self.memory is None else moved + len(bound.table) + 4
 
     def _visit(self, bound: FilterBound, state: PartState, ids: np.ndarray, found: _Found) -> float:
         """Returns how much of the duality gap is these images', as far as seen."""
@@ -168,7 +175,9 @@ class PartState:
     def recombine(self) -> None:
         """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""
         regularizer: Any = self.problem.regularizer
-        self.linear, v, *_ = self.problem.constraints.totals(self.alpha)
+        bound: Any = self.problem.constraints
+        shares = bound.feasible(self.alpha)
+        self.linear, v = bound.linear(shares), bound.combine(shares)
         self.w = regularizer.weights(v)
         self.lower = self.linear - regularizer.conjugate(v)
 

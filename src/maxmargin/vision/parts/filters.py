@@ -14,12 +14,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...constraints.sums import DualSums
+from ...data.arrays import as_rows
 from ...kernels import part_ascent, part_places as kernels
 from ...kernels.shared import project
-from ...problem import Loss, Totals
+from ...kernels.sums import within
+from ...problem import Loss, Rivals, RowErrors, Totals
 from ...regularizers import GaussianPrior
 from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
+from ...rounding import gamma
 from .responses import Responder, in_parts
 from .weights import PartWeights
 
@@ -97,6 +101,8 @@ class FilterShares:
     places: np.ndarray
     bound: FilterBound | None = None
     """The bound that features were formed for; None if they must be formed anew."""
+    operations: float = 0.0
+    """How often since then a feature may have been rounded."""
 
     @classmethod
     def bare(cls, rivals: Sequence[np.ndarray], shares: Sequence[np.ndarray], places: np.ndarray) -> FilterShares:
@@ -146,6 +152,9 @@ class FilterBound:
         self.n_parts = self.table.shape[1]
         self.n_weights = self.n_parts * responder.patches.n_features
         self._flat = np.ascontiguousarray(self.table.reshape(len(self.table), -1))
+        self.unit = unit_of(responder)
+        self._largest_loss = 1.0 + 2.0 * float(np.abs(self.offset).max(initial=0.0))
+        self._scale = np.outer(np.ptp(self.table, axis=0).sum(axis=1), responder.patches.largest).ravel()
 
     def filters(self, w: np.ndarray) -> np.ndarray:
         return w.reshape(self.n_parts, -1)
@@ -167,12 +176,26 @@ class FilterBound:
         for image, budget in zip(alpha.images, self.budget.tolist(), strict=True):
             share = image.share.copy()
             project(share, budget)
+            within(share, budget)
             images.append(replace(image, share=share))
         return replace(alpha, images=images)
 
     def totals(self, alpha: FilterShares) -> Totals:
-        alpha = self.feasible(alpha)
-        return Totals(self.linear(alpha), self.combine(alpha), 0.0, np.zeros(self.n_weights))
+        alpha = self.feasible(self.begun_from(alpha))
+        sums = DualSums(self.n_weights)
+        for image in alpha.images:
+            if len(image):
+                errors = self._row_errors(len(image), alpha.operations)
+                sums.add_planes(
+                    Rivals(image.rival.tolist(), as_rows(image.features), image.loss, errors=errors), image.share
+                )
+                sums.add_linear(0.0, gamma(alpha.operations + 4) * self._largest_loss * float(image.share.sum()))
+        return sums.totals()
+
+    def _row_errors(self, n: int, operations: float) -> RowErrors:
+        """Of features: sums over views and regions, and averages of several such sums, all of them rounded."""
+        formed = self.responder.patches.n_views * self.table.shape[2] + 6
+        return RowErrors(np.full(n, gamma(formed + operations, self.unit)), self._scale)
 
     def linear(self, alpha: FilterShares) -> float:
         return sum(dot(image.loss, image.share) for image in alpha.images)
@@ -184,19 +207,36 @@ class FilterBound:
         return v
 
     def evaluate(self, w: np.ndarray) -> Loss:
-        def hinges(ids: np.ndarray) -> np.ndarray:
-            return np.maximum(self.search(ids, w)[1], 0.0)
+        missing, error = self._missing(np.arange(self.n_examples), w, self.responder)
+        near = np.flatnonzero(missing + error > 0.0)
+        if near.size and self.responder.dtype == np.float32:  # rounding would be seen in the certificate
+            missing[near], error[near] = self._missing(near, w, self.responder.precise())
+        total = dot(self.budget, np.maximum(missing, 0.0))
+        hidden = dot(self.budget, np.where(missing + error > 0.0, error, 0.0))
+        return Loss(total, rounding=hidden + gamma(self.n_examples + 4) * total)
 
-        hinge = np.concatenate(in_parts(hinges, np.arange(self.n_examples), self.n_jobs))
-        return Loss(float((self.budget * hinge).sum()))
+    def _missing(self, ids: np.ndarray, w: np.ndarray, responder: Responder) -> tuple[np.ndarray, np.ndarray]:
+        """What is missing of the margins of some images, and by how much that may be underrated."""
+        found = in_parts(lambda some: self.search(some, w, responder)[1], ids, self.n_jobs)
+        return np.concatenate(found), self._search_error(w, unit_of(responder))[self.label[ids]]
+
+    def _search_error(self, w: np.ndarray, unit: float) -> np.ndarray:
+        """By how much the margin to a rival may be underrated, for images of each class."""
+        size = np.abs(self.filters(w)) @ self.responder.patches.largest  # no score of a part has larger terms
+        n_views, n_features = self.responder.patches.n_views, self.responder.patches.n_features
+        apart = np.array([(np.abs(self.table - own).sum(axis=2) @ size).max() for own in self.table])
+        each = gamma(n_features + 2, unit) + gamma(n_views + self._flat.shape[1] + 8)
+        return each * apart + gamma(8) * self._largest_loss
 
     # What the ascent asks for.
 
-    def search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def search(
+        self, ids: np.ndarray, w: np.ndarray, responder: Responder | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(worst rival class, what is missing of the margin to it, best places of all parts) for some images."""
-        filters = self.filters(w)
-        placed = self.responder.respond(ids, filters)
-        held = self.responder.scores_at(ids, filters, self.held[ids])
+        filters, responder = self.filters(w), responder or self.responder
+        placed = responder.respond(ids, filters)
+        held = responder.scores_at(ids, filters, self.held[ids])
         rival, missing = np.empty(ids.size, np.int64), np.empty(ids.size)
         free, fixed = placed.responses.reshape(ids.size, -1), held.reshape(ids.size, -1)
         kernels.rival_classes(self._flat, self.offset, self.label[ids], free, fixed, rival, missing)
@@ -237,3 +277,8 @@ class FilterBound:
             # Copies: an image that drops its rivals must not hold on to those of the others.
             images.append(ImageShare(image.rival[some], image.share[some], losses[new].copy(), features[new].copy()))
         return images
+
+
+def unit_of(responder: Responder) -> float:
+    """By which share one operation may round."""
+    return float(np.finfo(responder.dtype).eps) / 2.0

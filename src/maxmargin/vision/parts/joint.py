@@ -22,13 +22,14 @@ import numpy as np
 
 from ...problem import Certificate, Problem, Solution
 from ...protocols import Checkpoint
+from ...rounding import gamma
 from ...solvers import solve
 from ...solvers.progress import NestedLine
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
 from .filters import FilterBound, FilterShares, TiedFilters
 from .responses import Placed, Responder, respond_all
-from .weights import PartWeights, WeightProblem
+from .weights import PartWeights, WeightProblem, filter_penalty
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
@@ -185,10 +186,7 @@ class JointTraining:
 
     def _objective(self, weights: Any, filters: np.ndarray, placed: Placed) -> float:
         hinge = weights.hinge(placed.responses, self.label)
-        return weights.penalty + self._filter_penalty(filters) + float((self.budget * hinge).sum())
-
-    def _filter_penalty(self, filters: np.ndarray) -> float:
-        return 0.5 * self.penalty * float((filters**2).sum())
+        return weights.penalty + filter_penalty(filters, self.penalty)[0] + float((self.budget * hinge).sum())
 
     def _weight_problem(self) -> WeightProblem:
         return WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
@@ -214,8 +212,8 @@ class JointTraining:
         if taken:
             self.weights = weights
         self.weight_shares = found.alpha
-        extra = self._filter_penalty(self.filters)
-        self._record("weights", found, found.certificate.lower + extra, found.certificate.upper + extra, taken)
+        bracket = found.certificate.shifted(*filter_penalty(self.filters, self.penalty))
+        self._record("weights", found, bracket, taken)
 
     def learn_filters(self) -> None:
         """Filters that are better for the part weights of the moment, down a bound that touches O."""
@@ -241,29 +239,35 @@ class JointTraining:
             filters = found.weights.reshape(self.filters.shape)
             placed = self._respond(filters)
             gain = self.objective - self._objective(self.weights, filters, placed)
-            low, high = (self.penalty * x + self._weights().penalty for x in _bracket(found))
+            bracket = self._bracket(found.certificate)
             wanted = _WORTH * self.settings.bound_tol * self.objective if attempt + 1 < _PATIENCE else 0.0
-            done = found.converged or found.interrupted or _little(self.objective, low, self.settings.bound_tol)
-            if done or gain > wanted:
+            little = _little(self.objective, bracket.lower, self.settings.bound_tol)
+            if gain > wanted or found.converged or found.interrupted or little:
                 break
         assert placed is not None
         taken = gain > 0.0
         if taken:
             self.filters, self.placed = filters, placed
         self.filter_shares = found.alpha.without_features()
-        self._record("filters", found, low, high, taken, passes)
+        self._record("filters", found, bracket, taken, passes)
+
+    def _bracket(self, found: Certificate) -> Certificate:
+        """Of O over filters, where ρ was divided out of the budgets: each of these is rounded."""
+        share, weights = gamma(4), self._weights()
+        lower, upper = self.penalty * found.lower, self.penalty * found.upper
+        scaled = Certificate(lower - share * abs(lower), upper + share * abs(upper), found.exact)
+        return scaled.shifted(weights.penalty, weights.penalty_error)
 
     def _weights(self) -> PartWeights:
         if self.weights is None:
             raise RuntimeError("Part weights come before filters.")
         return self.weights
 
-    def _record(
-        self, step: str, found: Solution, lower: float, upper: float, taken: bool, passes: int | None = None
-    ) -> None:
+    def _record(self, step: str, found: Solution, bracket: Certificate, taken: bool, passes: int | None = None) -> None:
         last = found.history[-1] if found.history else None
         record = JointRecord(
-            self.rounds + (step == "filters"), step, time.perf_counter() - self.clock, self.objective, lower, upper,
+            self.rounds + (step == "filters"), step, time.perf_counter() - self.clock, self.objective, bracket.lower,
+            bracket.upper,
             len(found.history) if passes is None else passes, taken,
             last.cache_size if last and step == "filters" else 0, last.bytes if last and step == "filters" else 0,
         )  # fmt: skip
@@ -340,8 +344,7 @@ class JointTraining:
     def certificate(self) -> Certificate:
         """What the part weights of the moment are worth with the filters of the moment."""
         found = self._weight_problem().certify(self._weights(), self.weight_shares)
-        extra = self._filter_penalty(self.filters)
-        return Certificate(found.lower + extra, found.upper + extra)
+        return found.shifted(*filter_penalty(self.filters, self.penalty))
 
     # What is saved between steps.
 
@@ -422,7 +425,3 @@ def memory_for_rivals(memory: int, responder: Responder, n_parts: int, n_rivals:
             "Use fewer parts, features of fewer dimensions, or more memory."
         )
     return memory - taken
-
-
-def _bracket(found: Solution) -> tuple[float, float]:
-    return found.certificate.lower, found.certificate.upper

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -93,6 +94,14 @@ class Patches:
     @property
     def n_features(self) -> int:
         return int(self.values.shape[1])
+
+    @cached_property
+    def largest(self) -> np.ndarray:
+        """The largest absolute value of each feature."""
+        found = np.zeros(self.n_features)
+        for start in range(0, len(self.values), _BLOCK):
+            np.maximum(found, np.abs(self.values[start : start + _BLOCK]).max(axis=0), out=found)
+        return found
 
     def of(self, i: int) -> slice:
         """All patches of an image."""

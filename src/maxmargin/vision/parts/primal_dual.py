@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...problem import Loss, Problem
+from ...problem import Problem
 
 # Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: of which the ratio
 # is some 1/‖X‖. The ratio is learned on the way, but weights on their way to zero must not be taken for a small scale.
@@ -87,14 +87,14 @@ class PrimalDual:
         self._descend(state)
         state.visited = len(state.X)
         here = state.here()
-        loss, upper = self._bound_above(state, here)
-        state.evaluated = (state.weights(), Loss(loss))
-        state.best = min(state.best, upper)
+        upper = self._bound_above(state, here)
+        if upper < state.best:
+            state.best, state.found = upper, np.concatenate([state.U.ravel(), state.b])
         steep = self._bound_below(state, here.shares)
         gap = upper - state.last_lower
         # The mean is often nearer to the optimum than what circles around it. It has fewer zeros, so it is no answer.
         mean = state.mean()
-        _, upper = self._bound_above(state, mean)
+        upper = self._bound_above(state, mean)
         self._bound_below(state, mean.shares)
         gap, beginning = min((gap, here), (upper - state.last_lower, mean), key=lambda pair: pair[0])
         state.estimate = (state.best - state.lower) / max(abs(state.best), 1e-300)
@@ -103,13 +103,13 @@ class PrimalDual:
         self._widen(state, steep)
         return state
 
-    def _bound_above(self, state: PrimalDualState, point: _Point) -> tuple[float, float]:
-        """The loss, and the objective."""
+    def _bound_above(self, state: PrimalDualState, point: _Point) -> float:
+        """The objective, in the precision of the rows: no certificate is made of it."""
         assert state.work is not None
         scores = state.work @ point.U.astype(state.work.dtype) + state.bias * point.b
         loss = float((state.cost + scores - scores[state.truth][:, None]).max(axis=1).sum())
         price = self.strength * float(norms_of_parts(point.U, self.n_regions).sum())
-        return loss, loss + price + 0.5 * float(point.b @ point.b)
+        return loss + price + 0.5 * float(point.b @ point.b)
 
     def _bound_below(self, state: PrimalDualState, shares: np.ndarray) -> np.ndarray:
         """The lower bound, from the constraints of all parts; returns their left sides."""
@@ -188,11 +188,13 @@ class PrimalDualState:
     """How much longer steps in U are than steps in the shares."""
     lower: float = -np.inf
     best: float = np.inf
+    found: np.ndarray | None = None
+    """The weights that have this objective."""
     estimate: float = np.inf
     visited: int = 0
     stuck: bool = False
     goal: float = 0.0
-    evaluated: tuple[np.ndarray, Loss] | None = None
+    evaluated: None = None
     beat: Any = None
     proof: Any = None
     """Shares of the best lower bound."""
@@ -266,7 +268,7 @@ class PrimalDualState:
         return int(self.shares.nbytes)
 
     def weights(self) -> np.ndarray:
-        return np.concatenate([self.U.ravel(), self.b])
+        return np.concatenate([self.U.ravel(), self.b]) if self.found is None else self.found
 
 
 def onto_simplex(values: np.ndarray) -> np.ndarray:

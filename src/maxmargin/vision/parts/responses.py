@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -50,6 +51,10 @@ class Responder(Protocol):
         """
         ...
 
+    def precise(self) -> Responder:
+        """One for the same patches that computes in float64, if the device can."""
+        ...
+
 
 class HostResponder:
     """Responses by matrix products and compiled code, an image at a time: several threads may ask at once.
@@ -95,6 +100,12 @@ class HostResponder:
             for values, place in self._at(i, places[p]):
                 kernels.add_features_at(values, place, weights[p], 1.0 / self.patches.n_views, out[p])
         return out.reshape(ids.size, n_parts * self.patches.n_features)
+
+    def precise(self) -> HostResponder:
+        """One for the same patches that computes in float64."""
+        other = copy.copy(self)
+        other.dtype = np.dtype(np.float64)
+        return other
 
     def _views(self, i: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Features and atoms of the patches of each view of an image."""

@@ -7,6 +7,7 @@ images are one matrix product and one maximum.
 
 from __future__ import annotations
 
+import copy
 import threading
 import warnings
 from collections.abc import Iterator
@@ -97,6 +98,12 @@ class TorchResponder:
                 found.append(self._fetched(features.mul_(factor[..., None]).sum(dim=(1, 3))))
         rows = found[1] if len(found) == 2 else np.concatenate(found)
         return rows.reshape(ids.size, n_parts * self.patches.n_features)
+
+    def precise(self) -> TorchResponder:
+        """One for the same patches that computes in float64, where the device has it: Apple's GPUs have not."""
+        other = copy.copy(self)
+        other.dtype = np.dtype(np.float32 if self.device.type == "mps" else np.float64)
+        return other
 
     # Which patches an atom has.
 

@@ -10,6 +10,7 @@ from ...data.arrays import as_rows
 from ...models.multiclass import multiclass
 from ...problem import Certificate, Problem, Solution
 from ...regularizers import L2
+from ...rounding import gamma
 from ...solvers import certify, choose, solve
 
 
@@ -39,6 +40,11 @@ class PartWeights:
         """½‖u‖², the bias included."""
         return 0.5 * float((self.table**2).sum() + (self.bias**2).sum())
 
+    @property
+    def penalty_error(self) -> float:
+        """By how much rounding may have changed it."""
+        return gamma(self.table.size + self.bias.size + 4) * self.penalty
+
     def scores(self, responses: np.ndarray) -> np.ndarray:
         """Scores of all classes, (n, n_classes)."""
         return responses.reshape(len(responses), -1) @ self.table.reshape(len(self.table), -1).T + self.offset
@@ -51,8 +57,16 @@ class PartWeights:
         return np.maximum(1.0 + scores.max(axis=1) - own, 0.0)
 
 
+def filter_penalty(filters: np.ndarray, strength: float) -> tuple[float, float]:
+    """½ ρ ‖filters‖², and by how much rounding may have changed it."""
+    value = 0.5 * strength * float((filters**2).sum())
+    return value, gamma(filters.size + 4) * value
+
+
 class WeightProblem:
     """Learning part weights while the filters stay as they are: a multiclass SVM on responses (Crammer & Singer).
+
+    Responses are its data: certificates are about these numbers, as they were computed.
 
     Parameters
     ----------
