@@ -21,7 +21,7 @@ from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.pooling import work_on
 from ...solvers.searchers import search
 from .hard_examples import HardExamples
-from .objective import Hard, WindowBound, summed
+from .objective import Hard, WindowBound
 from .star import Star
 
 _CHUNK = 4  # images that are searched at the same weights
@@ -112,7 +112,7 @@ class Mining:
                 state.work(_REST * max(outside, enough))
                 outside = 0.0
         state.visited = len(bound.images)
-        state.evaluated = None if state.moved else (at, summed(losses))
+        state.evaluated = None if state.moved else (at, Loss.sum(losses))
         state.work(_REST * outside)
         state.recombine()
         state.estimate = seen / max(abs(state.lower + seen), 1e-300)

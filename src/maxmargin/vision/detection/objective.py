@@ -28,7 +28,7 @@ from ...kernels.windows import hinge_sum
 from ...problem import Loss, Planes, Problem, Totals
 from ...protocols import Regularizer
 from ...regularizers.vectors import dot
-from ...rounding import bounded_sum, gamma, rounded_up
+from ...rounding import bounded_sum, gamma
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level
 from .belonging import check_held, image_of, own_shares
@@ -124,13 +124,6 @@ class Hard(NamedTuple):
     loss: Loss
 
 
-def summed(losses: Iterable[Loss]) -> Loss:
-    """The loss of several sets of windows: those that seem to have none may have some still."""
-    losses = list(losses)
-    total, off = bounded_sum(loss.total for loss in losses)
-    return Loss(total, rounding=rounded_up(off, *(loss.rounding for loss in losses)))
-
-
 class WindowBound:
     """A convex bound of F, as constraints. Examples are the positive ones, then all windows of all images.
 
@@ -207,7 +200,7 @@ class WindowBound:
             np.concatenate([ids, *example])[listed],
             np.concatenate([lowest, *placements])[listed],
             missing[listed],
-            summed(losses),
+            Loss.sum(losses),
         )
 
     @staticmethod
@@ -311,7 +304,7 @@ class WindowBound:
 
     def evaluate(self, w: np.ndarray) -> Loss:
         star = Star(self.model, w)
-        return summed(self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images))))
+        return Loss.sum(self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images))))
 
 
 def negative_columns(model: StarModel) -> np.ndarray:
