@@ -350,7 +350,7 @@ class Finding:
         return f"{self.kind} ({self.size:.2g}) {self.text}"
 
 
-FAR = Fraction(1, 10**9)  # a bound further from what its own weights or shares give than this is needlessly weak,
+FAR = Fraction(1, 10**7)  # a bound further from what its own weights or shares give than this is needlessly weak,
 ROUNDING = Fraction(1, 10**12)  # unless rounding errors, in terms of the largest numbers in between, explain it
 SCALED = Fraction(4, 2**52)  # what shares may lose when they are made feasible in another way than here
 
