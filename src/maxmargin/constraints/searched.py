@@ -145,7 +145,7 @@ class Searched:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
         total, off = kernels.dot(budget, np.maximum(missing, 0.0))
-        off += kernels.dot(budget, np.maximum(missing + rounding, 0.0) - np.maximum(missing, 0.0))[0] * (1.0 + 1e-9)
+        off += gamma(4) * total + 1.01 * kernels.dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
         if excess is None:
             return Loss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.
