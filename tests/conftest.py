@@ -1,8 +1,13 @@
 import os
+import signal
 import sys
 
 import numpy as np
 import pytest
+
+# A shell in the background hands on that Ctrl-C is ignored, also to the programs that tests of interrupts start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config, items):
