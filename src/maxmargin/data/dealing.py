@@ -163,7 +163,7 @@ class Buckets:
         ends = np.cumsum(np.bincount(bucket, minlength=BUCKETS))
         starts = hand.starts() if self._columns.sparse else np.empty(0, np.int64)
         begin = 0
-        for k, end in enumerate(ends):
+        for k, end in enumerate(ends.tolist()):
             chosen = order[begin:end]
             begin = end
             if chosen.size:

@@ -136,7 +136,7 @@ def _noise(rng: np.random.Generator) -> np.ndarray:
 
 
 def _shore(rng: np.random.Generator) -> np.ndarray:
-    return _beach(rng, land=rng.choice([ROCK, VEGETATION]))
+    return _beach(rng, land=int(rng.choice([ROCK, VEGETATION])))
 
 
 def _desert_with_moon(rng: np.random.Generator) -> np.ndarray:

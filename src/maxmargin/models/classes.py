@@ -143,9 +143,10 @@ class MulticlassOracle:
         scores, cost = self.model.class_scores(self.X[ids], w), self.model._costs()[self.y[ids]]
         if self.model.rescaling == "slack":
             behind = scores - scores[np.arange(ids.size), self.y[ids]][:, None]
-            found = self.planes(ids, np.argmax(cost * (1.0 + behind), axis=1))
+            violated = cost * (1.0 + behind)
         else:
-            found = self.planes(ids, np.argmax(scores + cost, axis=1))
+            violated = scores + cost
+        found = self.planes(ids, np.argmax(violated, axis=1).tolist())
         return replace(found, rounding=partial(self._rounding, ids, w))
 
     def _rounding(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
