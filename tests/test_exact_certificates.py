@@ -12,10 +12,13 @@ import reference
 BATCH = 10
 
 
-@pytest.mark.parametrize("first", range(0, 300, BATCH))
-def test_no_certificate_is_false(first):
+FOUND = 34415  # pairs of a stream, whose differences were rounded to float32
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + BATCH) for first in range(0, 300, BATCH)] + [[FOUND]])
+def test_no_certificate_is_false(seeds):
     wrong = []
-    for seed in range(first, first + BATCH):
+    for seed in seeds:
         case = exact_cases.case(seed)
         wrong += [f"case({seed}): {finding}; {case}" for finding in exact_case.check(case)]
     assert not wrong, "\n".join(wrong)

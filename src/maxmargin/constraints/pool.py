@@ -96,8 +96,9 @@ class Pool:
         if n_rows == 0:
             raise ValueError(f"memory is too little: {self.memory} bytes are left for rows, one takes {int(needed)}.")
         self._store = RowStore(rows.width)
+        like = replace(rows, data=np.empty(0)) if rows.second.size else rows
         # Sparse rows may be shorter than these; dense ones are all alike.
-        self._store.reserve(n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row), like=rows)
+        self._store.reserve(n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row), like=like)
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
         kind: Callable[..., Closed] = type(block)
         self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias
@@ -129,7 +130,7 @@ def extracted(block: Any, examples: np.ndarray) -> Closed:
 
 
 def _per_value(rows: Rows) -> int:
-    return rows.data.itemsize + (0 if rows.dense else 4)
+    return (8 if rows.second.size else rows.data.itemsize) + (0 if rows.dense else 4)
 
 
 def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
@@ -137,10 +138,7 @@ def _written_out(rows: Rows, examples: np.ndarray) -> tuple[Rows, np.ndarray]:
     if not rows.second.size:
         return rows, examples.astype(np.int64)
     first, second = rows.first[examples], rows.second[examples]
-    if rows.dense:
-        table = rows.data.reshape(rows.n_rows, rows.width)
-        written = as_rows(table[first] - table[second])
-    else:
-        table = as_table(rows)
-        written = as_rows(table[first] - table[second])
+    table = rows.data.reshape(rows.n_rows, rows.width) if rows.dense else as_table(rows)
+    # Differences of numbers of float32 are no numbers of float32, and bounds rely on these rows.
+    written = as_rows(table[first].astype(np.float64) - table[second])
     return written, np.arange(examples.size)
