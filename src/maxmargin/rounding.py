@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numpy as np
-
 UNIT = 2.0**-53
 SINGLE = 2.0**-24  # the same for float32
 
@@ -26,11 +24,6 @@ def gamma(n: float, unit: float = UNIT) -> float:
     101.0
     """
     return 1.01 * n * unit
-
-
-def dot_error(a: np.ndarray, b: np.ndarray, operations: int = 2) -> float:
-    """By how much a computed a·b may be off, where its entries took ``operations`` each."""
-    return gamma(a.size + operations) * float(np.einsum("i,i->", np.abs(a), np.abs(b)))
 
 
 def rounded_down(*terms: float) -> float:

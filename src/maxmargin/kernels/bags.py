@@ -9,7 +9,7 @@ not ``alive``: its score is zero and its instance is not read.
 import numpy as np
 
 from . import compiled, inlined
-from .rows import bounds, column, dot
+from .rows import bounds, column, dot, next_difference
 
 
 @inlined
@@ -119,16 +119,8 @@ def _merged(indptr, indices, data, width, a, b, offset, out_indices, out_data, a
     i_start = i
     j_start = j
     while i < i_stop or j < j_stop:
-        p = column(indices, i, i_start) if i < i_stop else np.int64(width)
-        q = column(indices, j, j_start) if j < j_stop else np.int64(width)
-        difference = 0.0
-        if p <= q:
-            difference += data[i]
-            i += 1
-        if q <= p:
-            difference -= data[j]
-            j += 1
-        out_indices[at] = offset + min(p, q)
+        k, difference, i, j = next_difference(indices, data, width, i, i_stop, i_start, j, j_stop, j_start)
+        out_indices[at] = offset + k
         out_data[at] = difference
         at += 1
     return at
