@@ -230,7 +230,7 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
     c = _class_problem(rng, sparse)
     alpha = c.feasible(rng.normal(size=c.dual_shape))
     both(classes.total_loss, c._arrays, *c._terms, rng.normal(size=c.n_weights))
-    both(classes.combine, c._arrays, c.label, alpha, np.zeros(c.n_weights))
+    both(classes.bounded_combine, c._arrays, c.label, alpha, *np.zeros((3, c.n_weights)))
     both(classes.dual_linear, c.label, c.cost, alpha)
 
 

@@ -81,7 +81,8 @@ class Classes(Closed):
         return weights  # type: ignore[return-value]
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        kernels.combine(self._arrays, self.label, alpha, v)
+        kernels.bounded_combine(self._arrays, self.label, alpha, v, low := np.zeros(v.size), np.zeros(v.size))
+        v += low
 
     def gather(self, into: DualSums, alpha: np.ndarray) -> None:
         kernels.bounded_combine(self._arrays, self.label, alpha, into.v, into.low, into.size)

@@ -314,29 +314,8 @@ def project_examples(label, budget, alpha):
 
 
 @compiled
-def combine(rows, label, alpha, v):
-    """v += Σ_ik α_ik·(x_i for the true class, −x_i for k)."""
-    indptr, indices, data, width, bias, _, _ = rows
-    n_classes = alpha.shape[1]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
-    for i in range(alpha.shape[0]):
-        used = 0.0
-        for k in range(n_classes):
-            used += alpha[i, k]
-        if used == 0.0:
-            continue
-        n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        for k in range(uint64(n_classes)):
-            a = used if k == uint64(label[i]) else -alpha[i, k]
-            if a != 0.0:
-                for p in range(uint64(n)):
-                    v[base[p] + k] += a * value[p]
-
-
-@compiled
 def bounded_combine(rows, label, alpha, v, low, size):
-    """The same in compensated sums v + low, and the sums of the terms' absolute values in ``size``."""
+    """v + low += Σ_ik α_ik·(x_i for the true class, −x_i for k) in compensated sums; ``size`` grows by |terms|."""
     indptr, indices, data, width, bias, _, _ = rows
     n_classes = alpha.shape[1]
     base = np.empty(_longest(indptr, indices, width), np.uint64)
