@@ -12,16 +12,25 @@ SELECT := $(if $(MAXMARGIN_DATA),,-m "not realdata")
 REPORT_DESELECTED = echo "MAXMARGIN_DATA is not set, tests on real data were deselected:" && \
     $(BIN)/pytest --collect-only -q $(SELECT) | tail -n 1
 
-# Processors that OpenBLAS is told to round like: without AVX-512, and without AVX2 and fused multiply-add.
-# Haswell's kernels crash in the OpenBLAS 0.3.34 that NumPy 2.5 brings: a product of two matrices is enough.
+# CPUs that OpenBLAS is told to round like: without AVX-512, and without AVX2 and fused multiply-add.
+# Not Haswell: OpenBLAS 0.3.34 (in NumPy 2.5) applies the block sizes of AMD Zen 4 and 5 CPUs also where
+# OPENBLAS_CORETYPE forces Haswell's kernels, whose stack buffer is then too small (its issues 6013, 6021, 6026).
+# Real Haswell CPUs are not affected. On Zen, imitate Haswell with NumPy 2.4, as on Python 3.11.
 CPUS := Nehalem Sandybridge
 
-.PHONY: help demo test test-cpus bench docs release clean need-data
+# What `make check` runs of the tests: the core, without images, clusters, pages and the long runs with exact fractions.
+CORE := $(addprefix tests/,kernels data regularizers inference models constraints solvers latent clustering) \
+    $(filter-out tests/test_persistence.py,$(wildcard tests/test_*.py))
+SLOW := tests/solvers/test_exact_certificates.py tests/data/test_fuzz_shards.py
+
+.PHONY: help demo check test docs-test test-cpus bench docs release clean need-data
 
 help:
 	@echo "make demo    train, certify and draw a classifier of digits (terminal and demo.png)"
-	@echo "make test    lint, types, import layers and all tests (on real data too if MAXMARGIN_DATA is set)"
-	@echo "make test-cpus  tests that depend on rounding, as other processors would round (CPUS='$(CPUS)')"
+	@echo "make check   lint, types, import layers and the tests of the core: for every change (two minutes)"
+	@echo "make test    make check's checks and all tests but those of the site (on real data too if MAXMARGIN_DATA is set)"
+	@echo "make docs-test  tests of the site: its pages, examples, papers and the release"
+	@echo "make test-cpus  tests that depend on rounding, as other CPUs would round (CPUS='$(CPUS)')"
 	@echo "make bench   time against LIBLINEAR, scikit-learn, dlib, CRFsuite and OpenCV (needs MAXMARGIN_DATA and 10 GB of disk; long)"
 	@echo "make docs    the site as HTML in docs/_build/html: guide, gallery (runs all examples), API"
 	@echo "make release wheel and sdist into dist, tried in empty environments of every Python on the path"
@@ -32,13 +41,24 @@ help:
 demo: $(VENV)/.for-demo
 	@$(BIN)/python examples/demo.py
 
-test: $(VENV)/.for-test
+define LINT
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --dist loadfile $(SELECT)
+endef
+
+check: $(VENV)/.for-test
+	$(LINT)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not realdata" $(addprefix --ignore=,$(SLOW)) $(CORE)
+
+test: $(VENV)/.for-test
+	$(LINT)
+	$(BIN)/pytest -n 2 --dist loadfile $(SELECT) --ignore=tests/site
 	@$(if $(MAXMARGIN_DATA),,$(REPORT_DESELECTED))
+
+docs-test: $(VENV)/.for-test
+	$(BIN)/pytest -n 2 --dist loadfile $(SELECT) tests/site
 
 test-cpus: $(VENV)/.for-test
 	@for cpu in $(CPUS); do \

@@ -17,7 +17,7 @@ import maxmargin as mm
 from maxmargin.constraints import Searched
 from maxmargin.models import Chain
 from maxmargin.regularizers import L2
-from maxmargin.solvers import choose_open
+from maxmargin.solvers import choose
 
 N_LABELS = 26
 WARM_UP = 50  # words
@@ -58,8 +58,8 @@ def run_ours(
     """The whole fit, from a list of pixel matrices to certified weights; `weigh` says to watch its memory."""
     words = task.load()
     few = task.problem(_few(words))
-    mm.solve(few, choose_open(few, "auto", seed=0, n_jobs=n_jobs), tol=1e-2)
-    solver = choose_open(few, "auto", seed=0, n_jobs=n_jobs, memory=memory)
+    mm.solve(few, choose(few, "auto", seed=0, threads=n_jobs), tol=1e-2)
+    solver = choose(few, "auto", seed=0, threads=n_jobs, memory=memory)
     peak = _peak(weigh)
     start, cpu = time.perf_counter(), time.process_time()
     problem = task.problem(words)

@@ -14,10 +14,10 @@ from own_process import answer
 from resident import resident_peak
 from scenes_job import in_turns
 
-from maxmargin.kernels.distance_transform import spread
 from maxmargin.vision import DeformablePartDetector, read_image
 from maxmargin.vision.detection.correlation import Correlator
 from maxmargin.vision.features.cell_pyramid import Grid
+from maxmargin.vision.kernels.distance_transform import spread
 
 PRICE, DLIB_PRICE = 0.01, 5.0
 N_PARTS = 6

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from own_process import answer
 
-from maxmargin.data.synthetic import scenes
 from maxmargin.inference import cuts
-from maxmargin.inference.grids import GridSearch
 from maxmargin.models import grid
 from maxmargin.vision import DenseSIFT, ImageFolder, SceneClassifier, WordHistograms, read_image
 from maxmargin.vision.features.extraction import over_images
+from maxmargin.vision.models.grids import GridSearch
+from maxmargin.vision.synthetic import scenes
 
 WORDS, PRICE = 200, 2.0
 

@@ -35,7 +35,7 @@ def build() -> tuple[Path, Path]:
     missing, strangers = sources - set(inside), {n for n in inside if ".dist-info/" not in n} - sources
     assert not missing and not strangers, f"the wheel lacks {sorted(missing)}, and has {sorted(strangers)}"
     assert any(name.endswith("licenses/LICENSE") for name in inside), "the wheel has no licence"
-    for name in ("tests/test_solve.py", "docs/mathematics.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"):
+    for name in ("tests/solvers/test_solve.py", "docs/mathematics.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"):
         assert name in packed, f"the sdist lacks {name}"
     return wheel, sdist
 

@@ -230,10 +230,6 @@ def test_fast_path_that_disagrees_is_caught(fault, bags):
         check_model(_with_fast_path(fault), *bags)
 
 
-def test_fast_path_that_agrees_passes(bags):
-    check_model(_with_fast_path(None), *bags)
-
-
 def test_bounds_of_a_model_with_an_objective_of_its_own_are_checked(rng, monkeypatch):
     X, Y = rng.normal(size=(4, 2, 2, 3)), [0, 1, 0, 1]
     check_model(MaxMin(), X, Y)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import maxmargin as mm
@@ -55,3 +56,34 @@ def test_unknown_name_is_an_attribute_error():
 
 def test_version_is_a_release_number():
     assert all(part.isdigit() for part in mm.__version__.split(".")[:2])
+
+
+def test_the_core_imports_no_extension():
+    """Neither to fit, report, plot and save, nor to list names: what images and clusters need stays on disk."""
+    code = """
+import sys, tempfile, maxmargin as mm
+from maxmargin import callbacks, checks, data, distributed, latent, models, plots, regularizers, report, solvers
+svm = mm.LinearSVC(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+with tempfile.TemporaryDirectory() as folder:
+    svm.save(f"{folder}/model.mm")
+    mm.load(f"{folder}/model.mm").report(f"{folder}/page.html")
+dir(mm), dir(mm.models), dir(mm.plots)
+print(sorted(m for m in sys.modules if m.startswith(("maxmargin.vision", "maxmargin.clustering"))))
+"""
+    assert _fresh(code) == "[]"
+
+
+@pytest.mark.parametrize("name", ["GMMKMeans", "models.Reconfigurable", "plots.part_weights", "data.synthetic.scenes"])
+def test_names_of_extensions_are_found_where_users_look(name):
+    assert _fresh(f"import maxmargin as mm; print(mm.{name}.__name__)") == name.rpartition(".")[2]
+
+
+def test_a_file_brings_the_extension_that_it_needs(tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 2, 2, 3))
+    model = mm.models.Reconfigurable(n_parts=2)
+    latent = mm.LatentStructuralSVM(model, C=0.1, random_state=0).fit(X, [0, 1] * 6)
+    latent.save(tmp_path / "latent.mm")
+    mm.GMMKMeans(2, random_state=0).fit(X.reshape(12, -1)).save(tmp_path / "clusters.mm")
+    for name in ("latent", "clusters"):
+        loaded = f"import maxmargin as mm; print(type(mm.load({str(tmp_path / name)!r} + '.mm')).__name__)"
+        assert _fresh(loaded) in ("LatentStructuralSVM", "GMMKMeans")

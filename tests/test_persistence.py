@@ -69,10 +69,22 @@ def test_round_trip_keeps_parameters_weights_duals_and_certificate(estimator, da
         Bounded(0.0),
         Bounded(np.array([-0.5, 0.0]), [1, 3]),
         Bounded(-0.1, np.array([0, 2]), base=GaussianPrior(0.1, np.ones(D))),
+        Bounded(-0.1, [0, 2], upper=np.array([0.1, np.inf])),
         GroupNorm([[0, 1], np.array([2, 3, 4])], [0.5, 1.0]),
         GroupNorm([[0, 1], [2, 3, 4]], 0.5, l2=1.0, centre=np.ones(D)),
     ],
-    ids=["l2", "prior", "diagonal", "full", "bounds", "some-bounds", "bounds-prior", "group", "group-l2"],
+    ids=[
+        "l2",
+        "prior",
+        "diagonal",
+        "full",
+        "bounds",
+        "some-bounds",
+        "bounds-prior",
+        "both-bounds",
+        "group",
+        "group-l2",
+    ],
 )
 def test_round_trip_keeps_the_regularizer(regularizer, data, tmp_path, rng):
     X, y = data
@@ -97,22 +109,15 @@ def test_round_trip_keeps_the_regularizer(regularizer, data, tmp_path, rng):
     ],
     ids=["text", "objects", "big", "floats", "uint8"],
 )
-@pytest.mark.parametrize("multi_class", ["crammer_singer", "ovr"])
-def test_round_trip_keeps_labels_of_many_classes(labels, multi_class, rng, tmp_path):
+def test_round_trip_keeps_labels_of_many_classes(labels, rng, tmp_path):
     X, label = many_classes(rng, n=40, d=D, k=4)
     y = labels[label]
-    fitted = LinearSVC(multi_class=multi_class, random_state=0).fit(X, y)
+    fitted = LinearSVC(multi_class="ovr" if labels.dtype == object else "crammer_singer", random_state=0).fit(X, y)
     loaded = _reload(fitted, tmp_path)
     assert np.array_equal(loaded.classes_, fitted.classes_)
     assert loaded.classes_.dtype == fitted.classes_.dtype
     assert np.array_equal(loaded.predict(X), fitted.predict(X))
     assert loaded.certify(X, y) == fitted.certify(X, y)
-
-
-def test_round_trip_keeps_two_boolean_labels(data, tmp_path):
-    X, y = data
-    fitted = LinearSVC(random_state=0).fit(X, y > 0)
-    assert np.array_equal(_reload(fitted, tmp_path).predict(X), fitted.predict(X))
 
 
 def test_round_trip_keeps_class_weights_costs_and_feature_names(rng, tmp_path):
@@ -175,6 +180,21 @@ def test_estimator_that_no_reader_would_know_is_not_saved(data, tmp_path):
 # --- Files that are not what they should be. The container is safetensors: a length, a JSON header, the arrays.
 
 
+def _drop(key):
+    return lambda header: header.pop(key)
+
+
+def _drop_fitted(name):
+    def change(header):
+        header["fitted"]["pairs"] = [p for p in header["fitted"]["pairs"] if p[0] != name]
+
+    return change
+
+
+def _replace(key, value):
+    return lambda header: header.update({key: value})
+
+
 @pytest.fixture
 def saved(data, tmp_path):
     path = tmp_path / "model.safetensors"
@@ -213,11 +233,6 @@ def _inner(path, change):
     _rewrite(path, lambda metadata: None, change)
 
 
-def test_rewriting_nothing_leaves_a_file_that_loads(saved, data):
-    _inner(saved, lambda header: None)
-    assert mm.load(saved).predict(data[0]).shape == (40,)
-
-
 @pytest.mark.parametrize("content", [b"", b"not a model", b"\x80\x04\x95pickle", b"\xff" * 200, b"PK" + b"\0" * 99])
 def test_foreign_files_are_refused(content, tmp_path):
     path = tmp_path / "foreign"
@@ -231,7 +246,7 @@ def test_missing_file_is_a_file_not_found_error(tmp_path):
         mm.load(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
+@pytest.mark.parametrize("share", [0.02, 0.7])
 def test_truncated_files_are_refused(saved, share):
     raw = saved.read_bytes()
     saved.write_bytes(raw[: int(len(raw) * share)])
@@ -246,57 +261,6 @@ def test_arrays_of_another_program_are_refused(tmp_path):
     save_file({"weight": np.ones(3)}, str(path))
     with pytest.raises(ValueError, match="was not written by maxmargin"):
         mm.load(path)
-
-
-@pytest.mark.parametrize("version", ["1", "1000", "", "one"])
-def test_other_versions_are_refused_with_advice(saved, version):
-    _rewrite(saved, lambda metadata: metadata.update(version=version))
-    with pytest.raises(ValueError, match=f"format version {version}, this release of maxmargin reads version 2"):
-        mm.load(saved)
-
-
-@pytest.mark.parametrize("name", ["SVC", "load", "__class__", "path", "classification", ""])
-def test_unknown_estimators_are_refused(saved, name):
-    """Also names that the estimators' module does have: only listed estimators are looked up."""
-    _rewrite(saved, lambda metadata: metadata.update(estimator=name))
-    with pytest.raises(ValueError, match="which this release does not know"):
-        mm.load(saved)
-
-
-def test_unknown_parameters_are_refused(saved):
-    _inner(saved, lambda header: header["params"]["pairs"].append(["shrinking", True]))
-    with pytest.raises(ValueError, match=r"does not know: \['shrinking'\]"):
-        mm.load(saved)
-
-
-@pytest.mark.parametrize("attribute", ["predict", "__class__", "__dict__", "save", "n_iter_"])
-def test_unknown_attributes_are_refused(saved, attribute):
-    _inner(saved, lambda header: header["fitted"]["pairs"].append([attribute, 1.0]))
-    with pytest.raises(ValueError, match="has entries that this release's LinearSVC does not know"):
-        mm.load(saved)
-
-
-@pytest.mark.parametrize("name", ["Lasso", "Blocks", "shape", "__import__", "os.system", None, ["L2"], {}])
-def test_unknown_regularizers_are_refused(saved, name):
-    def change(header):
-        for pair in header["params"]["pairs"]:
-            if pair[0] == "regularizer":
-                pair[1] = {"regularizer": name, "arguments": {}}
-
-    _inner(saved, change)
-    with pytest.raises(ValueError, match="its header cannot be read"):
-        mm.load(saved)
-
-
-def test_unknown_arguments_of_a_regularizer_are_refused(saved):
-    def change(header):
-        for pair in header["params"]["pairs"]:
-            if pair[0] == "regularizer":
-                pair[1]["arguments"]["shape"] = 1.0
-
-    _inner(saved, change)
-    with pytest.raises(ValueError, match="unknown arguments of GaussianPrior"):
-        mm.load(saved)
 
 
 def _declare(dtype, *text):
@@ -355,40 +319,6 @@ def test_labels_that_no_file_can_hold_are_refused_before_training(estimator, lab
         estimator.fit(X, y)
 
 
-def test_saving_keeps_permissions_and_links_and_removes_what_the_dead_left(data, tmp_path):
-    path, link = tmp_path / "model.mm", tmp_path / "link.mm"
-    svm = LinearSVC().fit(*data)
-    path.touch(0o600)
-    link.symlink_to(path.name)
-    ended = subprocess.run(
-        [
-            sys.executable, "-c",
-            "import os, sys, maxmargin.files as f\nwith f.replacing(sys.argv[1]): os.kill(os.getpid(), 9)", str(path),
-        ],
-        check=False,
-    )  # fmt: skip
-    assert ended.returncode and len(os.listdir(tmp_path)) == 3
-    svm.save(link)
-    assert sorted(os.listdir(tmp_path)) == ["link.mm", "model.mm"]
-    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o600
-    assert np.array_equal(mm.load(path).coef_, svm.coef_)
-
-
-def _drop(key):
-    return lambda header: header.pop(key)
-
-
-def _drop_fitted(name):
-    def change(header):
-        header["fitted"]["pairs"] = [p for p in header["fitted"]["pairs"] if p[0] != name]
-
-    return change
-
-
-def _replace(key, value):
-    return lambda header: header.update({key: value})
-
-
 def test_bags_in_files_that_name_no_positive_class_have_the_second(rng, tmp_path):
     path, X, y = tmp_path / "bags.mm", rng.normal(size=(12, 2, 3)), np.arange(12) % 2
     svm = mm.LatentSVC(random_state=0).fit(X, y)
@@ -400,46 +330,54 @@ def test_bags_in_files_that_name_no_positive_class_have_the_second(rng, tmp_path
     assert np.array_equal(read.predict(X), svm.predict(X))
 
 
+def _regularizer(change):
+    return lambda header: change(next(pair for pair in header["params"]["pairs"] if pair[0] == "regularizer")[1])
+
+
+def _of_metadata(**change):
+    return lambda path: _rewrite(path, lambda metadata: metadata.update(change))
+
+
+def _of_header(change):
+    return lambda path: _inner(path, change)
+
+
+UNREADABLE = "its header cannot be read"
+UNKNOWN = "has entries that this release's LinearSVC does not know"
 DAMAGE = {
-    "no parameters": _drop("params"),
-    "no certificate": _drop("certificate"),
-    "short certificate": _replace("certificate", [1.0]),
-    "null certificate": _replace("certificate", None),
-    "short record": _replace("history", [[1, 2]]),
-    "history is a number": _replace("history", 3),
-    "missing array": _replace("params", {"array": "missing"}),
-    "unknown entry": _replace("fitted", {"something": "else"}),
-    "null attributes": _replace("fitted", None),
-    "parameters are a number": _replace("params", 5),
-    "key is no text": _replace("params", {"pairs": [[{"pairs": []}, 1]]}),
-    "half a pair": _replace("params", {"pairs": [["C"]]}),
-    "text of numbers": _replace("fitted", {"text": ["a"], "dtype": "int64"}),
-    "unknown type": _replace("fitted", {"text": ["a"], "dtype": "no such type"}),
-    "type is a number": _replace("fitted", {"pairs": [["coef_", {"text": ["a"], "dtype": 7}]]}),
-    "no weights": _drop_fitted("coef_"),
-    "no classes": _drop_fitted("classes_"),
-    "no dual variables": _drop_fitted("_alpha"),
+    "version": (_of_metadata(version="1000"), "format version 1000, this release of maxmargin reads version 2"),
+    "no version": (_of_metadata(version=""), "format version , this release"),
+    # Also names that the estimators' module does have: only listed estimators are looked up.
+    "estimator": (_of_metadata(estimator="SVC"), "which this release does not know"),
+    "estimator that is a function": (_of_metadata(estimator="load"), "which this release does not know"),
+    "estimator that is an attribute": (_of_metadata(estimator="__class__"), "which this release does not know"),
+    "parameter": (_of_header(lambda h: h["params"]["pairs"].append(["shrinking", True])), r"know: \['shrinking'\]"),
+    "method as attribute": (_of_header(lambda h: h["fitted"]["pairs"].append(["predict", 1.0])), UNKNOWN),
+    "class as attribute": (_of_header(lambda h: h["fitted"]["pairs"].append(["__class__", 1.0])), UNKNOWN),
+    "regularizer": (_of_header(_regularizer(lambda r: r.update(regularizer="os.system", arguments={}))), UNREADABLE),
+    "no regularizer": (_of_header(_regularizer(lambda r: r.update(regularizer=None, arguments={}))), UNREADABLE),
+    "argument": (_of_header(_regularizer(lambda r: r["arguments"].update(shape=1.0))), r"GaussianPrior.* argument 'shape'"),
+    "header that is cut": (_of_metadata(header="{"), UNREADABLE),
+    "header that is a list": (_of_metadata(header="[]"), UNREADABLE),
+    "no header": (lambda path: _rewrite(path, lambda metadata: metadata.pop("header")), UNREADABLE),
+    "no parameters": (_of_header(_drop("params")), "model"),
+    "short certificate": (_of_header(_replace("certificate", [1.0])), "model"),
+    "short record": (_of_header(_replace("history", [[1, 2]])), "model"),
+    "missing array": (_of_header(_replace("params", {"array": "missing"})), "model"),
+    "key is no text": (_of_header(_replace("params", {"pairs": [[{"pairs": []}, 1]]})), "model"),
+    "half a pair": (_of_header(_replace("params", {"pairs": [["C"]]})), "model"),
+    "text of numbers": (_of_header(_replace("fitted", {"text": ["a"], "dtype": "int64"})), "model"),
+    "no weights": (_of_header(_drop_fitted("coef_")), "model"),
 }
 
 
-@pytest.mark.parametrize("change", DAMAGE.values(), ids=DAMAGE)
-def test_damaged_headers_are_refused_in_plain_words(saved, change):
-    _inner(saved, change)
-    with pytest.raises(ValueError, match=r"model\.safetensors"):
+@pytest.mark.parametrize(("damage", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_damaged_files_are_refused_in_plain_words(saved, damage, message):
+    """Single faults and what is said of them; ``test_fuzz_models`` has thousands of them."""
+    damage(saved)
+    with pytest.raises(ValueError, match=message) as caught:
         mm.load(saved)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '"text"', "{}"])
-def test_unreadable_header_is_refused(saved, text):
-    _rewrite(saved, lambda metadata: metadata.update(header=text))
-    with pytest.raises(ValueError, match="its header cannot be read"):
-        mm.load(saved)
-
-
-def test_absent_header_is_refused(saved):
-    _rewrite(saved, lambda metadata: metadata.pop("header"))
-    with pytest.raises(ValueError, match="its header cannot be read"):
-        mm.load(saved)
+    assert "model.safetensors" in str(caught.value)
 
 
 def test_file_holds_a_json_header_and_plain_numbers_only(saved):
@@ -518,10 +456,10 @@ def _scenes(kind, training, X, y, **more):
         return SceneClassifier(kind, training, **settings).fit(X, y)
 
 
-@pytest.mark.parametrize("parts", ["separate", "shared"])
 @pytest.mark.parametrize(("kind", "training"), SCENES)
-def test_round_trip_of_scenes_keeps_words_parts_and_certificate(kind, training, parts, tmp_path):
+def test_round_trip_of_scenes_keeps_words_parts_and_certificate(kind, training, tmp_path):
     images, y = _pictures()
+    parts = "shared" if kind == "rbow+" else "separate"
     fitted = _scenes(kind, training, images, y, parts=parts, C=2.0)
     loaded = _reload(fitted, tmp_path)
     assert type(loaded) is type(fitted)
@@ -545,10 +483,9 @@ def test_round_trip_of_scenes_keeps_words_parts_and_certificate(kind, training, 
     np.testing.assert_array_equal(again.decision_function(images), fitted.decision_function(images))
 
 
-@pytest.mark.parametrize("center", [True, False])
-def test_round_trip_of_scenes_from_features(center, tmp_path, rng):
+def test_round_trip_of_scenes_from_features(tmp_path, rng):
     X, y = rng.normal(size=(8, 2, 3, 4)).astype(np.float32), np.arange(8) % 2
-    fitted = _scenes("rbow", "discriminative", X, y, center=center)
+    fitted = _scenes("rbow", "discriminative", X, y, center=True)
     loaded = _reload(fitted, tmp_path)
     assert loaded.extractor_ is None
     _assert_same(fitted.mean_, loaded.mean_)
@@ -589,24 +526,18 @@ def test_features_of_the_users_are_not_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def saved_scenes(tmp_path):
-    path = tmp_path / "model.safetensors"
+@pytest.fixture(scope="module")
+def scenes_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scenes") / "model.safetensors"
     _scenes("rbow", "discriminative", *_pictures()).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def saved_scenes(scenes_file, tmp_path):
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(scenes_file)
     return path
-
-
-def test_files_of_scenes_hold_no_code(saved_scenes, monkeypatch):
-    def forbidden(*_, **__):
-        raise AssertionError("code was run")
-
-    raw = saved_scenes.read_bytes()
-    assert b"maxmargin.vision" not in raw
-    assert b"numpy" not in raw
-    mm.load(saved_scenes)
-    for name in ("pickle.load", "pickle.loads", "builtins.eval", "builtins.exec"):
-        monkeypatch.setattr(name, forbidden)
-    assert mm.load(saved_scenes).kind == "rbow"
 
 
 def test_files_of_scenes_load_where_nobody_has_imported_vision(saved_scenes):
@@ -619,58 +550,32 @@ def _fitted(header, name):
     return next(value for key, value in header["fitted"]["pairs"] if key == name)
 
 
-def _unknown_part(header):
-    _fitted(header, "extractor_")["part"] = "Popen"
+def _replaced(name, value):
+    """An entry of what was fitted, or of the parameters."""
+
+    def change(header):
+        pairs = header["fitted"]["pairs"] + header["params"]["pairs"]
+        next(pair for pair in pairs if pair[0] == name)[1] = value
+
+    return change
 
 
-def _unknown_learner(header):
-    _fitted(header, "learner_")["estimator"] = "Popen"
+DAMAGED_SCENES = {
+    "class": lambda h: _fitted(h, "classes_")["text"].pop(0),
+    "map": _replaced("feature_map_", "hello"),
+    "kind": _replaced("kind", "bow"),
+    "part": lambda h: _fitted(h, "extractor_").update(part="Popen"),
+    "learner": lambda h: _fitted(h, "learner_").update(estimator="Popen"),
+    "entry of a part": lambda h: _fitted(h, "extractor_")["content"].update(color=True),
+    "argument of a part": lambda h: _fitted(h, "extractor_")["content"].pop("sift"),
+    "entry of the learner": lambda h: _fitted(h, "learner_")["content"]["fitted"]["pairs"].append(["predict", 1]),
+    "no weights": lambda h: _drop_fitted("coef_")(_fitted(h, "learner_")["content"]),
+    "no learner": _drop_fitted("learner_"),
+    "no extractor": _drop_fitted("extractor_"),
+}
 
 
-def _unknown_entry_of_a_part(header):
-    _fitted(header, "extractor_")["content"]["color"] = True
-
-
-def _missing_argument_of_a_part(header):
-    del _fitted(header, "extractor_")["content"]["sift"]
-
-
-def _unknown_entry_of_the_learner(header):
-    _fitted(header, "learner_")["content"]["fitted"]["pairs"].append(["predict", 1])
-
-
-def _learner_without_weights(header):
-    content = _fitted(header, "learner_")["content"]["fitted"]
-    content["pairs"] = [pair for pair in content["pairs"] if pair[0] != "coef_"]
-
-
-def _model_of_the_users(header):
-    pairs = _fitted(header, "learner_")["content"]["fitted"]["pairs"]
-    next(pair for pair in pairs if pair[0] == "model_")[1] = "a model of the user's"
-
-
-def _a_class_less(header):
-    del _fitted(header, "classes_")["text"][0]
-
-
-def _unknown_map(header):
-    next(pair for pair in header["fitted"]["pairs"] if pair[0] == "feature_map_")[1] = "hello"
-
-
-def _another_kind(header):
-    next(pair for pair in header["params"]["pairs"] if pair[0] == "kind")[1] = "bow"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _model_of_the_users, _a_class_less, _unknown_map, _another_kind, _unknown_part, _unknown_learner,
-        _unknown_entry_of_a_part, _missing_argument_of_a_part,
-        _unknown_entry_of_the_learner, _learner_without_weights, _drop_fitted("learner_"), _drop_fitted("extractor_"),
-    ],
-    ids=["model", "class", "map", "kind", "part", "learner", "entry of a part", "argument of a part",
-         "entry of the learner", "no weights", "no learner", "no extractor"],
-)  # fmt: skip
+@pytest.mark.parametrize("change", DAMAGED_SCENES.values(), ids=DAMAGED_SCENES)
 def test_damaged_files_of_scenes_are_refused_in_plain_words(saved_scenes, change):
     _inner(saved_scenes, change)
     with pytest.raises(ValueError, match=r"model\.safetensors"):

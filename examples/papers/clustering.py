@@ -30,9 +30,9 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from maxmargin import GMMKMeans
-from maxmargin.latent.kmeans import Settings, cluster
-from maxmargin.latent.kmeans_points import Points
-from maxmargin.latent.kmeans_starts import STARTS as DRAWN
+from maxmargin.clustering.kmeans import Settings, cluster
+from maxmargin.clustering.points import Points
+from maxmargin.clustering.starts import STARTS as DRAWN
 
 CLUSTERS = {"Aggregation": 7, "Norm-25": 25, "D31": 31, "Cloud": 50, "GMM-200": 200}
 STARTS = ("forgy", "random partition", "k-means++")

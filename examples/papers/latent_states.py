@@ -27,7 +27,7 @@ from maxmargin.latent import CCCP
 from maxmargin.latent.structural import StructuralObjective
 from maxmargin.models import Bags
 from maxmargin.regularizers import GroupNorm
-from maxmargin.solvers import choose_open, solve
+from maxmargin.solvers import choose, solve
 
 PAIRS = ((1, 7), (2, 7), (3, 8), (8, 9))
 ANGLES = np.linspace(-60.0, 60.0, 11)
@@ -138,7 +138,7 @@ def cold(model, X, y, latent, tol):
     begin = time.perf_counter()
     objective = StructuralObjective(model.latent_oracle(X, y), np.array([1.0 / len(y)]), GroupNorm(model.groups))
     problem = objective.problem(latent)
-    solution = solve(problem, choose_open(problem, "auto", seed=0), tol=tol, max_passes=1000)
+    solution = solve(problem, choose(problem, "auto", seed=0), tol=tol, max_passes=1000)
     return time.perf_counter() - begin, solution.history[-1].oracle_calls
 
 

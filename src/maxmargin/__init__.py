@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         constraints as constraints,
         data as data,
         latent as latent,
+        losses as losses,
         models as models,
         plots as plots,
         regularizers as regularizers,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
         solvers as solvers,
         vision as vision,
     )
+    from .clustering import GMMKMeans as GMMKMeans
     from .estimators import (
-        GMMKMeans as GMMKMeans,
         LatentStructuralSVM as LatentStructuralSVM,
         LatentSVC as LatentSVC,
         LinearSVC as LinearSVC,
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from .solvers import certify as certify, solve as solve
 
 _MODULES = (
-    "callbacks", "checks", "constraints", "data", "latent", "models", "plots", "regularizers", "report", "solvers",
-    "vision",
+    "callbacks", "checks", "constraints", "data", "latent", "losses", "models", "plots", "regularizers", "report",
+    "solvers", "vision",
 )  # fmt: skip
 _NAMES = {
     "LinearSVC": "estimators",
@@ -53,7 +54,7 @@ _NAMES = {
     "StructuralSVM": "estimators",
     "MultilabelSVM": "estimators",
     "SequenceSVM": "estimators",
-    "GMMKMeans": "estimators",
+    "GMMKMeans": "clustering",
     "LatentStructuralSVM": "estimators",
     "LatentSVC": "estimators",
     "path": "estimators",

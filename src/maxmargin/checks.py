@@ -23,9 +23,11 @@ from .constraints.oracle import (
     sized,
 )
 from .constraints.searched import violations
+from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
+from .losses import shape_of
 from .problem import Problem
-from .protocols import ClosedConstraints, LatentModel, Model, OracleError, Regularizer, Solver
+from .protocols import ClosedConstraints, LatentModel, Loss, Model, OracleError, Regularizer, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -64,6 +66,43 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
         assert difference <= 1e-9 * (1 + np.abs(w).max()), (
             f"shape().bind(v) and weights(v) differ by {difference}: kernels would solve another problem."
         )
+
+
+def check_loss(loss: Loss, *, random_state: Any = 0) -> None:
+    """φ, φ* and the numbers that kernels read belong together: φ is convex, free at the target, and they are its own.
+
+    >>> from maxmargin.losses import SmoothedHinge
+    >>> check_loss(SmoothedHinge(0.5))
+    """
+    shape = shape_of(loss)
+    rng = np.random.default_rng(random_state)
+    scale = 4.0 * (1.0 + shape.epsilon + shape.curvature)
+    missed = np.concatenate([[0.0, shape.epsilon], rng.uniform(0.0, scale, size=50)])
+    value = np.asarray(loss.value(missed), dtype=np.float64)
+    assert value.shape == missed.shape, f"value must give one number per entry, got shape {value.shape}."
+    assert value[0] == 0.0 and (value >= 0.0).all(), "value must be zero at the target, and nowhere below zero."
+    middle = loss.value(0.5 * (missed + missed[::-1]))
+    slack = 1e-9 * (1.0 + value.max())
+    assert (middle <= 0.5 * (value + value[::-1]) + slack).all(), "value must be convex."
+    kernel = np.array([cost(m - shape.epsilon, 1.0, shape) for m in missed])
+    assert np.abs(kernel - value).max() <= slack, (
+        f"shape() and value differ by {np.abs(kernel - value).max()}: kernels would solve another problem."
+    )
+    # The slope of φ attains the conjugate; no other share exceeds it.
+    step = np.maximum(missed - shape.epsilon, 0.0) / max(shape.curvature, 1e-300)
+    alpha = np.minimum(step, 1.0) if shape.bounded else step
+    best = loss.conjugate(alpha)
+    assert np.abs(value + best - alpha * missed).max() <= slack * (1.0 + alpha.max()), (
+        "value(m) + conjugate(α) must equal α·m where α is the slope of the loss at m."
+    )
+    other = rng.uniform(0.0, 1.0 if shape.bounded else scale, size=missed.size)
+    assert (value + loss.conjugate(other) >= other * missed - slack).all(), (
+        "value(m) + conjugate(α) must be at least α·m for every α: the conjugate is too small."
+    )
+    forbidden = np.array([-1.0, 2.0]) if shape.bounded else np.array([-1.0])
+    assert np.isinf(loss.conjugate(forbidden)).all(), (
+        "conjugate must be infinite below zero, and above one where the shape says that the loss is bounded."
+    )
 
 
 def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) -> None:

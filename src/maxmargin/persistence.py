@@ -17,13 +17,12 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from . import latent, models, regularizers, schema
+from . import extensions, latent, losses, models, regularizers, schema
 from .files import replacing
 from .problem import Certificate, Planes, Record
 from .wording import shown
@@ -34,50 +33,25 @@ _CHECKSUM = re.compile(rb'"checksum":"([0-9a-f]{32})"')
 _NO_CHECKSUM = "0" * 32  # stands in its place while it is computed
 _BLOCK = 1 << 20
 
-# Constructor arguments of every regularizer that may stand in a file, and the attribute each is read from.
-_REGULARIZERS: dict[str, dict[str, str]] = {
-    "L2": {},
-    "GaussianPrior": {"mean": "mean", "covariance": "covariance"},
-    "Bounded": {"lower": "lower", "indices": "indices", "base": "base"},
-    "GroupNorm": {"groups": "groups", "weights": "strength", "l2": "l2", "centre": "centre"},
+# Objects that may stand in a file, by the modules that have them: files hold what they were made with. A model of any
+# other class is the user's: the file says so, and ``load`` must be given it. Choosers with a function of the user's
+# cannot be kept.
+_OBJECTS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "regularizer": (regularizers, ("L2", "GaussianPrior", "Bounded", "GroupNorm")),
+    "loss": (
+        losses,
+        ("Hinge", "SquaredHinge", "SmoothedHinge", "EpsilonInsensitive", "SquaredEpsilonInsensitive"),
+    ),
+    "model": (models, ("Multiclass", "Chain", "Graph", "Multilabel", "Bags", "MaxMin", "Ramp", "Reconfigurable")),
+    "chooser": (
+        latent,
+        ("CCCP", "RandomWalk", "RandomSubset", "MaximumEntropy", "MultiFold", "Biased", "Coherence"),
+    ),
 }
 
-# The same for models. A model of any other class is the user's: the file says so, and ``load`` must be given it.
-_MODELS: dict[str, dict[str, str]] = {
-    "Multiclass": {"n_classes": "n_classes", "n_features": "n_features", "cost": "cost", "rescaling": "rescaling"},
-    "Chain": {
-        "n_labels": "n_labels", "n_features": "n_features", "loss": "cost", "bias": "bias", "start": "start",
-        "end": "end", "transitions": "transitions", "forbidden": "forbidden", "rescaling": "rescaling",
-    },
-    "Graph": {
-        "n_labels": "n_labels", "n_features": "n_features", "n_edge_features": "n_edge_features", "loss": "cost",
-        "bias": "bias", "symmetric": "symmetric", "inference": "inference",
-    },
-    "Multilabel": {
-        "n_labels": "n_labels", "n_features": "n_features", "edges": "edges", "loss": "cost", "bias": "bias",
-    },
-    "Bags": {
-        "n_classes": "n_classes", "n_features": "n_features", "states": "state_kind", "n_states": "n_states",
-        "bias": "bias", "cost": "cost",
-    },
-    "MaxMin": {"levels": "levels", "n_features": "n_features", "bias": "bias"},
-    "Ramp": {"model": "model"},
-    "Reconfigurable": {
-        "n_classes": "n_classes", "n_features": "n_features", "n_parts": "n_parts", "grid": "grid", "parts": "parts",
-        "pairs": "pairs", "allowed": "allowed", "cost": "cost",
-    },
-}  # fmt: skip
-
-# The same for choosers of bounds and what they consist of; those that hold functions of the user's are not kept.
-_CHOOSERS: dict[str, dict[str, str]] = {
-    "CCCP": {},
-    "RandomWalk": {"sweeps": "sweeps"},
-    "RandomSubset": {"growth": "growth"},
-    "MaximumEntropy": {"precision": "precision"},
-    "MultiFold": {"folds": "folds"},
-    "Biased": {"bias": "bias", "sweeps": "sweeps"},
-    "Coherence": {"edges": "edges"},
-}
+# Arguments that are kept as an attribute of another name.
+_KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
+_KEPT_AS |= {(model, "loss"): "cost" for model in ("Chain", "Graph", "Multilabel")}
 
 
 class ModelFileError(ValueError):
@@ -103,11 +77,6 @@ class _Part(NamedTuple):
 
 _KNOWN: dict[str, _Kind] = {}
 _PARTS: dict[str, _Part] = {}
-_HOMES = {
-    "SceneClassifier": ".vision.classifier",
-    "PartClassifier": ".vision.part_classifier",
-    "DeformablePartDetector": ".vision.detector",
-}  # estimators that nobody imports before a file asks for them
 _ALWAYS = {"n_passes_": "int"}
 _IF_PRESENT = {"n_features_in_": "d", "feature_names_in_": "names[d]", "origin_": "dict", "_positive_at": "int<2"}
 
@@ -253,9 +222,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     """
     metadata, arrays = _read(path)
     name = metadata.get("estimator", "")
-    if name in _HOMES:
-        import_module(_HOMES[name], __package__)
-    if name not in _KNOWN:
+    if not _is_known(name):
         raise ModelFileError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
     try:
         estimator = _from_content(name, json.loads(metadata["header"], parse_int=_whole), arrays)
@@ -270,6 +237,13 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     elif model is not None:
         raise ValueError(f"{path} holds a {name}, which takes no model.")
     return estimator
+
+
+def _is_known(name: Any) -> bool:
+    """Whether estimators of this name may stand in a file. Extensions register theirs when they are imported."""
+    if name not in _KNOWN:
+        extensions.find(name)
+    return name in _KNOWN
 
 
 def _whole(digits: str) -> int:
@@ -406,9 +380,11 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, Planes):
         return _encode_planes(value, where, arrays)
     kind = type(value).__name__
-    for entry, module, known in _OBJECTS:
+    for entry, (module, known) in _OBJECTS.items():
         if kind in known and type(value) is getattr(module, kind):
-            parts = {k: encode(getattr(value, a), f"{where}.{k}", arrays) for k, a in known[kind].items()}
+            arguments = inspect.signature(type(value)).parameters
+            held = {k: getattr(value, _KEPT_AS.get((kind, k), k)) for k in arguments}
+            parts = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
             # What is built around a model of the user's cannot be stored without it.
             return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
     if kind in _KNOWN and type(value) is _KNOWN[kind].cls:
@@ -422,8 +398,8 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(
-        f"Cannot save {where}: a {kind} is neither a number, text, array nor a regularizer of maxmargin. Only these go "
-        "into files."
+        f"Cannot save {where}: a {kind} is neither a number, text, array nor a loss or regularizer of maxmargin. "
+        "Only these go into files."
     )
 
 
@@ -443,16 +419,14 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
         return _decode_planes(decode(value["planes"], arrays))
-    if value.get("estimator") in _KNOWN:
+    if _is_known(value.get("estimator")):
         return _inner(_from_content(value["estimator"], value["content"], arrays))
     if value.get("part") in _PARTS:
         return _part(_PARTS[value["part"]], {k: decode(v, arrays) for k, v in value["content"].items()})
-    for entry, module, known in _OBJECTS:
+    for entry, (module, known) in _OBJECTS.items():
         if value.get(entry) in known:
-            kind = value[entry]
-            if set(value["arguments"]) != set(known[kind]):
-                raise TypeError(f"unknown arguments of {kind}")
-            return getattr(module, kind)(**{k: decode(v, arrays) for k, v in value["arguments"].items()})
+            arguments = {k: decode(v, arrays) for k, v in value["arguments"].items()}
+            return getattr(module, value[entry])(**arguments)
     raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
 
 
@@ -483,13 +457,6 @@ def _part(kind: _Part, content: dict[str, Any]) -> Any:
     for name, value in content.items():
         setattr(made, name, value)
     return made
-
-
-_OBJECTS: tuple[tuple[str, Any, dict[str, dict[str, str]]], ...] = (
-    ("regularizer", regularizers, _REGULARIZERS),
-    ("model", models, _MODELS),
-    ("chooser", latent, _CHOOSERS),
-)
 
 
 # Kinds of answers that a file can hold: how they are recognised, and how they are made from an array again.

@@ -153,7 +153,7 @@ class Planes:
         return self.alpha.size
 
 
-class Loss(NamedTuple):
+class TotalLoss(NamedTuple):
     """Σ_i C_i·(loss of example i), and by how much it may have been underrated.
 
     ``excess`` is what approximate inference may have missed, ``rounding`` what rounding may have taken away.
@@ -164,7 +164,7 @@ class Loss(NamedTuple):
     rounding: float = 0.0
 
     @classmethod
-    def sum(cls, losses: Iterable[Loss]) -> Loss:
+    def sum(cls, losses: Iterable[TotalLoss]) -> TotalLoss:
         """The loss of several sets of examples."""
         losses = list(losses)
         total, off = bounded_sum(loss.total for loss in losses)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
+    from .kernels.losses import LossShape
     from .kernels.maps import WeightMap
-    from .problem import Loss, Problem, Rivals, Rows, Totals
+    from .problem import Problem, Rivals, Rows, TotalLoss, Totals
     from .regularizers.shape import Shape
 
 
@@ -348,7 +349,7 @@ class Constraints(Protocol):
         """``linear`` and ``combine`` of the nearest feasible point, and by how much rounding may have changed them."""
         ...
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         """Σ_i C_i·(loss of example i), every example at this one w, and by how much it may be underrated."""
         ...
 
@@ -364,13 +365,40 @@ class OpenConstraints(Constraints, Protocol):
         """The examples that can be searched: all, unless this is a window on a stream."""
         ...
 
+    @property
+    def in_views(self) -> bool:
+        """Whether examples come by in views, those of one chunk of a source after another."""
+        ...
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether searches are made elsewhere, several at the same time."""
+        ...
+
+    @property
+    def searchable(self) -> np.ndarray:
+        """The examples that can be searched and weigh something."""
+        ...
+
+    def views(self, rng: np.random.Generator, n: int) -> Iterator[np.ndarray]:
+        """Examples to be searched, in random order: in n views, or as their source has them."""
+        ...
+
+    def chunks(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
+        """Examples in chunks of about this size that are searched one after another."""
+        ...
+
+    def at_once(self, ids: np.ndarray, chunks: list[np.ndarray]) -> list[np.ndarray]:
+        """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
+        ...
+
     def settled(self, alpha: Any) -> Any:
         """As ``feasible``, but with v and Σ l α in place of rows, few of which are formed at the same time."""
         ...
 
     def weighted(
         self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
-    ) -> Loss:
+    ) -> TotalLoss:
         """C_i·max(0, what is missing of the margin), summed over some examples; see ``constraints.searched``."""
         ...
 
@@ -526,6 +554,25 @@ class Regularizer(Protocol):
         ...
 
 
+class Loss(Protocol):
+    """What an example pays, in units of C, for missing its target on a side that costs: convex, and zero at the target.
+
+    Optional: nothing. ``maxmargin.checks.check_loss`` tests one.
+    """
+
+    def value(self, missed: np.ndarray) -> np.ndarray:
+        """φ of every entry: of margins that are missed by so much, or of distances from a target."""
+        ...
+
+    def conjugate(self, alpha: np.ndarray) -> np.ndarray:
+        """φ*(α) = max over all misses m of α·m − φ(m), for every entry; infinite where α cannot be."""
+        ...
+
+    def shape(self) -> LossShape:
+        """The same φ in the numbers that kernels read."""
+        ...
+
+
 class State(Protocol):
     """Where a solver stands after a pass."""
 
@@ -542,7 +589,7 @@ class State(Protocol):
     goal: float
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
 
-    evaluated: tuple[np.ndarray, Loss] | None
+    evaluated: tuple[np.ndarray, TotalLoss] | None
     """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
     n_constraints: int
     nbytes: int

@@ -1,7 +1,8 @@
 """The command line: ``maxmargin train``, ``predict``, ``detect``, ``certify``, ``convert``, ``report``, ``demo``.
 
-Each command is a file with ``HELP``, ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``.
-Libraries are imported when a command runs, so that help comes at once.
+Each command is a file with ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``. What differs
+between tasks is in a :class:`~.kind.Kind`; ``tasks`` has the table of them. Libraries are imported when a command runs,
+so that help comes at once.
 """
 
 from __future__ import annotations
@@ -21,31 +22,19 @@ from typing import Any, NoReturn
 from .. import __version__
 from ..wording import meant
 from .talk import Talk, complain, warnings_in_plain_words
+from .words import translator
 
 DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
-_OPTIONS = {
-    "on_error='skip'": "--on-error skip",
-    'on_error="skip"': "--on-error skip",
-    "overwrite=True": "--overwrite",
-    "maxmargin.data.convert(..., batch_bytes=...)": "maxmargin convert --batch-size",
-    "batch_bytes must": "--batch-size must",
-    "zero_based=True": "--zero-based yes",
-    "n_features=": "--features ",
-    "label=": "--label ",
-    "group=": "--group ",
-    "weight=": "--weight ",
-    "memory=": "--memory ",
-    "a file that save has written": "a file that maxmargin train has written",
-    "pool_size must": "--pool must",
-    "at least n_parts=": "at least --n-parts ",
-    "a smaller n_components or a larger n_sampled": "a smaller --components",
-    "a smaller root_area, a larger finest, or more components": "a smaller --root-area, a larger --finest, or more "
-    "--components",
-    "Give label one of these.": "Give --label one of these.",
-    "Name the folder of the images with images or root.": "Name the folder of the images, and --boxes for the boxes.",
-}
-_COMMANDS = ("train", "predict", "detect", "certify", "convert", "report", "demo")
+_COMMANDS = {
+    "train": ("maxmargin.cli.train", "learn from data of any size, or from images"),
+    "predict": ("maxmargin.cli.predict", "answers of a model, one line per row"),
+    "detect": ("maxmargin.vision.cli.detect", "find objects in images, as pictures or as a table"),
+    "certify": ("maxmargin.cli.certify", "prove again how close to perfect a model is"),
+    "convert": ("maxmargin.cli.convert", "data as a folder that trains fast, read once and shuffled"),
+    "report": ("maxmargin.cli.report", "a model and how well it does, as one HTML file"),
+    "demo": ("maxmargin.cli.demo", "train on handwritten digits and see what comes out; brings its own data"),
+}  # the module of each, which is imported when it is asked for
 _ABOUT = """\
 Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
 possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
@@ -87,9 +76,10 @@ def _run(arguments: list[str]) -> int:
         args = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
-    command = import_module(f".{args.command}", __name__)
+    command = import_module(_COMMANDS[args.command][0])
+    in_words_of_the_shell = translator(vars(args).get("table", {}).values())
     try:
-        with warnings_in_plain_words(_in_words_of_the_shell):
+        with warnings_in_plain_words(in_words_of_the_shell):
             return command.run(args, Talk(quiet=args.quiet, as_json=args.json))
     except BrokenPipeError:
         raise
@@ -100,7 +90,7 @@ def _run(arguments: list[str]) -> int:
         if args.debug:
             traceback.print_exc()
         if isinstance(error, ValueError | OSError | MemoryError) or _is_extra(error):
-            complain(_in_words_of_the_shell(_message(error)))
+            complain(in_words_of_the_shell(_message(error)))
             return UNUSABLE
         complain(f"{type(error).__name__}: {error}. This is a fault of maxmargin: --debug shows where.")
         return FAULT
@@ -117,13 +107,6 @@ def _message(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"Not enough memory. {error}".strip() + " A smaller --memory leaves more to the system."
     return str(error)
-
-
-def _in_words_of_the_shell(text: str) -> str:
-    """Messages of the library name its arguments; here they are options."""
-    for ours, theirs in _OPTIONS.items():
-        text = text.replace(ours, theirs)
-    return text
 
 
 @contextmanager
@@ -157,11 +140,21 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(UNUSABLE)
 
     def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
-        """What a command does not know is its affair: it can say what comes close, as the whole cannot."""
+        """A command's options are added when it is used. What it does not know is its affair: it can say what comes
+        close, as the whole cannot."""
+        self.fill()
         found, unknown = super().parse_known_args(*args, **kwargs)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+    def fill(self) -> None:
+        """Add the arguments of the command, if this is the parser of one."""
+        name = self.prog.partition(" ")[2]
+        if name and self.description is None:
+            module = import_module(_COMMANDS[name][0])
+            self.usage, self.description, self.epilog = f"{self.prog} {module.USAGE}", module.ABOUT, module.EXAMPLES
+            module.add(self)
 
     def _hint(self, message: str) -> str:
         option = re.match(r"(?:ambiguous option|unrecognized arguments): (--?[\w-]+)", message)
@@ -182,9 +175,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="maxmargin", description=_ABOUT, epilog=_EXAMPLES, formatter_class=form)
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in _COMMANDS:
-        module = import_module(f".{name}", __name__)
-        texts = {"help": module.HELP, "description": module.ABOUT, "epilog": module.EXAMPLES}
-        command = commands.add_parser(name, usage=f"maxmargin {name} {module.USAGE}", formatter_class=form, **texts)
-        module.add(command)
+    for name, (_, about) in _COMMANDS.items():
+        commands.add_parser(name, help=about, formatter_class=form)
     return parser

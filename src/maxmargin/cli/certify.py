@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from . import DONE, NOT_CONVERGED, detect_options, image_options, images, options
-from .files import load_usable
+from . import DONE, NOT_CONVERGED, options
+from .files import loaded
+from .kind import as_json, bracket
 from .measuring import peak_memory
 from .talk import Talk
 
-HELP = "prove again how close to perfect a model is"
 USAGE = "MODEL DATA [DATA ...] [options]"
 ABOUT = """\
 Compute both bounds on the best possible objective anew, from the model's weights and dual variables and the training
@@ -20,9 +20,8 @@ The upper bound is the objective of the weights on this data. The lower bound co
 per row, so it needs the data that the model was trained on, all of it, read in the same way and order. On other data it
 is trivial, and the gap says nothing.
 
-For scenes with latent parts both bounds are those of the last convex bound, in which parts are fixed; for a model of
-parts (--task parts) they are those of the part weights, the filters as they are. For a detector they are those of the
-last convex bound, over all windows of the images; say --boxes and --holdout as in training.
+Where something latent was chosen (bags, scenes, parts, detectors), both bounds are those of the last convex problem.
+For a detector say --boxes and --holdout as in training.
 """
 EXAMPLES = """\
 examples:
@@ -38,49 +37,39 @@ unusable data.
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
+    options.add_model(parser)
     options.add_data(parser, what="the data it was trained on")
-    image_options.add_using(parser)
-    detect_options.add_boxes(parser)
     options.add_jobs(parser)
     options.add_talk(parser)
+    options.add_all(parser, "certify")
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
-    from .train import as_json
 
-    model = load_usable(args.model)
-    if images.task_of(model) == "detect":
-        from . import detecting
-
-        return detecting.certify(model, args, talk)
-    if images.task_of(model) is not None:
-        return images.certify(model, args, talk)
-    image_options.refuse(args, "rows")
-    # Rows at the end of a text file may lack the last features; the model knows how many there were.
-    source = options.open_data(args.data, args, like=model, n_features=args.features or model.n_features_in_)
+    model, kind = loaded(args, talk)
+    if getattr(model, "certificate_", None) is None:
+        raise ValueError(f"{args.model} has no certificate to prove again: {kind.uncertified}.")
+    data = kind.open(args, args.data, model)
     start = time.perf_counter()
-    certificate = model.certify(source)
+    certificate = model.certify(*kind.arguments(data))
     seconds = time.perf_counter() - start
     gap = certificate.relative_gap
     proved = gap <= model.tol
     talk.result(
-        command="certify", model=args.model, data=args.data, rows=len(source), certificate=as_json(certificate),
-        tol=model.tol, proved=proved, seconds=seconds, peak_memory=peak_memory(),
+        command="certify", task=kind.task.name, model=args.model, data=args.data,
+        certificate=as_json(certificate), tol=model.tol, proved=proved, seconds=seconds, peak_memory=peak_memory(),
+        **{kind.unit: kind.count(data)},
     )  # fmt: skip
-    talk.facts(
-        "Proved again" if proved else "Not proved to the model's goal",
-        [
-            ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
-            ("relative gap", f"{gap:.1e}, goal {model.tol:g}"),
-            ("rows", numbers.count(len(source))),
-            ("time", numbers.duration(seconds)),
-        ],
-    )
-    if not proved:
-        if gap > 2.0 * max(model.certificate_.relative_gap, model.tol):
-            talk.say("\nThis is likely not the data that the model was trained on, or it was read in another way.")
-        else:
-            talk.say("\nTraining ended before its goal; train longer for a smaller gap.")
+    about = kind.about(model)
+    facts = [
+        *bracket(as_json(certificate), model.tol),
+        *([("", about)] if about else []),
+        (kind.unit, numbers.count(kind.count(data))),
+        ("time", numbers.duration(seconds)),
+    ]
+    talk.facts("Proved again" if proved else "Not proved to the model's goal", facts)
+    if not proved and certificate.exact:
+        likely = gap > 2.0 * max(model.certificate_.relative_gap, model.tol)
+        talk.say("\n" + (kind.other if likely else "Training ended before its goal; train longer for a smaller gap."))
     return DONE if proved else NOT_CONVERGED

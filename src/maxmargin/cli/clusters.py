@@ -7,6 +7,23 @@ from contextlib import contextmanager
 from typing import Any
 
 
+def check_place(cluster: str | None) -> None:
+    """Complain of a place that is none. Nothing is begun yet: whoever has mistyped it knows at once."""
+    if cluster is None:
+        return
+    from ..distributed.address import WORDS, place_of
+
+    try:
+        known = place_of(cluster)
+    except ValueError:
+        raise ValueError(
+            f"--cluster: the number of workers must be a whole number of at least 1, got {cluster!r}."
+        ) from None
+    if known is None:
+        possible = WORDS.replace('"', "")  # the shell needs no quotes
+        raise ValueError(f"--cluster: must be {possible}, got {cluster!r}.")
+
+
 @contextmanager
 def workers(cluster: str | None) -> Iterator[Any]:
     """The transport that ``--cluster`` asks for, closed afterwards; None where training stays in this process."""

@@ -7,9 +7,9 @@ import time
 
 from . import DONE, options
 from .measuring import peak_memory
+from .reading import reading, where
 from .talk import Talk, say_left_out
 
-HELP = "data as a folder that trains fast, read once and shuffled"
 USAGE = "DATA [DATA ...] FOLDER [options]"
 ABOUT = """\
 Read data of any size once and write it as a folder of shards: binary, checked, in random order, ready to be mapped
@@ -47,6 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--overwrite", action="store_true", help="replace the folder if it is there")
     options.add_jobs(parser)
     options.add_talk(parser)
+    options.add_reading(parser)
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     start = time.perf_counter()
     with talk.counting("Reading") as progress:
         shards = data.convert(
-            options.where(args.data),
+            where(args.data),
             args.folder,
             shuffle=not args.no_shuffle,
             seed=args.seed,
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
             dtype=args.dtype,
             overwrite=args.overwrite,
             progress=progress,
-            **options.reading(args),
+            **reading(args),
         )
     seconds = time.perf_counter() - start
     skipped = left_out(shards)[0]

@@ -13,7 +13,6 @@ from typing import Any
 from . import DONE
 from .talk import Talk
 
-HELP = "train on handwritten digits and see what comes out; brings its own data"
 USAGE = "[--keep FOLDER]"
 ABOUT = """\
 Write the images of handwritten digits that come with scikit-learn to text files, then train, certify, predict and

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..files import replacing
+from . import options
+from .kind import Kind
+from .talk import Talk
+from .tasks import task_of
 
 
 def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
@@ -57,18 +61,13 @@ def load_any(path: str) -> Any:
     return load(path)
 
 
-def load_usable(path: str) -> Any:
-    """A model that scores rows of a matrix or images; other kinds need their own inputs."""
-    from ..report.linear import is_linear
-    from .images import task_of
-
-    model = load_any(path)
-    if not is_linear(model) and task_of(model) is None:
-        raise ValueError(
-            f"{path} holds a {type(model).__name__}, which works neither on rows of a matrix nor on images. "
-            "Use it from Python: maxmargin.load."
-        )
-    return model
+def loaded(args: argparse.Namespace, talk: Talk) -> tuple[Any, Kind]:
+    """The model that a command is about, and what its task contributes; options of other tasks are refused."""
+    model = load_any(args.model)
+    task = task_of(model, args.model)
+    options.resolve(args, task)
+    kind = task.kind()
+    return kind.use(args, model, talk), kind
 
 
 @contextmanager

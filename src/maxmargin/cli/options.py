@@ -1,71 +1,130 @@
-"""Options that several commands share, and what they mean to the library."""
+"""Options from parameters: what the parsers of commands are told, and what was said, in the words of a task."""
 
 from __future__ import annotations
 
 import argparse
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..data.errors import DataError
+from .signatures import Parameter
+from .tasks import READING, TASKS, Task
 
-_ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
-
-
-def add_data(parser: argparse.ArgumentParser, *, required: bool = True, what: str = "data to read") -> None:
-    """The data, and how to read it."""
-    add_paths(parser, required=required, what=what)
-    add_reading(parser)
-
-
-def add_paths(parser: argparse.ArgumentParser, *, required: bool = True, what: str) -> None:
-    """The data."""
-    parser.add_argument(
-        "data",
-        nargs="+" if required else "*",
-        metavar="DATA",
-        help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
-        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or for scenes, parts and detectors a folder of "
-        "images",
-    )
+_SHARED = 4  # options that so many tasks have are general ones
+_SPELLED = {
+    "C": ("-C", "--C"),
+    "fit_intercept": ("--no-intercept",),
+    "parts": ("--shared-parts",),
+    "pool_size": ("--pool", "--pool-size"),
+    "n_init": ("--n-init",),
+}  # where it is not the name of the parameter, with or without its n_
+_VALUES = {"parts": "shared"}  # what an option without a value stands for
 
 
-def add_reading(parser: argparse.ArgumentParser, features: Any = None) -> None:
-    """How to read data; ``features`` reads the option of that name."""
-    group = parser.add_argument_group("reading data")
-    group.add_argument(
-        "--label",
-        metavar="COL",
-        help="column of labels (Parquet); label, y or target by default; "
-        "detectors: the class to find, where boxes are of several",
-    )
-    group.add_argument("--group", metavar="COL", help="column of groups, for ranking (Parquet)")
-    group.add_argument("--weight", metavar="COL", help="column of weights of rows (Parquet)")
-    group.add_argument(
-        "--zero-based", choices=sorted(_ZERO_BASED), help="whether text files count features from 0 (default: auto)"
-    )
-    group.add_argument(
-        "--features",
-        type=features or whole,
-        metavar="N",
-        help="number of features, where it is known"
-        + ("; for scenes words (default) or cnn, for parts hog (default) or cnn" if features else ""),
-    )
-    group.add_argument(
-        "--on-error",
-        choices=("raise", "skip"),
-        help="what to do with rows or images that cannot be read (default: raise)",
-    )
+@dataclass
+class Option:
+    """A parameter by the same name of one task or several."""
+
+    name: str
+    owners: dict[str, Parameter] = field(default_factory=dict)
+
+    @property
+    def first(self) -> Parameter:
+        return next(iter(self.owners.values()))
+
+    @property
+    def is_switch(self) -> bool:
+        return self.first.is_switch or self.name in _VALUES
+
+    @property
+    def words(self) -> list[str]:
+        return list(dict.fromkeys(word for parameter in self.owners.values() for word in parameter.words))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        words = self.name.replace("_", "-")
+        if self.name in _SPELLED:
+            return _SPELLED[self.name]
+        if self.first.default is True:
+            return (f"--no-{words}",)
+        return (f"--{words.removeprefix('n-')}", f"--{words}") if words.startswith("n-") else (f"--{words}",)
+
+    @property
+    def flag(self) -> str:
+        return self.flags[-1] if self.name == "C" else self.flags[0]
+
+    def add(self, group: Any) -> None:
+        given: dict[str, Any] = {"dest": self.name, "default": None, "help": self.help().replace("%", "%%")}
+        if self.is_switch:
+            group.add_argument(*self.flags, action="store_const", const=_VALUES.get(self.name, "switched"), **given)
+            return
+        plain = self.words and not any(p.forms for p in self.owners.values())
+        shape = (
+            {"choices": self.words, "metavar": "NAME"} if plain
+            else {"type": self.check, "metavar": _metavar(self.first)}
+        )  # fmt: skip
+        group.add_argument(*self.flags, **shape, **given)
+
+    def check(self, text: str) -> str:
+        """The text, if it has a meaning for any task. Which one it is may only be known when data was looked at."""
+        wanted = []
+        for parameter in self.owners.values():
+            try:
+                parameter.read(text)
+                return text
+            except argparse.ArgumentTypeError:
+                wanted.append(parameter.wanted)
+        raise argparse.ArgumentTypeError(f"must be {' or '.join(dict.fromkeys(wanted))}, got {text!r}")
+
+    def help(self) -> str:
+        """What the parameter is about, in the words of each task where it is about different things; its defaults."""
+        abouts = {p.about: task for task, p in reversed(self.owners.items()) if p.about}
+        said = [text if i == 0 else f"{task}: {text}" for i, (text, task) in enumerate(reversed(abouts.items()))]
+        said = [text.rstrip(".") for text in said[: None if len(self.owners) < _SHARED else 1]]
+        if self.first.default is True:
+            said = [f"switch off: {said[0][0].lower()}{said[0][1:]}"]
+        words = "" if self.is_switch else ", ".join(self.words)
+        defaults: dict[str, list[str]] = {}
+        for task, p in self.owners.items():
+            if p.default is not None and not self.is_switch:
+                shown = ",".join(map(str, p.default)) if isinstance(p.default, tuple) else f"{p.default}"
+                defaults.setdefault(shown, []).append(task)
+        values = [f"{', '.join(tasks)}: {value}" for value, tasks in defaults.items()]
+        values[:1] = [f"default: {value}" for value in defaults][:1]
+        others = list(self.owners)[1:] if len(self.owners) < _SHARED else []
+        said += [words] * bool(words) + values + [f"also --task {', '.join(others)}"] * bool(others)
+        return re.sub(r":\w+:`(?:maxmargin\.)?([^`]*)`|``([^`]*)``", r"\1\2", "; ".join(said))
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--jobs", type=_jobs, default=1, metavar="N", help="threads; -1 for all cores (default: 1)")
+def _metavar(parameter: Parameter) -> str:
+    return {"int": "N", "float": "X"}.get(parameter.kind.split()[0].rstrip(","), "VALUE")
 
 
-def add_cluster(parser: Any) -> None:
-    parser.add_argument(
-        "--cluster", type=cluster, metavar="WHERE",
-        help="train with workers, each of which holds a part of the rows: local:4 (processes of this machine), ray, "
-        "ray://auto or ray://host:10001 (not for images)",
-    )  # fmt: skip
+def table(command: str) -> dict[str, Option]:
+    """The options of a command, over all tasks."""
+    found: dict[str, Option] = {}
+    for task in TASKS.values():
+        for parameter in task.options(command):
+            found.setdefault(parameter.name, Option(parameter.name)).owners[task.name] = parameter
+    return found
+
+
+def add_all(parser: argparse.ArgumentParser, command: str) -> None:
+    """Add the options of all tasks: those that many share first, the others under the first task that has them."""
+    known = table(command)
+    parser.set_defaults(table=known)
+    groups: dict[str, Any] = {}
+    for name in ("", *TASKS):
+        for option in known.values():
+            owner = "" if len(option.owners) >= _SHARED else next(iter(option.owners))
+            if owner == name:
+                title = f"--task {name}" if name else "for many tasks"
+                groups.setdefault(name, parser.add_argument_group(title) if name not in groups else None)
+                option.add(groups[name])
+
+
+def add_jobs(parser: Any) -> None:
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="threads; -1 for all cores (default: 1)")
 
 
 def add_talk(parser: argparse.ArgumentParser) -> None:
@@ -76,128 +135,55 @@ def add_talk(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--debug", action="store_true", help="show where in the code an error came from")
 
 
-def open_data(paths: list[str], args: argparse.Namespace, *, like: Any = None, **more: Any) -> Any:
-    """The source that the arguments name, read in the same way as what the model ``like`` was trained on.
-
-    Only options that were given are handed on.
-    """
-    from .. import data
-    from ..data.opening import takes
-    from ..data.sizes import as_bytes
-
-    options = reading(args) | more
-    origin = getattr(like, "origin_", {})
-    if "zero_based" in origin and args.zero_based is None and takes(where(paths), "zero_based", {}):
-        options["zero_based"] = origin["zero_based"]
-    source = data.open(where(paths), **options)
-    if getattr(args, "memory", None) is not None and hasattr(source, "keep_within"):
-        source.keep_within(as_bytes(args.memory, "memory"))
-    check_columns(origin, getattr(source, "origin", {}))
-    return source
+def add_data(parser: argparse.ArgumentParser, *, what: str, required: bool = True) -> None:
+    parser.add_argument(
+        "data", nargs="+" if required else "*", metavar="DATA",
+        help=f"{what}: files of one kind (.svm, .libsvm, .txt, also .gz or .zst; .parquet, .arrow, .npz), a pattern "
+        "such as 'day-*.svm.gz', a folder written by maxmargin convert, or images",
+    )  # fmt: skip
 
 
-def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
-    """Columns with names must be those that the model was trained with, in their order."""
-    before, now = trained.get("columns"), given.get("columns")
-    if before is None or now is None or before == now:
-        return
-    pairs = enumerate(zip(before, now, strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), min(len(before), len(now)))
-    trained_with = repr(before[at]) if at < len(before) else "nothing"
-    found = repr(now[at]) if at < len(now) else "nothing"
-    raise DataError(
-        f"The model was trained with {len(before)} columns, the data has {len(now)}; column {at + 1} of the features "
-        f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and "
-        "--weight name those that are no features)."
-    )
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
 
 
-def reading(args: argparse.Namespace) -> dict[str, Any]:
-    """What was said about how to read, in the words of ``maxmargin.data.open``."""
-    from ..estimators.inputs import check_threads
-
-    said = {
-        "label": args.label,
-        "group": args.group,
-        "weight": args.weight,
-        "zero_based": None if args.zero_based is None else _ZERO_BASED[args.zero_based],
-        "n_features": args.features,
-        "on_error": args.on_error,
-        "n_jobs": check_threads(args.jobs),
-    }
-    return {key: value for key, value in said.items() if value is not None}
-
-
-def where(paths: list[str]) -> Any:
-    """One path by itself (it may be a pattern or a folder), several as a list."""
-    if "-" in paths:
-        raise DataError("Data is read several times, which stdin cannot be. Write it to a file and name that.")
-    return paths[0] if len(paths) == 1 else list(paths)
-
-
-def positive(text: str) -> float:
-    """A number above zero, for argparse."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number greater than 0, got {text!r}")
-    return value
+def said(args: argparse.Namespace, task: Task) -> dict[str, Any]:
+    """What was said, as the task understands it; what has no meaning for it is refused, not ignored."""
+    found = {}
+    for option in args.table.values():
+        text = getattr(args, option.name)
+        if text is None:
+            continue
+        parameter = option.owners.get(task.name)
+        if parameter is None:
+            owners = " or ".join(option.owners)
+            raise ValueError(f"{option.flag} is for --task {owners}, and this is --task {task.name}. Leave it out.")
+        if option.is_switch:
+            found[option.name] = _VALUES.get(option.name, not parameter.default)
+            continue
+        try:
+            found[option.name] = parameter.read(text)
+        except argparse.ArgumentTypeError:
+            raise ValueError(
+                f"{option.flag} {text} is not for --task {task.name}: it must be {parameter.wanted}."
+            ) from None
+    return found
 
 
-def not_negative(text: str) -> float:
-    try:
-        zero = float(text) == 0.0
-    except ValueError:
-        zero = False
-    return 0.0 if zero else positive(text)
+def resolve(args: argparse.Namespace, task: Task) -> dict[str, Any]:
+    """Settings of the estimator; other options become attributes of ``args``, or what they are by default."""
+    given, settings = said(args, task), task.settings() if args.command == "train" else {}
+    for option in args.table.values():
+        if option.name not in settings:
+            parameter = option.owners.get(task.name)
+            setattr(args, option.name, given.get(option.name, False if option.is_switch else None))
+            if parameter is not None and isinstance(parameter.default, float):
+                setattr(args, option.name, given.get(option.name, parameter.default))
+    return {name: value for name, value in given.items() if name in settings}
 
 
-def whole(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return value
-
-
-def count(text: str) -> int:
-    """A whole number that may be zero."""
-    return 0 if text.strip() == "0" else whole(text)
-
-
-def share(text: str) -> float:
-    """A number between zero and one, neither of them."""
-    value = positive(text)
-    if value >= 1.0:
-        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
-    return value
-
-
-def cluster(text: str) -> str:
-    """Where workers are. Nothing is begun yet: whoever has mistyped it knows at once."""
-    from ..distributed.address import WORDS, place_of
-
-    try:
-        known = place_of(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"the number of workers must be a whole number of at least 1, got {text!r}"
-        ) from None
-    if known is None:
-        possible = WORDS.replace('"', "")  # the shell needs no quotes
-        raise argparse.ArgumentTypeError(f"must be {possible}, got {text!r}")
-    return text
-
-
-def _jobs(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number other than 0, got {text!r}")
-    return value
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How to read rows, for a command that is about no task."""
+    group = parser.add_argument_group("reading data")
+    for parameter in READING:
+        Option(parameter.name, {"rows": parameter}).add(group)

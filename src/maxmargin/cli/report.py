@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from . import DONE, detect_options, image_options, images, options
-from .files import check_writable, load_any, named
+from . import DONE, options
+from .files import check_writable, draw_into_files, load_any, loaded, named
 from .talk import Talk
+from .tasks import TASKS
 
-HELP = "a model and how well it does, as one HTML file"
 USAGE = "MODEL [DATA ...] -o FILE [options]"
 ABOUT = """\
-Write a page to look at and to pass on: how close to perfect the weights are and how training got there, the heaviest
-weights, and, where data is named, answers beside labels: confusions, residuals or pairs in order.
+Write a page to look at and to pass on: how close to perfect the weights are and how training got there, what was
+learned, and, where data is named, answers beside labels: confusions, residuals, pairs in order, images with what was
+found in them; for a detector with --boxes also how precise it is.
 
-For a model of scenes it shows confusions, labelled images and the region models of every class; for one of parts
-confusions, part weights, filters and what the parts respond to; for a detector its filters, how its bounds came down,
-what it finds in images, and with --boxes how precise it is. DATA are images.
-
-Models of other kinds (sequences, several labels, bags, clusters, structures) have a page without data; with data, from
-Python: maxmargin.load(MODEL).report(FILE, X, y).
-
-It is one HTML file that loads nothing from anywhere.
+It is one HTML file that loads nothing from anywhere. Models that are trained in Python alone have a page without data.
 """
 EXAMPLES = """\
 examples:
@@ -37,37 +32,27 @@ exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="model file, written by maxmargin train")
+    options.add_model(parser)
     options.add_data(parser, required=False, what="data to compare answers with")
-    image_options.add_using(parser)
-    detect_options.add_boxes(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="HTML file to write")
     parser.add_argument("--title", help="what to write on top (default: the name of the model file)")
     options.add_jobs(parser)
     options.add_talk(parser)
+    options.add_all(parser, "report")
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import report
-    from ..report.linear import is_linear
 
-    check_writable(args.output, [args.model, *(args.data or [])])
-    model = load_any(args.model)
-    if images.task_of(model) == "detect":
-        from . import detecting
-
-        return detecting.report(model, args, talk)
-    if images.task_of(model) is not None:
-        return images.report(model, args, talk)
-    image_options.refuse(args, "rows")
-    if args.data and not is_linear(model):
-        raise ValueError(
-            f"{args.model} holds a {type(model).__name__}, whose data the command line does not read. Leave the data "
-            "out for a page about the model alone, or use Python: maxmargin.load(path).report(page, X, y)."
-        )
-    source = options.open_data(args.data, args, like=model) if args.data else None
-    known = {"title": args.title or Path(args.model).name, "data": named(args.data) or None}
-    report.write(args.output, model, source, known)
-    talk.result(command="report", model=args.model, data=args.data, output=args.output)
-    talk.say(f"Report: {args.output}")
+    check_writable(args.output, [args.model, *args.data])
+    model, data = load_any(args.model), None
+    said: dict[str, Any] = {}
+    if args.data or type(model).__name__ in {task.estimator for task in TASKS.values()}:
+        model, kind = loaded(args, talk)
+        data, said = kind.reported(args, model, named(args.data) or "this data")
+    draw_into_files()
+    report.write(args.output, model, data, {"title": args.title or Path(args.model).name})
+    talk.result(command="report", model=args.model, data=args.data, output=args.output, **said)
+    score = said.get("test")
+    talk.say(f"Report: {args.output}" + (f". {score['score'].capitalize()}: {kind.in_words(score)}." if score else ""))
     return DONE

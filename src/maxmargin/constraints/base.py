@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
-from ..problem import Loss, Rows, Totals
+from ..problem import Rows, TotalLoss, Totals
 from ..wording import shown
 from .description import Description
 from .sums import DualSums
@@ -129,9 +129,9 @@ class Closed(ABC):
     def _for_kernel(self, weights: WeightMap) -> WeightMap:
         return weights
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         w = np.ascontiguousarray(w, dtype=np.float64)
         if w.shape != (self.n_weights,):
             raise ValueError(f"The problem has {self.n_weights} weights, got an array of shape {w.shape}.")
         total, rounding = self._kernels.total_loss(self._arrays, *self._terms, w)
-        return Loss(total, rounding=rounding)
+        return TotalLoss(total, rounding=rounding)

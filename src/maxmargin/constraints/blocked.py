@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..problem import Loss, Totals
+from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
 from .base import Closed
 from .description import Description
@@ -38,6 +38,7 @@ class Blocked:
     largest: int
 
     closed = True
+    holder = "blocks"
 
     def __init__(
         self,
@@ -116,5 +117,5 @@ class Blocked:
             forget(alpha)
         return sums.totals()
 
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return Loss.sum(block.evaluate(w) for _, block in self.blocks())
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
+        return TotalLoss.sum(block.evaluate(w) for _, block in self.blocks())

@@ -6,11 +6,14 @@ import numpy as np
 
 from ..data.arrays import as_rows
 from ..kernels import classes as kernels
-from ..kernels.maps import Clipped, Plain, WeightMap
+from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..problem import Rows
 from .base import Closed
 from .shared import SharedSlack
 from .sums import DualSums
+
+CLASS_MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know; under others rows are written out
+_NOTHING = np.empty(0)
 
 
 class Classes(Closed):
@@ -69,15 +72,17 @@ class Classes(Closed):
         return alpha
 
     def supports(self, kind: type) -> bool:
-        return kind in (Plain, Clipped)
+        return kind in CLASS_MAPS
 
-    def _for_kernel(self, weights: WeightMap) -> Clipped:
-        """Plain weights as a Clipped map with nothing in it: here one code path serves both."""
+    def _for_kernel(self, weights: WeightMap) -> Boxed:
+        """Other maps as a Boxed one with nothing in it: here one code path serves all."""
         if isinstance(weights, Plain):
             v, scale = weights
             if scale == 1.0:
-                return Clipped(v, v, *[np.empty(0)] * 3)
-            return Clipped(v, scale * v, np.zeros(v.size), np.full(v.size, scale), np.full(v.size, -np.inf))
+                return Boxed(v, v, *[_NOTHING] * 4)
+            return Boxed(v, scale * v, np.zeros(v.size), np.full(v.size, scale), np.full(v.size, -np.inf), _NOTHING)
+        if isinstance(weights, Clipped):
+            return Boxed(*weights, _NOTHING)
         return weights  # type: ignore[return-value]
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels.losses import LossShape
+
+_HINGE = LossShape()
+
 
 @dataclass(frozen=True)
 class Description:
@@ -22,8 +26,8 @@ class Description:
     n_examples : int
     scalar : bool
         Whether each example has one signed dual variable. Only then do the numbers below mean anything.
-    squared : bool
-        Whether losses are squared.
+    loss : LossShape
+        What the kernels know of the loss.
     two_sided : bool
         Whether an example may cost above its target as well as below it.
     dense : bool
@@ -50,7 +54,7 @@ class Description:
     kind: str
     n_examples: int
     scalar: bool = False
-    squared: bool = False
+    loss: LossShape = _HINGE
     two_sided: bool = False
     dense: bool = False
     paired: bool = False
@@ -71,11 +75,10 @@ class Description:
             raise ValueError("A problem has one part at least, but no description was given.")
         first = heard[0]
         for part in heard[1:]:
-            if (part.kind, part.scalar, part.squared) != (first.kind, first.scalar, first.squared):
+            if (part.kind, part.scalar, part.loss) != (first.kind, first.scalar, first.loss):
                 raise ValueError(
                     "All parts of a problem must have the same kind of constraints and the same loss, but there are "
-                    f"{first.kind}(squared={first.squared}) and {part.kind}(squared={part.squared}). Make them by the "
-                    "same model."
+                    f"{first.kind} with {first.loss} and {part.kind} with {part.loss}. Make them by the same model."
                 )
         shares = np.array([float(part.n_examples) for part in heard])
         shares = shares / shares.sum() if shares.any() else shares
@@ -87,7 +90,7 @@ class Description:
             kind=first.kind,
             n_examples=sum(part.n_examples for part in heard),
             scalar=first.scalar,
-            squared=first.squared,
+            loss=first.loss,
             two_sided=any(part.two_sided for part in heard),
             dense=any(part.dense for part in heard),
             paired=any(part.paired for part in heard),

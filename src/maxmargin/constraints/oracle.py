@@ -1,7 +1,10 @@
+"""Models bound to data: the search over whole data sets, or example by example where a model has none."""
+
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..problem import Rivals, Rows
 from ..protocols import Model, Oracle, OracleError
+from ..rounding import gamma
 from ..wording import check_object, shown
 
 _DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
@@ -102,23 +106,41 @@ class PlainOracle:
                 raise self._error(f"most_violated failed on example {i}: {said(error)}", i) from error
             if is_nothing(labels[-1], self.Y):
                 raise self._error(f"most_violated gave None on example {i}. {NOTHING}", i)
-        return self.planes(ids, labels)
+        largest = np.zeros(self.n_weights)
+        found = self._planes(ids, labels, largest)
+        return replace(found, rounding=self._search_rounding(found.losses, float(np.abs(w) @ largest)))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        return self._planes(ids, labels, np.zeros(self.n_weights))
+
+    def _search_rounding(self, losses: np.ndarray, size: float) -> np.ndarray:
+        """What rounding may have hidden from ``most_violated``, if it adds up loss and w·φ term by term.
+
+        The hidden answer is not at hand. Its features and its loss are taken to be no larger than those of all
+        answers found in this search; ``size`` is Σ|w_j|·max|φ_j| over them.
+        """
+        size += losses.max(initial=0.0)
+        factor = 1.0 + size if self.slack_rescaling else 1.0
+        return np.full(losses.size, 2.0 * gamma(self.n_weights + 4) * factor * size)
+
+    def _planes(self, ids: np.ndarray, labels: Sequence[Any], largest: np.ndarray) -> Rivals:
+        """Rows and losses of answers; ``largest`` is raised to the largest |φ_j| among them and the truths."""
         losses = np.empty(ids.size)
         vectors = []
         for p, (i, label) in enumerate(zip(ids.tolist(), labels, strict=True)):
             x, y = self.X[i], self.Y[i]
             try:
                 loss = float(self.model.loss(y, label))
-                vector = as_vector(self.model.features(x, y), self.n_weights) - as_vector(
-                    self.model.features(x, label), self.n_weights
-                )
+                truth = as_vector(self.model.features(x, y), self.n_weights)
+                answer = as_vector(self.model.features(x, label), self.n_weights)
             except Exception as error:
                 raise self._error(f"loss or features failed on example {i}: {said(error)}", i) from error
             if not np.isfinite(loss) or loss < 0.0:
                 raise OracleError(f"The loss on example {i} is {loss}; it must be finite and not negative.", i)
             losses[p] = loss
+            for features in (truth, answer):
+                raise_to(largest, features)
+            vector = truth - answer
             vectors.append(loss * vector if self.slack_rescaling else vector)
         return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
 
@@ -189,6 +211,15 @@ def as_vector(features: Any, width: int) -> Any:
     if not np.isfinite(values).all():
         raise ValueError("features gave a vector with entries that are not finite")
     return vector
+
+
+def raise_to(largest: np.ndarray, vector: Any) -> None:
+    """Raise each entry of ``largest`` to the absolute value of that of a vector."""
+    if sp.issparse(vector):
+        vector.sum_duplicates()
+        largest[vector.indices] = np.maximum(largest[vector.indices], np.abs(vector.data))
+    else:
+        np.maximum(largest, np.abs(vector), out=largest)
 
 
 def said(error: Exception) -> str:

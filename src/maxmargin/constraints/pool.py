@@ -1,3 +1,5 @@
+"""The pool of closed problems: examples copied out of their blocks."""
+
 from __future__ import annotations
 
 import functools

@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..kernels import scalar as kernels
+from ..losses import Hinge, shape_of
 from ..problem import Rows
+from ..protocols import Loss
 from .base import Closed
 from .description import Description
 
@@ -23,14 +25,11 @@ class Scalar(Closed):
         +1: w·x below the target costs; −1: above it costs; 0: both do.
     budget : float array (n,) or (1,)
         C_i, the price of a unit of loss.
-    epsilon : float
-        Loss below this is free.
-    squared : bool
-        C·loss² instead of C·loss.
+    loss : Loss
+        What missing the target costs, in units of C; the hinge by default.
     """
 
-    epsilon: float
-    squared: bool
+    loss: Loss
     n_examples: int
     n_constraints: int
     n_weights: int
@@ -44,20 +43,19 @@ class Scalar(Closed):
         target: np.ndarray,
         side: np.ndarray,
         budget: np.ndarray,
-        epsilon: float = 0.0,
-        squared: bool = False,
+        loss: Loss | None = None,
     ) -> None:
         super().__init__(rows)
         self.target = target
         self.side = side
         self.budget = budget
-        self.epsilon = float(epsilon)
-        self.squared = bool(squared)
+        self.loss = Hinge() if loss is None else loss
+        self.loss_shape = shape_of(self.loss)
         self.n_examples = self.n_constraints = len(rows)
         self.n_weights = rows.n_weights
         self._check(target=target, side=side, budget=budget)
         self.dual_shape = (self.n_examples,)
-        self._terms = (target, side, budget, self.epsilon, self.squared)
+        self._terms = (target, side, budget, self.loss_shape)
 
     def columns(self) -> dict[str, np.ndarray]:
         """The constructor's arguments with one entry per example, or one for all."""
@@ -65,7 +63,7 @@ class Scalar(Closed):
 
     def settings(self) -> dict[str, Any]:
         """The constructor's other arguments, but for the rows."""
-        return {"epsilon": self.epsilon, "squared": self.squared}
+        return {"loss": self.loss}
 
     def describe(self) -> Description:
         rows, some = self.rows, self.n_examples > 0
@@ -73,7 +71,7 @@ class Scalar(Closed):
             kind=type(self).__name__,
             n_examples=self.n_examples,
             scalar=True,
-            squared=self.squared,
+            loss=self.loss_shape,
             two_sided=bool((self.side == 0).any()),
             dense=rows.dense,
             paired=rows.second.size > 0,
@@ -85,11 +83,11 @@ class Scalar(Closed):
 
     def quiet_radius(self, w: np.ndarray) -> float:
         """How far w may move, at least, before any example has a loss; negative if one has now."""
-        return kernels.quiet_radius(self._arrays, self.target, self.side, self.epsilon, w)
+        return kernels.quiet_radius(self._arrays, self.target, self.side, self.loss_shape, w)
 
     def feasible(self, alpha: np.ndarray) -> np.ndarray:
         alpha = self._own(alpha)
-        kernels.project_examples(self.side, self.budget, self.squared, alpha)
+        kernels.project_examples(self.side, self.budget, self.loss_shape, alpha)
         return alpha
 
     def mean_squared_norm(self) -> float:

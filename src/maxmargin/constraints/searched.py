@@ -1,3 +1,5 @@
+"""Open problems: constraints that an oracle searches for, and the sums that certify them."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ import numpy as np
 
 from ..kernels import rows as row_kernels, sums as kernels
 from ..kernels.shared import project_examples
-from ..problem import Loss, Planes, Rivals, Totals
+from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
 from .answers import Reordered
@@ -61,12 +63,46 @@ class Searched:
         """The examples that can be searched: all, unless this is a window on a stream."""
         return getattr(self.oracle, "live", np.arange(self.n_examples))
 
+    @property
+    def in_views(self) -> bool:
+        """Whether examples come by in views, those of one chunk of a source after another."""
+        return hasattr(self.oracle, "visits")
+
+    @property
+    def side_by_side(self) -> bool:
+        """Whether searches are made elsewhere, several at the same time."""
+        return hasattr(self.oracle, "submit")
+
+    @property
+    def searchable(self) -> np.ndarray:
+        """The examples that can be searched and weigh something."""
+        live = self.live
+        return live if self.budget.size == 1 else live[self.budget[live] > 0.0]
+
+    def views(self, rng: np.random.Generator, n: int) -> Iterator[np.ndarray]:
+        """Examples to be searched, in random order: in n views, or as their source has them."""
+        if not self.in_views:
+            yield from np.array_split(rng.permutation(self.searchable), n)
+            return
+        for view in self.oracle.visits(rng):  # type: ignore[attr-defined]
+            yield view if self.budget.size == 1 else view[self.budget[view] > 0.0]
+
+    def chunks(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
+        """Examples in chunks of about this size that are searched one after another."""
+        if hasattr(self.oracle, "chunked"):
+            return self.oracle.chunked(ids, size)
+        return [ids[start : start + size] for start in range(0, ids.size, size)]
+
+    def at_once(self, ids: np.ndarray, chunks: list[np.ndarray]) -> list[np.ndarray]:
+        """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
+        return self.oracle.at_once(ids) if hasattr(self.oracle, "at_once") else chunks
+
     def no_shares(self) -> Planes:
         return Planes(np.empty(0, np.int64), [], np.empty(0))
 
     def feasible(self, alpha: Planes) -> Planes:
         """The nearest feasible shares, with the rows of their answers formed from the data, or with their sums."""
-        if hasattr(self.oracle, "visits"):
+        if self.in_views:
             return self.settled(alpha)
         order, example, shares = self._projected(alpha)
         labels = [alpha.labels[i] for i in order.tolist()]
@@ -129,7 +165,7 @@ class Searched:
         sums.add_planes(alpha.rivals, alpha.alpha)
         return sums.totals()
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         if hasattr(self.oracle, "evaluate"):
             return self.oracle.evaluate(w, self.budget)
         everybody = np.arange(self.n_examples)
@@ -137,20 +173,20 @@ class Searched:
         for part in self._parts(everybody):
             rivals = self.oracle.rivals(everybody[part], w)
             losses.append(self.weighted(everybody[part], violations(rivals, w), *uncertainty(rivals, w)))
-        return Loss.sum(losses)
+        return TotalLoss.sum(losses)
 
     def weighted(
         self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
-    ) -> Loss:
+    ) -> TotalLoss:
         """C_i·max(0, what is missing of the margin), summed over some examples."""
         budget = self.budget[ids] if self.budget.size > 1 else np.broadcast_to(self.budget, ids.size)
         total, off = kernels.dot(budget, np.maximum(missing, 0.0))
         off += gamma(4) * total + 1.01 * kernels.dot(budget, np.where(missing + rounding > 0.0, rounding, 0.0))[0]
         if excess is None:
-            return Loss(total, rounding=off)
+            return TotalLoss(total, rounding=off)
         # An example of weight zero cannot be underrated, however poorly it is searched.
         missed = np.multiply(budget, excess, where=budget > 0.0, out=np.zeros(ids.size))
-        return Loss(total, rounded_up(*missed.tolist()), off)
+        return TotalLoss(total, rounded_up(*missed.tolist()), off)
 
 
 def violations(rivals: Rivals, w: np.ndarray) -> np.ndarray:

@@ -1,3 +1,5 @@
+"""Rows one behind the other, with room at the end: what pools of rows and of planes are stored in."""
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

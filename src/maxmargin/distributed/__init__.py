@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maxmargin.distributed import choose as choose  # enters its solvers in their table
 from maxmargin.distributed.address import transport_of
 from maxmargin.distributed.processes import LocalProcesses
 from maxmargin.distributed.ray_actors import RayActors

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Loss, Problem
+from ..problem import Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.pooling import work_on
@@ -116,11 +116,11 @@ class ShardAscent:
             self._evaluated(problem, state, sent, [report.loss for report in heard])
         return state
 
-    def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[Loss | None]) -> None:
+    def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[TotalLoss | None]) -> None:
         """All shards have computed the loss at the weights of v: how far the estimate was off is known as well."""
         if any(loss is None for loss in losses):
             return
-        loss = Loss.sum(x for x in losses if x)
+        loss = TotalLoss.sum(x for x in losses if x)
         w = problem.regularizer.weights(v)
         state.evaluated = w, loss
         upper = problem.regularizer.value(w) + loss.total
@@ -285,7 +285,7 @@ class ShardState:
     estimate: float = np.inf
     visited: int = 0
     stuck: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = None
+    evaluated: tuple[np.ndarray, TotalLoss] | None = None
     beat: Any = None
     alpha: OnShards = field(default_factory=OnShards)
 

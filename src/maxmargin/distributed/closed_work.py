@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.pool import extracted
-from ..problem import Loss, Problem, Totals
+from ..problem import Problem, TotalLoss, Totals
 from ..regularizers.divided import Divided
 from .work import Report, Task
 
@@ -147,7 +147,7 @@ class ClosedWork:
         values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.second.size else 1)
         return values * (rows.data.itemsize + (4 if rows.indices.size else 0)) + 64 + 16 * self._alpha[:1].size
 
-    def _report(self, linear: float, gap: float, visited: int, loss: Loss | None, parcel: Any) -> Report:
+    def _report(self, linear: float, gap: float, visited: int, loss: TotalLoss | None, parcel: Any) -> Report:
         return Report(
             linear=linear,
             gap=max(gap, 0.0),

@@ -56,10 +56,10 @@ class OpenWork:
             state.estimate = np.inf  # whether all are searched at the same weights is the driver's choice
             gap = solver.explore(problem, state, self._problem.regularizer.weights(v) if task.evaluate else None)
             loss, visited = None if state.evaluated is None else state.evaluated[1], state.visited
-            solver.optimize(problem, state, gap, solver.max_inner)
+            solver.optimize(problem, state, solver.max_inner, solver.share(problem) * gap)
         else:
             gap = max(state.inner.seen, 0.0) if np.isfinite(state.inner.seen) else task.wanted
-            solver.optimize(problem, state, gap, _BETWEEN)
+            solver.optimize(problem, state, _BETWEEN, solver.share(problem) * gap)
             gap = max(state.inner.seen, 0.0)
         return Report(
             linear=state.inner.linear - linear,

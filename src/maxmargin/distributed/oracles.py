@@ -23,7 +23,7 @@ from ..constraints.sourced import joined
 from ..constraints.sums import DualSums
 from ..data.arrays import as_rows
 from ..data.errors import DataError
-from ..problem import Loss, Planes, Rivals, Totals
+from ..problem import Planes, Rivals, TotalLoss, Totals
 from .asking import Asking, Call, together
 from .crew import Crew
 from .searching import Piece
@@ -91,12 +91,12 @@ class RemoteOracle:
         queues = [np.array_split(mine, max(1, mine.size // largest)) for mine in self._as_read(ids)]
         return _in_turn(queues)
 
-    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> TotalLoss:
         """Σ C_i·(loss of example i): one question to each worker."""
         sent = self._asking.sent(w)
         budgets = [budget if budget.size == 1 else self._asking.cut(budget, k) for k in range(len(self._pieces))]
         losses = self._asking.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
-        return Loss.sum(losses)
+        return TotalLoss.sum(losses)
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to, which workers find out: rows stay where they are."""

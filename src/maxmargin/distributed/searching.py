@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constraints import Searched
 from ..constraints.answers import Packed
-from ..problem import Loss, Planes, Rivals, Totals
+from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import LatentOracle, Oracle
 
 _NOTHING = "This worker has no examples to be asked about."
@@ -50,7 +50,7 @@ class Searches(ABC):
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         return _light(self._here().planes(ids, list(labels)))
 
-    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray, budget: np.ndarray) -> TotalLoss:
         """Σ C_i·(loss of example i) over the piece."""
         return Searched(self._here(), budget).evaluate(np.array(w))
 

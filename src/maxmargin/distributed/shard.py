@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..checkpoint import CheckpointFolder
-from ..problem import Loss, Problem
+from ..problem import Problem, TotalLoss
 from ..rounding import gamma
 from ..solvers.interior_rows import InteriorRows
 from .block_work import BlockWork
@@ -129,8 +129,8 @@ class Shard:
             (found.linear, found.linear_error), (found.v, found.v_error + gamma(_ADDITIONS) * np.abs(found.v))
         )
 
-    def evaluate(self, w: np.ndarray) -> Loss:
-        return Loss(0.0) if self._problem is None else self._problem.constraints.evaluate(np.array(w))
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
+        return TotalLoss(0.0) if self._problem is None else self._problem.constraints.evaluate(np.array(w))
 
     def shares(self) -> Any:
         """The dual variables that are here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,10 @@ from ..constraints.description import Description
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..data.errors import DataError
-from ..problem import Loss, Planes, Totals
+from ..problem import Planes, Problem, Solution, TotalLoss, Totals
+from ..protocols import Checkpoint, Solver
+from ..solvers import solve
+from ..solvers.certificate import lower_bound
 from .crew import Crew
 from .interior import InteriorOnShards
 from .saved import folder_of, identity_of, saved_by_others
@@ -71,6 +74,7 @@ class Sharded:
         self.crew = crew
         self.n_examples, self.n_weights = n_examples, n_weights
         self.closed = closed
+        self.holder = "workers" if closed else "searching workers"
         self.columns = columns
         self._question, self._seed, self._memory, self._saving = question, seed, memory, saving
         self.pool: Pool | None = None
@@ -219,12 +223,55 @@ class Sharded:
     def feasible(self, alpha: Any) -> Any:
         return alpha
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         handle = self.crew.transport.broadcast(w)
-        return Loss.sum(self.crew.ask("evaluate", lambda k: (handle,)))
+        return TotalLoss.sum(self.crew.ask("evaluate", lambda k: (handle,)))
 
     def describe(self) -> Description:
         return Description.joined([d for d in self.crew.ask("describe") if d is not None])
 
     def interior_rows(self, n_threads: int) -> InteriorOnShards:
         return InteriorOnShards(self, n_threads)
+
+
+def solve_on_shards(problem: Problem, solver: Solver, *, checkpoint: Checkpoint | None = None, **how: Any) -> Solution:
+    """``solve``; the solution has the dual variables of all shards, in the order of the data.
+
+    A worker that dies on the last way takes with it dual variables that the certificate relies on. Then the run goes on
+    with what is left, or, if it was not to go on, the lower bound is that of what is left.
+    """
+    sharded: Any = problem.constraints
+    while True:
+        deaths = sharded.crew.deaths
+        solution = solve(problem, solver, checkpoint=checkpoint, **how)
+        solution = replace(solution, alpha=sharded.gather(solution.alpha))
+        if sharded.crew.deaths == deaths:
+            return solution
+        lower = lower_bound(problem, solution.alpha)
+        solution = replace(solution, certificate=replace(solution.certificate, lower=lower))
+        if not solution.converged or solution.certificate.relative_gap <= how["tol"]:
+            return solution
+        checkpoint = _GoOn(solution, checkpoint)
+
+
+class _GoOn:
+    """A checkpoint (``protocols.Checkpoint``) from which a run goes on after a solution that was not kept whole."""
+
+    def __init__(self, solution: Solution, saved: Checkpoint | None) -> None:
+        self._solution, self._saved = solution, saved
+
+    def load(self) -> dict[str, Any]:
+        history = self._solution.history
+        return {
+            "state": {"alpha": OnShards(), "rounds": len(history)},
+            "history": [tuple(vars(record).values()) for record in history],
+            "weights": self._solution.weights,
+            "seconds": history[-1].seconds if history else 0.0,
+        }
+
+    def due(self) -> bool:
+        return self._saved is not None and self._saved.due()
+
+    def save(self, content: dict[str, Any]) -> None:
+        if self._saved is not None:
+            self._saved.save(content)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..problem import Loss, Totals
+from ..problem import TotalLoss, Totals
 
 
 class Task(NamedTuple):
@@ -42,7 +42,7 @@ class Report(NamedTuple):
     nbytes: int
     bytes_active: int = 0
     """What those that still move would take in the driver's memory; 0 where they cannot leave."""
-    loss: Loss | None = None
+    loss: TotalLoss | None = None
     parcel: Any = None
     """Examples that leave for the driver: (constraints, their places in the shard, dual variables, norms)."""
     goes_along: bool = False

@@ -3,17 +3,15 @@
 from ..persistence import load
 from .bags import LatentSVC
 from .classification import LinearSVC
-from .cluster import GMMKMeans
-from .hot_path import path
 from .latent import LatentStructuralSVM
 from .multilabel import MultilabelSVM
 from .ranking import RankingSVM
 from .regression import LinearSVR
 from .sequence import SequenceSVM
 from .structured import StructuralSVM
+from .training import path
 
 __all__ = [
-    "GMMKMeans",
     "LatentSVC",
     "LatentStructuralSVM",
     "LinearSVC",

@@ -25,7 +25,7 @@ from ..regularizers import L2, Blocks
 from ..solvers import solve
 from ..wording import meant, shown
 from . import inputs
-from .certified import Run, certifying
+from .certified import Run
 from .fingerprints import of_arrays, of_values
 from .latent_search import LatentEstimator
 from .telling import told, users_line
@@ -212,18 +212,19 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             self.classes_, self._positive_at, self.n_features_in_ = classes, place, bags.matrix.shape[1]
             self.coef_, self.intercept_ = self._split(found.weights)
 
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        with self._on_cluster(objective, run, self._makers(objective, bags, label, classes.size)) as objective:
-            self._search(
-                objective,
-                self._solver_for,
-                lambda number, rng: self._start(objective, bags, y, label, place, Z, sample_weight, number, rng),
-                run,
-                lambda: "-".join(
-                    [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
-                ),
-                taken,
-            )
+        def start(objective: LatentObjective, number: int, rng: np.random.Generator) -> dict[str, Any]:
+            return self._start(objective, bags, y, label, place, Z, sample_weight, number, rng)
+
+        self._fit(
+            objective,
+            Run(checkpoint, checkpoint_every, callbacks, cluster),
+            start=start,
+            makers=self._makers(objective, bags, label, classes.size),
+            fingerprint=lambda: "-".join(
+                [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
+            ),
+            taken=taken,
+        )
         return self
 
     def _makers(self, objective: Any, bags: Bags, label: np.ndarray, n_classes: int) -> Callable[[int], list[Any]]:
@@ -475,14 +476,14 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         """F at these weights, on any bags."""
         return value(self._again(X, y, sample_weight), self._flat())
 
-    @certifying
     def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
 
         F at these weights is at most ``upper``. On bags other than those of ``fit`` the instances are those that are
         best at the weights, so that the convex bound touches F there.
         """
-        return self._certify(self._again(X, y, sample_weight), self._flat())
+        self._check_trained()
+        return self._compared(self._certify(self._again(X, y, sample_weight), self._flat()))
 
     def _story(self, data: Data) -> Story:
         from ..report.bags import story

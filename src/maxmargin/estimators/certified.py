@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -56,35 +55,6 @@ class Run:
             raise ValueError(f"checkpoint must be the path of a folder, or None; got {shown(self.checkpoint)}.")
 
 
-def all_or_nothing(fit: F) -> F:
-    """Decorator of ``fit``: if it fails, the estimator is what it was before."""
-
-    @functools.wraps(fit)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    return cast(F, wrapped)
-
-
-def certifying(certify: F) -> F:
-    """Decorator of ``certify``, which says so where nothing was fitted, or other rows were than those given now."""
-
-    @functools.wraps(certify)
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Certificate:
-        self._check_trained()
-        found = certify(self, *args, **kwargs)
-        self._compare(found)
-        return found
-
-    return cast(F, wrapped)
-
-
 class CertifiedEstimator(Reporting, BaseEstimator):
     """Base of all estimators that end with a certificate."""
 
@@ -93,12 +63,18 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     n_passes_: int
     _certified: ClassVar[str] = ""
     """What the certificate is about, in a few words, where that is not the training problem itself."""
+    _stream: Any
+    _stream_began: dict[str, str]
+    _stream_rule: ClassVar[str]
+    """What to say where settings have changed between two chunks of a stream."""
+    _size: Callable[[Any], int] = staticmethod(len)
+    """How many dual variables, or rows of them, a chunk has in each problem."""
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 
         def __getattr__(self, name: str) -> Any:
             if name == "certificate_" and "_stream" in vars(self):
-                self.certificate_ = self._stream_certificate()
+                self.certificate_ = Certificate(self._stream.lower(), np.inf)
                 return self.certificate_
             if name[-1:] == "_" != name[0] and "certificate_" not in vars(self) and not hasattr(type(self), name):
                 raise NotFittedError(f"This {type(self).__name__} has no {name} yet: call fit first.")
@@ -141,10 +117,36 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
 
+    def _remember(self, source: Any, facts: Any) -> None:
+        """Keep what else is to be known of the training data."""
+
+    def _solve(
+        self, holder: Any, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
+    ) -> Solution:
+        """Solve problem k of a fit."""
+        return holder.solve(k, warm, threads, callbacks, folder)
+
+    def _stream_settings(self) -> dict[str, str]:
+        """What must not change while a stream goes on."""
+        return self._settings()
+
+    def _check_stream(self) -> None:
+        """A stream goes on only where what it has left is still at hand, and still of the same problem."""
+        self._check_settings()
+        if hasattr(self, "_stream"):
+            now, began = self._stream_settings(), self._stream_began
+            changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
+            if changed:
+                raise ValueError(self._stream_rule.format(changed=changed))
+        elif hasattr(self, "coef_"):
+            self._trained_before()
+
     def _store(self, solutions: list[Solution], alpha: Any) -> None:
         """Attributes that every fit leaves behind."""
         self._alpha = alpha
         self._fitted_C = float(self.C)
+        for name in ("_stream", "_stream_began"):
+            self.__dict__.pop(name, None)
         self.certificate_ = total([s.certificate for s in solutions])
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
@@ -183,11 +185,11 @@ class CertifiedEstimator(Reporting, BaseEstimator):
                 "maxmargin.certify(problem, w, alpha)."
             )
 
-    def _compare(self, found: Certificate) -> None:
+    def _compared(self, found: Certificate) -> Certificate:
         """Warn where dual variables were not those of the rows given. A stream keeps too few of them to tell."""
         before = self.certificate_
         if before.exact and not np.isfinite(before.upper):
-            return
+            return found
         same = abs(found.lower - before.lower) <= 1e-3 * abs(before.lower)
         proved = found.exact and found.relative_gap <= 2.0 * max(before.relative_gap, self.tol)
         if not same and not proved:
@@ -198,6 +200,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
                 UserWarning,
                 stacklevel=users_line(),
             )
+        return found
 
     def _repr_html_inner(self) -> str:
         """scikit-learn's diagram, as notebooks show it, and the certificate below."""

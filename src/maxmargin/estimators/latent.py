@@ -18,9 +18,9 @@ from ..protocols import LatentObjective, Regularizer
 from ..regularizers import GroupNorm
 from ..wording import shown
 from . import inputs
-from .certified import Run, certifying
-from .clustered import held
+from .certified import Run
 from .fingerprints import of_pairs, of_values
+from .holders import Whole
 from .latent_search import LatentEstimator
 from .structured import check_pairs, paired
 from .telling import told
@@ -65,6 +65,7 @@ class LatentStructuralSVM(LatentEstimator):
     bound_tol : float
         The search ends once the gap between bound and objective is at most this share of the objective.
     max_bounds : int
+        Most convex bounds.
     regularizer, solver, max_passes, memory, n_jobs, random_state, verbose
         As for :class:`StructuralSVM`; ``max_passes`` is for each bound.
     warm_start : bool
@@ -175,16 +176,14 @@ class LatentStructuralSVM(LatentEstimator):
         def taken(found: LatentSolution) -> None:
             self.model_ = model
 
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        with self._on_cluster(objective, run, self._makers(model, objective, X, Y, sample_weight)) as objective:
-            self._search(
-                objective,
-                self._solver_for,
-                lambda number, rng: self._start(objective, X, Y, Z, number, rng),
-                run,
-                lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
-                taken,
-            )
+        self._fit(
+            objective,
+            Run(checkpoint, checkpoint_every, callbacks, cluster),
+            start=lambda objective, number, rng: self._start(objective, X, Y, Z, number, rng),
+            makers=self._makers(model, objective, X, Y, sample_weight),
+            fingerprint=lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
+            taken=taken,
+        )
         return self
 
     def _makers(
@@ -193,10 +192,11 @@ class LatentStructuralSVM(LatentEstimator):
         """Cuts the data for workers."""
 
         def cut(n: int) -> list[Any]:
-            pieces = held(X, Y, sample_weight)(n)
+            weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
+            pieces = [part.chunk() for part in Whole(X, Y, None, weights).parts(n)]
             return [
-                partial(_of_piece, model, p.X, p.Y, self._budget(p.X, p.weight), objective.regularizer, listable)
-                if len(p.Y)
+                partial(_of_piece, model, p.x, p.y, self._budget(p.x, p.weight), objective.regularizer, listable)
+                if len(p)
                 else None
                 for p in pieces
             ]
@@ -299,16 +299,15 @@ class LatentStructuralSVM(LatentEstimator):
         X, Y = check_pairs(X, Y)
         return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
-    @certifying
     def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
         F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
         best at ``coef_``, so that the convex bound touches F there.
         """
-        check_is_fitted(self)
+        self._check_trained()
         X, Y = check_pairs(X, Y)
-        return self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+        return self._compared(self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_))
 
 
 def _objective_of(model: Any, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer) -> LatentObjective:

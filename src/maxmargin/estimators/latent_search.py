@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..distributed.searching import LatentSearches
+from ..distributed.standings import Standings, is_searched, remote_objective
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.progress import SearchLine
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Solver
-from ..solvers import best_start, certify, choose, choose_open
+from ..solvers import Means, best_start, certify, choose
 from ..wording import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
-from .clustered import Cluster, latent_recipe
-from .telling import users_line
+from .holders import Cluster
+from .telling import keep, users_line
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
@@ -56,19 +58,39 @@ class LatentEstimator(CertifiedEstimator):
             one_of("bound", self.bound, sorted(CHOOSERS), " or an object of maxmargin.latent such as MultiFold(10)")
         return CHOOSERS[self.bound]()
 
-    def _search(
+    def _fit(
         self,
         objective: LatentObjective,
-        solver: Callable[[Problem, np.ndarray | None], Solver],
-        start: Callable[[int, np.random.Generator], dict[str, Any]],
         run: Run,
+        *,
+        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        makers: Callable[[int], list[Any]],
         fingerprint: Callable[[], str],
         taken: Callable[[LatentSolution], None],
     ) -> None:
-        """Search from every start and keep the best. ``start(number, rng)`` says what each begins with.
+        """Search from every start, here or on a cluster, and keep the best.
 
-        ``taken`` is told of what was found, also if the search fails after something was found.
+        ``start(objective, number, rng)`` says what each begins with. ``makers`` cuts the data for so many workers: each
+        makes the objective of a piece (None: of no examples). ``taken`` is told of what was found, also if the search
+        fails after something was found.
         """
+        if run.cluster is None:
+            self._search(objective, run, start, fingerprint, taken)
+            return
+        with Cluster(run, dict) as cluster:
+            recipe = LatentSearches if is_searched(objective) else Standings
+            cluster.start([recipe(make) for make in makers(cluster.size)])
+            shared = remote_objective(objective, cluster.crew)  # type: ignore[arg-type]
+            self._search(shared, run, start, fingerprint, taken)
+
+    def _search(
+        self,
+        objective: LatentObjective,
+        run: Run,
+        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        fingerprint: Callable[[], str],
+        taken: Callable[[LatentSolution], None],
+    ) -> None:
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
         interrupted = False
@@ -78,8 +100,8 @@ class LatentEstimator(CertifiedEstimator):
                     found = minimise(
                         objective,
                         chooser,
-                        solver,
-                        **start(number, seed),
+                        self._solver_for,
+                        **start(objective, number, seed),
                         settings=settings,
                         rng=seed,
                         callbacks=(*outer, *run.callbacks),
@@ -93,6 +115,7 @@ class LatentEstimator(CertifiedEstimator):
                         best = partial
                     if best is not None:
                         self._keep_search(best, taken)
+                        keep(self, error)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
@@ -111,21 +134,6 @@ class LatentEstimator(CertifiedEstimator):
                 stacklevel=users_line(),
             )
         self._warn(best, interrupted)
-
-    @contextlib.contextmanager
-    def _on_cluster(
-        self, objective: LatentObjective, run: Run, makers: Callable[[int], list[Any]]
-    ) -> Iterator[LatentObjective]:
-        """The objective with its examples on the workers of a cluster, if the run is to have one.
-
-        ``makers`` cuts the data for so many workers; see ``clustered.latent_recipe``.
-        """
-        if run.cluster is None:
-            yield objective
-            return
-        with Cluster(run, dict) as cluster:
-            cluster.start([latent_recipe(objective, make) for make in makers(cluster.size)])
-            yield cluster.latent(objective)
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
@@ -153,20 +161,15 @@ class LatentEstimator(CertifiedEstimator):
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
         """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
-        seed, n_jobs = self.random_state, inputs.check_threads(self.n_jobs)
-        memory = inputs.check_memory(self.memory)
-        if problem.constraints.closed:  # all constraints are listed: binary bags, max–min models
-            return choose(
-                problem,
-                self.solver,
-                tol=self.tol,
-                seed=seed,
-                threads=n_jobs,
-                memory=memory,
-                warm=True,
-                centre=weights,
-            )
-        return choose_open(problem, self.solver, seed=seed, n_jobs=n_jobs, memory=memory, centre=weights)
+        means = Means(
+            tol=self.tol,
+            seed=self.random_state,
+            threads=inputs.check_threads(self.n_jobs),
+            memory=inputs.check_memory(self.memory),
+            warm=True,
+            centre=weights,
+        )
+        return choose(problem, self.solver, means)
 
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
         """The last convex bound from nothing, or the one that touches F at the weights: whichever is better proved.

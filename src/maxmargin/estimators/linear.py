@@ -1,42 +1,69 @@
-"""What the linear estimators share: settings, one way from data to a certified solution, and save."""
+"""What the linear estimators share: settings, the way from rows to problems, and the way back to attributes."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
-from ..data.arrays import as_rows
+from ..constraints.sourced import is_source
+from ..data.arrays import canonical
 from ..data.errors import DataError
-from ..distributed.choose import choose_sharded
-from ..distributed.sharded import Sharded
-from ..problem import Certificate, Problem, Record, Rows, Solution
-from ..protocols import Chunk, ClosedConstraints, Regularizer, Seekable
+from ..problem import Certificate, Problem, Record
+from ..protocols import Chunk, Regularizer, Seekable
 from ..regularizers import L2, Blocks
-from ..rounding import rounded_down
-from ..solvers import StreamAscent, best_start, certify, choose, choose_blocked, solve
+from ..solvers import best_start
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
-from .clustered import Cluster, as_source, seed_of, solve_on_shards
+from .holders import InMemory, Whole, gathered, is_whole
+from .streams import ClosedStream
+from .telling import users_line
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
 
-_STREAM_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
+_MOST_COLUMNS = 2**32 - 1  # that kernels can address
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of all rows before any of them becomes a constraint.
+
+    Parameters
+    ----------
+    n_features : int
+    n_problems : int
+        Problems to be solved side by side.
+    n_columns : int
+        Vectors of weights in each.
+    classes : array or None
+    factors : array (n_classes,) or None
+        Of C, by class.
+    """
+
+    n_features: int
+    n_problems: int = 1
+    n_columns: int = 1
+    classes: np.ndarray | None = None
+    factors: np.ndarray | None = None
+
+    def for_pieces(self) -> Facts:
+        """What workers need to know."""
+        return self
 
 
 class LinearEstimator(CertifiedEstimator):
-    """Base of the linear estimators. Subclasses turn (X, y) into constraints and weights into attributes."""
+    """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
+    constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
     _alpha: np.ndarray | None
@@ -44,6 +71,13 @@ class LinearEstimator(CertifiedEstimator):
     certificate_: Certificate
     history_: list[Record]
     n_passes_: int
+    _arrays: Callable[..., Whole]
+    """A matrix and what belongs to its rows, checked: ``_arrays(X, reset=, y=, …)``."""
+    _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
+
+    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+        """The constraints of a chunk in each of these problems."""
+        raise NotImplementedError
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -53,9 +87,6 @@ class LinearEstimator(CertifiedEstimator):
         if not self.fit_intercept:
             return 0.0
         return inputs.check_positive("intercept_scaling", self.intercept_scaling)
-
-    def _rows(self, X: Any) -> Rows:
-        return as_rows(X, bias=self._bias())
 
     def _budget(self, weights: np.ndarray | None) -> np.ndarray:
         """C_i for every example, or one C for all."""
@@ -76,104 +107,29 @@ class LinearEstimator(CertifiedEstimator):
                 parts.append((np.array([n_features * n_classes + k]), L2()))
         return features if len(parts) == 1 else Blocks(parts)
 
-    def _warm(self, shape: tuple[int, ...]) -> np.ndarray | None:
-        """The last dual variables, if they belong to a problem of this shape and are wanted."""
-        alpha = getattr(self, "_alpha", None)
-        return alpha if self.warm_start and alpha is not None and alpha.shape == shape else None
-
-    def _solve(
-        self,
-        problem: Problem,
-        warm: np.ndarray | None,
-        callbacks: Sequence[Callable[[Record], object]] = (),
-        threads: int | None = None,
-        checkpoint: CheckpointFolder | None = None,
-    ) -> Solution:
-        means: dict[str, Any] = {
-            "tol": self.tol,
-            "seed": self.random_state,
-            "threads": inputs.check_threads(self.n_jobs) if threads is None else threads,
-            "memory": inputs.check_memory(self.memory),
-            "warm": warm is not None,
-        }
-        if isinstance(problem.constraints, Sharded):
-            return self._solve_on_shards(problem, warm, callbacks, means["threads"], checkpoint)
-        if isinstance(problem.constraints, Blocked):
-            scratch = None if checkpoint is None else str(checkpoint.folder)
-            solver = choose_blocked(problem, self.solver, scratch=scratch, **means)
-        else:
-            solver = choose(problem, self.solver, **means)
-            if warm is not None:
-                # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-                ratio = self.C / self._fitted_C
-                warm = best_start(problem, [warm, warm * ratio]) if ratio != 1.0 else warm
-        return solve(
-            problem,
-            solver,
-            tol=self.tol,
-            max_passes=int(self.max_passes),
-            warm=warm,
-            callbacks=callbacks,
-            checkpoint=checkpoint,
-        )
-
-    def _solve_on_shards(
-        self,
-        problem: Problem,
-        warm: np.ndarray | None,
-        callbacks: Sequence[Callable[[Record], object]],
-        threads: int,
-        checkpoint: CheckpointFolder | None,
-    ) -> Solution:
-        """The same with examples on the workers of a cluster."""
-        resumed = checkpoint is not None and checkpoint.holds_a_state  # then workers have saved what is better
-        problem.constraints.begin(None if resumed else warm)  # type: ignore[attr-defined]
-        solver = choose_sharded(
-            problem, self.solver, tol=self.tol, seed=self.random_state, threads=threads, warm=warm is not None
-        )
-        return solve_on_shards(
-            problem, solver, tol=self.tol, max_passes=int(self.max_passes), callbacks=callbacks, checkpoint=checkpoint
-        )
-
     @contextlib.contextmanager
-    def _on_cluster(
-        self, source: Seekable, run: Run, fingerprint: Callable[[], str], problems: list[Problem], facts: Any = None
-    ) -> Iterator[list[Problem]]:
-        """The problems with their examples on the workers of a cluster, if the run is to have one.
-
-        Worker k is asked ``_shard_problem(its piece, (q, facts))`` for problem q.
-        """
-        if run.cluster is None:
-            yield problems
+    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
+        if not is_source(X):
+            yield self._arrays(X, reset=reset, **others)
             return
-        with Cluster(run, lambda: self._identity(fingerprint)) as cluster:
-            memory = inputs.check_memory(self.memory)
-            cluster.start_linear(self, source, memory)
-            means = {"seed": seed_of(self.random_state), "memory": memory}
-            parts = [""] if len(problems) == 1 else [f"class-{q}/" for q in range(len(problems))]
-            yield [
-                cluster.problem(problem, (q, facts), part, **means)
-                for q, (problem, part) in enumerate(zip(problems, parts, strict=True))
-            ]
-
-    def _blocked(self, source: Seekable, block: Callable[[Chunk], Closed], n_classes: int = 1, **shape: Any) -> Problem:
-        """The problem whose blocks are the chunks of a source."""
-        width = int(source.n_features or 0)
-        constraints = Blocked(source, block, (width + (self._bias() != 0.0)) * n_classes, **shape)
-        return Problem(constraints, self._regularizer(width, n_classes))
-
-    def _fit_one(self, problem: Problem, run: Run, fingerprint: Callable[[], str]) -> Solution:
-        """Solve the one problem of an estimator, hot-started if that is wanted and possible."""
-        warm = self._warm(problem.constraints.dual_shape)  # type: ignore[attr-defined]
-        with self._progress() as shown, self._saving(run, fingerprint) as folder:
-            return self._solve(problem, warm, (*shown, *run.callbacks), checkpoint=folder)
-
-    @contextlib.contextmanager
-    def _readable(self, source: Any, run: Run = Run()) -> Iterator[Seekable]:  # noqa: B008
-        """The source in a form that can be read in any order."""
+        sourced.check_alone(**others)
         folder = None if run.checkpoint is None else Path(run.checkpoint)
-        with sourced.readable(source, inputs.check_memory(self.memory), folder, run.cluster is not None) as data:
-            yield data
+        with sourced.readable(X, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
+            if reset:
+                self._take_shape(source, X)
+            elif source.n_features != self.n_features_in_:
+                raise ValueError(
+                    f"The source has {source.n_features} features, this {type(self).__name__} was trained with "
+                    f"{self.n_features_in_}. Give maxmargin.data.open n_features={self.n_features_in_} if it is the "
+                    "rest of the same data."
+                )
+            yield source
+
+    def _whole(self, X: Any, y: Any, group: Any, weight: Any, fingerprint: Callable[[], str]) -> Whole:
+        """Checked arrays as a source of one chunk. Kernels rely on sparse rows that are sorted, without duplicates."""
+        if X.shape[1] > _MOST_COLUMNS:
+            raise ValueError(f"At most {_MOST_COLUMNS} columns can be addressed, X has {X.shape[1]}.")
+        return Whole(canonical(X) if sp.issparse(X) else X, y, group, weight, fingerprint=fingerprint)
 
     def _take_shape(self, source: Seekable, given: Any) -> None:
         """The number of features, and how to read more of the same data as was given."""
@@ -183,69 +139,81 @@ class LinearEstimator(CertifiedEstimator):
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
-    def _check_width(self, source: Seekable) -> None:
-        if source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"The source has {source.n_features} features, this {type(self).__name__} was trained with "
-                f"{self.n_features_in_}. Give maxmargin.data.open n_features={self.n_features_in_} if it is the rest "
-                "of the same data."
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        raise NotImplementedError
+
+    def _known(self, source: Any) -> tuple[Any, Facts]:
+        return self._survey(source)
+
+    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
+        return self._survey(source)
+
+    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+        numbers = range(facts.n_problems) if which is None else which
+        regularizer = self._regularizer(facts.n_features, facts.n_columns)
+        if is_whole(source):
+            return [Problem(block, regularizer) for block in self._blocks(source.chunk(), facts, numbers)]
+        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
+        columns = () if facts.n_columns == 1 else (facts.n_columns,)
+
+        def blocked(k: int) -> Blocked:
+            return Blocked(
+                source,
+                lambda chunk: self._blocks(chunk, facts, [k])[0],
+                n_weights,
+                columns=columns,
+                size=self._size,
             )
 
-    def _absorb(
-        self,
-        blocks: Sequence[ClosedConstraints],
-        regularizer: Regularizer,
-        n_weights: int,
-        columns: tuple[int, ...] = (),
-    ) -> list[np.ndarray]:
-        """Learn from one more chunk of a stream, one block of constraints for each problem; returns the weights."""
-        states = getattr(self, "_stream", None)
-        if states is None:
-            memory = inputs.check_memory(self.memory) or _STREAM_MEMORY
-            solver = StreamAscent(
-                memory // len(blocks), random_state=self.random_state, n_threads=inputs.check_threads(self.n_jobs)
-            )
-            states = [solver.start(regularizer, n_weights, columns) for _ in blocks]
-            self._stream, self._stream_solver, self._stream_began = states, solver, self._settings()
-        for state, block in zip(states, blocks, strict=True):
-            self._stream_solver.absorb(state, block)
-        self._alpha, self._fitted_C = None, float(self.C)
-        self.__dict__.pop("certificate_", None)
-        self.history_, self.n_passes_ = [], 1
-        return [state.weights().copy() for state in states]
+        return [Problem(blocked(k), regularizer) for k in numbers]
 
-    def _stream_certificate(self) -> Certificate:
-        """What the examples seen so far prove; found when somebody asks, because it takes a pass over the pool."""
-        return Certificate(rounded_down(*(state.proved() for state in self._stream)), np.inf)
+    def _shared(self, source: Any) -> Any:
+        """The same rows in chunks between which they can be cut."""
+        return source.in_chunks() if is_whole(source) else source
 
-    def _check_stream(self) -> None:
-        """A stream goes on only where its examples are still at hand, and still those of the same problem."""
-        self._check_settings()
-        if hasattr(self, "_stream"):
-            changed = [k for k, v in self._settings().items() if self._stream_began[k] != v]
-            if changed:
-                told = ", ".join(f"{k} from {self._stream_began[k]} to {self._settings()[k]}" for k in changed)
-                raise ValueError(f"Settings of a stream must not change between chunks: {told}. Use a new estimator.")
-        elif hasattr(self, "coef_"):
-            warnings.warn(
-                f"This {type(self).__name__} was trained by fit, or loaded from a file: its examples are not at hand. "
-                "So partial_fit begins anew and forgets it.",
-                UserWarning,
-                stacklevel=3,
-            )
+    def _held(self, piece: Seekable, memory: int | None) -> Any:
+        """A worker's piece of the rows, in memory if there is room."""
+        size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
+        return gathered(piece) if memory is None or size <= memory else piece
 
-    def _forget_stream(self) -> None:
-        for name in ("_stream", "_stream_solver", "_stream_began"):
-            self.__dict__.pop(name, None)
+    def _on_shards(self) -> bool:
+        """Whether workers keep dual variables of their own."""
+        return True
+
+    def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
+        """The last dual variables, if they belong to problems of this shape and are wanted."""
+        alpha, n = getattr(self, "_alpha", None), len(holder.local)
+        shape: tuple[int, ...] = holder.local[0].constraints.dual_shape  # type: ignore[attr-defined]
+        if not self.warm_start or alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
+            return [None] * n
+        each = [alpha] if n == 1 else list(alpha)
+        ratio = self.C / self._fitted_C
+        if not holder.whole or ratio == 1.0:
+            return each
+        # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
+        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]
 
     def _shares(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
-        if self._alpha is None and hasattr(self, "_stream"):
-            shares = [state.shares() for state in self._stream]
-            if any(alpha is None for alpha in shares):
-                return None
-            return shares[0] if len(shares) == 1 else np.stack(shares)
-        return self._alpha
+        return self._stream.alpha if self._alpha is None and hasattr(self, "_stream") else self._alpha
+
+    def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
+        alpha = self._shares()
+        n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
+        if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
+            return [None] * n  # they belong to other rows: the lower bound is that of zero
+        return [alpha] if n == 1 else list(alpha)
+
+    def _new_stream(self, problems: list[Problem]) -> ClosedStream:
+        return ClosedStream(self, problems)
+
+    def _trained_before(self) -> None:
+        warnings.warn(
+            f"This {type(self).__name__} was trained by fit, or loaded from a file: its examples are not at hand. "
+            "So partial_fit begins anew and forgets it.",
+            UserWarning,
+            stacklevel=users_line(),
+        )
 
     def _flat_weights(self) -> np.ndarray:
         """coef_ and intercept_ as the solver's weight vector, one column per class."""
@@ -255,18 +223,15 @@ class LinearEstimator(CertifiedEstimator):
         intercept = np.atleast_1d(self.intercept_) / self._bias()
         return np.vstack([coef.T, intercept]).ravel()
 
+    def _weights(self) -> list[np.ndarray]:
+        return [self._flat_weights()]
+
     def _split_weights(self, w: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """(coef, intercept) with shapes (n_classes, n_features) and (n_classes,)."""
         table = w.reshape(-1, n_classes)
         if not self.fit_intercept:
             return np.ascontiguousarray(table.T), np.zeros(n_classes)
         return np.ascontiguousarray(table[:-1].T), table[-1] * self._bias()
-
-    def _certify(self, problem: Problem, w: np.ndarray, alpha: np.ndarray | None) -> Certificate:
-        """Bounds from nothing; dual variables that do not fit the data are left out (a lower bound at zero)."""
-        if alpha is not None and alpha.shape != problem.constraints.dual_shape:  # type: ignore[attr-defined]
-            alpha = None
-        return certify(problem, w, alpha)
 
     def _story(self, data: Data) -> Story:
         from ..report.linear import story
@@ -277,8 +242,8 @@ class LinearEstimator(CertifiedEstimator):
         """The data of a report in chunks, however it was given."""
         if not data.given or data.is_source:
             return data.X
-        X, y = inputs.check_matrix(self, data.X, data.y, reset=False)
-        return as_source(X, y)
+        others = {} if data.groups is None else {"groups": data.groups}
+        return self._arrays(data.X, y=data.y, reset=False, **others).in_chunks()
 
     @property
     def support_(self) -> np.ndarray:
@@ -291,36 +256,3 @@ class LinearEstimator(CertifiedEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def solve_side_by_side(tasks: list[Callable[[Callable[[Record], object]], Solution]], threads: int) -> list[Solution]:
-    """Independent solves on several threads (kernels release the GIL). Ctrl-C ends all of them in good order.
-
-    Each task is given a callback that asks it to stop once an interrupt has been seen.
-    """
-    stop = threading.Event()
-
-    def asked_to_stop(_: Record) -> bool:
-        return stop.is_set()
-
-    def run(task: Callable[[Callable[[Record], object]], Solution]) -> Solution:
-        solution = task(asked_to_stop)
-        if solution.interrupted:
-            stop.set()
-        return solution
-
-    if threads == 1:
-        return [run(task) for task in tasks]
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(threads) as pool:
-        futures = []
-        try:
-            futures = [pool.submit(run, task) for task in tasks]
-            return [f.result() for f in futures]
-        except KeyboardInterrupt:
-            # Only this thread hears of Ctrl-C: the others are told, and finish with what they have.
-            stop.set()
-            if len(futures) < len(tasks):
-                raise
-            return [replace(f.result(), interrupted=True) for f in futures]

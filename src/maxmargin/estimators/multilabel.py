@@ -1,3 +1,5 @@
+"""MultilabelSVM."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,18 +11,15 @@ import scipy.sparse as sp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints.sourced import Sizes, is_source, survey
+from ..constraints.sourced import Sizes
 from ..data.arrays import checked_sparse
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
-from . import inputs
-from .certified import Run, certifying
-from .clustered import bare, held, read
-from .fingerprints import of_pairs, of_source
-from .sourced import check_alone
-from .structured import StructuredEstimator
-from .telling import told
+from . import inputs, training
+from .certified import Run
+from .holders import Whole, bare
+from .structured import Facts, StructuredEstimator, look_at
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -100,7 +99,6 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @told
     def fit(
         self,
         X: Any,
@@ -117,20 +115,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         X may be a source of both that need not fit into memory. The last four parameters are those of
         :meth:`LinearSVC.fit`.
         """
-        self._check_settings()
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        if is_source(X):
-            check_alone(y=y, sample_weight=sample_weight)
-            sizes = Sizes(self._unsized())
-            layout = survey(X, lambda x, y: sizes.look(*self._checked(x, y, reset=not sizes.parts)))
-            model = sizes.result()
-            problem = self._sourced(model, X, layout, self._prepared)
-            self._fit(model, problem, run, lambda: of_source(X), read(X, bare(self)._prepared))
-            return self
-        X, Y = self._checked(X, y, reset=True)
-        model = self._unsized().sized(X, Y)
-        problem = self._problem(model, X, Y, inputs.check_weights(sample_weight, X))
-        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight), held(X, Y, sample_weight))
+        training.fit(self, X, run, y=y, sample_weight=sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
@@ -138,14 +124,19 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
         ``edges="tree"`` takes the tree from the first chunk. More in :meth:`StructuralSVM.partial_fit`.
         """
-        self._check_stream()
-        begun = hasattr(self, "model_")
-        X, Y = self._checked(X, y, reset=not begun)
-        self._absorb(self.model_ if begun else self._unsized().sized(X, Y), X, Y)
+        training.partial_fit(self, X, y=y)
         return self
 
-    def _unsized(self) -> Multilabel:
-        return Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept)
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:  # type: ignore[override]
+        return self._whole(*self._checked(X, y, reset=reset), sample_weight)
+
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
+        layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
+        return source, Facts(sizes.result(), layout, bare(self)._prepared)
+
+    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
+        return (source, Facts(self.model_, None)) if hasattr(self, "model_") else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)
@@ -186,18 +177,12 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
-    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         X may be a source of matrix and labels.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            check_alone(y=y, sample_weight=sample_weight)
-            return self._certify(self._sourced(self.model_, X, survey(X), self._prepared))
-        X, Y = self._checked(X, y, reset=False)
-        return self._certify(self._problem(self.model_, X, Y, inputs.check_weights(sample_weight, X)))
+        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def _story(self, data: Data) -> Story:
         from ..report.multilabel import story

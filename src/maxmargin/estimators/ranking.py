@@ -1,33 +1,30 @@
+"""RankingSVM."""
+
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints import Scalar
-from ..constraints.sourced import is_source
+from .. import losses
+from ..constraints.base import Closed
 from ..data.arrays import check_unmasked
 from ..data.errors import DataError
 from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
-from ..problem import Certificate, Problem, Rows, Solution
-from ..protocols import Chunk, Seekable
+from ..problem import Certificate, Rows
+from ..protocols import Chunk, Loss
 from ..wording import shown
-from . import inputs, sourced
-from .certified import Run, all_or_nothing, certifying
-from .clustered import as_source
+from . import inputs, sourced, training
+from .certified import Run
 from .fingerprints import of_arrays
-from .linear import LinearEstimator
-from .sourced import check_alone
-from .telling import told
-
-if TYPE_CHECKING:
-    from ..report.story import Data
+from .holders import Whole, is_whole
+from .linear import Facts, LinearEstimator
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
@@ -41,7 +38,7 @@ class RankingSVM(LinearEstimator):
     ----------
     C : float
         Price of a unit of loss of one pair.
-    loss : {"hinge", "squared_hinge"}
+    loss : {"hinge", "squared_hinge", "smoothed_hinge"} or object from ``maxmargin.losses``
 
     Attributes
     ----------
@@ -78,7 +75,7 @@ class RankingSVM(LinearEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: str = "hinge",
+        loss: Any = "hinge",
         tol: float = 1e-3,
         regularizer: Any = None,
         solver: Any = "auto",
@@ -101,8 +98,6 @@ class RankingSVM(LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @told
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -119,58 +114,25 @@ class RankingSVM(LinearEstimator):
 
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """
-        self._check_settings()
-        self._forget_stream()
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        if is_source(X):
-            check_alone(y=y, groups=groups)
-            with self._readable(X, run) as source:
-                self._take_shape(source, X)
-                solution = self._fit_source(source, run, lambda: source.fingerprint)
-        elif cluster is not None:
-            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-            group = _groups(groups, y)
-            place = np.argsort(group, kind="stable")  # rows of a group must be next to each other
-            source = as_source(X[place], inputs.check_numbers(y, "grades")[place], group[place])
-            solution = self._fit_source(source, run, lambda: of_arrays(X, y, group=groups))
-            self._example_coef[place] = np.array(self._example_coef)  # type: ignore[index]
-        else:
-            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-            problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-            solution = self._fit_one(problem, run, lambda: of_arrays(X, y, group=groups))
-            self._example_coef = _sum_over_pairs(problem.closed.rows, solution.alpha, X.shape[0])
-        self.coef_ = solution.weights
-        self._keep([solution], solution.alpha)
+        training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
         return self
-
-    def _fit_source(self, source: Seekable, run: Run, fingerprint: Callable[[], str]) -> Solution:
-        blocked = self._blocked_problem(source)
-        with self._on_cluster(source, run, fingerprint, [blocked]) as (problem,):
-            solution = self._fit_one(problem, run, fingerprint)
-        self._example_coef = self._by_example(source, blocked, solution.alpha)
-        return solution
-
-    def _shard_problem(self, source: Seekable, question: Any) -> Problem:
-        """A worker's part of the problem, which may be without pairs."""
-        return self._blocked(source, self._block, size=_count_pairs)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
-        self._check_stream()
-        X, y = inputs.check_matrix(self, X, y, reset=not hasattr(self, "_stream"), y_numeric=True)
-        grades = inputs.check_numbers(y, "grades")
-        if hasattr(self, "_stream") and not _count_pairs(Chunk(np.arange(y.size), None, grades, groups)):
-            return self  # nothing to compare, nothing to learn
-        problem = self._problem(X, grades, groups)
-        (self.coef_,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
-        self._example_coef = None
+        training.partial_fit(self, X, y=y, groups=groups)
         return self
 
-    def _problem(self, X: Any, y: np.ndarray, groups: Any) -> Problem:
-        return Problem(self._constraints(self._rows(X), y, _groups(groups, y)), self._regularizer(X.shape[1]))
+    def _size(self, chunk: Chunk) -> int:
+        return _count_pairs(chunk)
 
-    def _blocked_problem(self, source: Seekable) -> Problem:
-        """The same over a source: a group is never cut by the end of a chunk."""
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Any = None) -> Whole:
+        X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
+        grades = inputs.check_numbers(y, "grades")
+        return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
+
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        """A group is never cut by the end of a chunk."""
+        to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in sourced.labels_of(source):
             sourced.checked_numbers(chunk, "grades")
             if chunk.group is None:
@@ -180,32 +142,40 @@ class RankingSVM(LinearEstimator):
                 )
             if chunk.weight is not None:
                 raise DataError("Weights are not known to RankingSVM. Open the data without them.")
-
-        problem = self._blocked(source, self._block, size=_count_pairs)
-        if problem.constraints.n_examples == 0:
+            to_compare = to_compare or _count_pairs(chunk) > 0
+        if not to_compare:
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
-        return problem
+        return source, Facts(int(source.n_features))
 
-    def _block(self, chunk: Chunk) -> Scalar:
-        return self._constraints(sourced.rows_of(chunk.x, 0.0), *_graded(chunk))
+    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+        return [self._pairs(chunk, sourced.rows_of(chunk.x, 0.0))]
+
+    def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
+        return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
+
+    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+        self.coef_, self._example_coef = weights[0], None
+
+    def _remember(self, source: Any, facts: Facts) -> None:
+        """How much of each example is in the weights; inputs need not be read for it."""
+        alpha: Any = self._alpha
+        coefficients, done = np.zeros(len(source)), 0
+        for b in range(len(source.offsets) - 1):
+            chunk = source.labels(b)
+            n = _count_pairs(chunk)
+            if n:
+                none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
+                rows = self._pairs(chunk, none).rows
+                coefficients[chunk.ids] = _sum_over_pairs(rows, alpha[done : done + n], len(chunk))
+            done += n
+        self._example_coef = coefficients
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+        losses.shape_of(self._loss())  # says what is wrong with it
 
-    def _constraints(self, rows: Rows, grade: np.ndarray, group: np.ndarray) -> Scalar:
-        return ranking(rows, grade, group, self._budget(None), squared=self.loss == "squared_hinge")
-
-    def _by_example(self, source: Seekable, problem: Problem, alpha: np.ndarray) -> np.ndarray:
-        """How much of each example is in the weights; inputs need not be read for it."""
-        coefficients = np.zeros(len(source))
-        for b in range(problem.blocked.n_blocks):
-            chunk = source.labels(b)
-            if _count_pairs(chunk):
-                none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
-                rows = self._constraints(none, *_graded(chunk)).rows
-                coefficients[chunk.ids] = _sum_over_pairs(rows, problem.blocked.share(alpha, b), len(chunk))
-        return coefficients
+    def _loss(self) -> Loss:
+        return losses.named(self.loss, losses.MARGIN)
 
     @property
     def dual_coef_(self) -> np.ndarray:
@@ -214,21 +184,12 @@ class RankingSVM(LinearEstimator):
             raise AttributeError("dual_coef_ is not kept of streams.")
         return self._example_coef[None, :]
 
-    @certifying
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         X may be a source of all three.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            check_alone(y=y, groups=groups)
-            with self._readable(X) as source:
-                self._check_width(source)
-                return self._certify(self._blocked_problem(source), self.coef_, self._shares())
-        X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
-        problem = self._problem(X, inputs.check_numbers(y, "grades"), groups)
-        return self._certify(problem, self.coef_, self._shares())
+        return training.certify(self, X, y=y, groups=groups)
 
     def report(
         self,
@@ -242,14 +203,6 @@ class RankingSVM(LinearEstimator):
     ) -> Path:
         """Write a page about this model: see :meth:`LinearSVC.report`; ``groups`` are those of the rows of X."""
         return self._write_report(path, X, y, groups, title, name)
-
-    def _report_source(self, data: Data) -> Any:
-        if not data.given or data.is_source:
-            return data.X
-        X, y = inputs.check_matrix(self, data.X, data.y, reset=False, y_numeric=True)
-        group = _groups(data.groups, y)
-        place = np.argsort(group, kind="stable")  # rows of a group must be next to each other
-        return as_source(X[place], inputs.check_numbers(y, "grades")[place], group[place])
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""

@@ -1,25 +1,25 @@
+"""LinearSVR."""
+
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints import Scalar
-from ..constraints.sourced import is_source
+from .. import losses
+from ..constraints.base import Closed
 from ..models import regression
 from ..persistence import storable
-from ..problem import Certificate, Problem, Rows, Solution
-from ..protocols import Chunk, Seekable
-from . import inputs, sourced
-from .certified import Run, all_or_nothing, certifying
-from .clustered import as_source
+from ..problem import Certificate
+from ..protocols import Chunk, Loss
+from . import inputs, sourced, training
+from .certified import Run
 from .fingerprints import of_arrays
-from .linear import LinearEstimator
-from .sourced import check_alone
-from .telling import told
+from .holders import Whole
+from .linear import Facts, LinearEstimator
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
@@ -33,7 +33,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     C : float
     epsilon : float
         Errors below this cost nothing.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"} or object from ``maxmargin.losses``
+        What an error beyond ``epsilon`` costs. An object has an ``epsilon`` of its own.
 
     Notes
     -----
@@ -57,7 +58,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         C: float = 1.0,
         epsilon: float = 0.1,
         *,
-        loss: str = "epsilon_insensitive",
+        loss: Any = "epsilon_insensitive",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -85,8 +86,6 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @told
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -102,81 +101,45 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
         The parameters are those of :meth:`LinearSVC.fit`.
         """
-        self._check_settings()
-        self._forget_stream()
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        if is_source(X):
-            check_alone(y=y, sample_weight=sample_weight)
-            with self._readable(X, run) as source:
-                self._take_shape(source, X)
-                solution = self._fit_source(source, run, lambda: source.fingerprint)
-        elif cluster is not None:
-            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-            source = as_source(X, inputs.check_numbers(y, "targets"), None, inputs.check_weights(sample_weight, X))
-            solution = self._fit_source(source, run, lambda: of_arrays(X, y, sample_weight))
-        else:
-            X, y = inputs.check_matrix(self, X, y, reset=True, y_numeric=True)
-            problem = self._problem(X, y, sample_weight)
-            solution = self._fit_one(problem, run, lambda: of_arrays(X, y, sample_weight))
-        self._set_weights(solution.weights)
-        self._keep([solution], solution.alpha)
+        training.fit(self, X, run, y=y, sample_weight=sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
-        self._check_stream()
-        X, y = inputs.check_matrix(self, X, y, reset=not hasattr(self, "_stream"), y_numeric=True)
-        problem = self._problem(X, y, sample_weight)
-        (weights,) = self._absorb([problem.closed], problem.regularizer, problem.n_weights)
-        self._set_weights(weights)
+        training.partial_fit(self, X, y=y, sample_weight=sample_weight)
         return self
 
-    def _fit_source(self, source: Seekable, run: Run, fingerprint: Callable[[], str]) -> Solution:
-        problem = self._blocked_problem(source)
-        with self._on_cluster(source, run, fingerprint, [problem]) as (problem,):
-            return self._fit_one(problem, run, fingerprint)
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
+        X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
+        target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
+        return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _shard_problem(self, source: Seekable, question: Any) -> Problem:
-        """A worker's part of the problem."""
-        return self._blocked_problem(source)
-
-    def _set_weights(self, weights: np.ndarray) -> None:
-        coef, intercept = self._split_weights(weights, 1)
-        self.coef_, self.intercept_ = coef[0], float(intercept[0])
-
-    def _problem(self, X: Any, y: np.ndarray, sample_weight: Any) -> Problem:
-        budget = self._budget(inputs.check_weights(sample_weight, X))
-        constraints = self._constraints(self._rows(X), inputs.check_numbers(y, "targets"), budget)
-        return Problem(constraints, self._regularizer(X.shape[1]))
-
-    def _blocked_problem(self, source: Seekable) -> Problem:
-        """The same over a source."""
-        bias, C = self._bias(), self._budget(None)
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
         for chunk in sourced.labels_of(source):
             sourced.checked_numbers(chunk, "targets")
+        return source, Facts(int(source.n_features))
 
-        def block(chunk: Chunk) -> Scalar:
-            weights = sourced.checked_weights(chunk)
-            target = sourced.checked_numbers(chunk, "targets")
-            return self._constraints(
-                sourced.rows_of(chunk.x, bias), target, C if weights is None else self._budget(weights)
-            )
+    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+        constraints = regression(
+            sourced.rows_of(chunk.x, self._bias()),
+            sourced.checked_numbers(chunk, "targets"),
+            self._budget(sourced.checked_weights(chunk)),
+            loss=self._loss(),
+        )
+        return [constraints]
 
-        return self._blocked(source, block)
+    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+        coef, intercept = self._split_weights(weights[0], 1)
+        self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        inputs.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         inputs.check_positive("epsilon", self.epsilon, zero=True)
+        losses.shape_of(self._loss())  # says what is wrong with it
 
-    def _constraints(self, rows: Rows, target: np.ndarray, budget: np.ndarray) -> Scalar:
-        return regression(
-            rows,
-            target,
-            budget,
-            epsilon=float(self.epsilon),
-            squared=self.loss == "squared_epsilon_insensitive",
-        )
+    def _loss(self) -> Loss:
+        return losses.named(self.loss, losses.DISTANCE, epsilon=float(self.epsilon))
 
     @property
     def dual_coef_(self) -> np.ndarray:
@@ -186,20 +149,12 @@ class LinearSVR(RegressorMixin, LinearEstimator):
             raise AttributeError("dual_coef_ is not kept of streams.")
         return self._alpha[None, :]
 
-    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
         X may be a source of both.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            check_alone(y=y, sample_weight=sample_weight)
-            with self._readable(X) as source:
-                self._check_width(source)
-                return self._certify(self._blocked_problem(source), self._flat_weights(), self._shares())
-        X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
-        return self._certify(self._problem(X, y, sample_weight), self._flat_weights(), self._shares())
+        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

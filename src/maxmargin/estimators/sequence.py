@@ -1,17 +1,18 @@
+"""SequenceSVM."""
+
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
-from numbers import Real
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from ..constraints.sourced import is_source, survey
+from ..constraints.sourced import Layout
 from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
@@ -19,13 +20,25 @@ from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Source
 from ..wording import shown
-from . import inputs
-from .certified import Run, certifying
-from .clustered import held, read
-from .fingerprints import of_pairs, of_source
-from .sourced import check_alone
-from .structured import StructuredEstimator, check_pairs, paired
-from .telling import told, users_line
+from . import inputs, training
+from .certified import Run
+from .holders import Whole, is_whole
+from .sequence_data import (
+    SequenceSurvey,
+    as_pairs,
+    check_lengths,
+    encoded_pairs,
+    is_known,
+    is_numeric,
+    label_numbers,
+    label_set,
+    learned_names,
+    numbered,
+    plain,
+    sorted_classes,
+)
+from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
+from .telling import users_line
 from .tokens import as_sequences
 
 if TYPE_CHECKING:
@@ -128,7 +141,6 @@ class SequenceSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @told
     def fit(
         self,
         X: Sequence[Any] | Source,
@@ -156,45 +168,8 @@ class SequenceSVM(StructuredEstimator):
         sample_weight : array (n_sequences,) or None
         cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
         """
-        self._check_settings()
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        if is_source(X):
-            check_alone(Y=Y, sample_weight=sample_weight)
-            return self._fit_source(cast(Source, X), run)
-        sequences, Y = check_pairs(as_sequences(X), Y)
-        attributes = None if _is_numeric(sequences) else Attributes()
-        encoded = Sequences.of(sequences) if attributes is None else attributes.learn(sequences)
-        _check_lengths(encoded, Y)
-        classes = _classes(Y)
-        labels = _numbered(Y, classes)
-        model = self._model(encoded.n_features, self._forbidden(labels, classes), classes)
-        problem = self._problem(model, encoded, labels, sample_weight)
-        self._fit(
-            model,
-            problem,
-            run,
-            lambda: of_pairs(sequences, Y, sample_weight),
-            held(encoded, labels, sample_weight),
-            classes_=classes,
-            **_names_of(attributes),
-        )
-        return self
-
-    def _fit_source(self, source: Source, run: Run) -> SequenceSVM:
-        seen = _Survey(pairs=self.allowed_transitions is not None)
-        layout = survey(source, seen.look)
-        classes = _sorted(seen.labels)
-        observed = isinstance(self.allowed_transitions, str)
-        # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
-        labels = _numbered(list(seen.pairs), classes) if observed else []
-        model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
-
-        def prepared(X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
-            return _encoded(seen.attributes, seen.n_features, classes, X, Y)
-
-        problem = self._sourced(model, source, layout, prepared)
-        pieces, names = read(source, prepared), _names_of(seen.attributes)
-        self._fit(model, problem, run, lambda: of_source(source), pieces, classes_=classes, **names)
+        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
@@ -209,28 +184,47 @@ class SequenceSVM(StructuredEstimator):
         classes : iterable of labels or None
             All labels that may ever come. Needed with the first chunk unless it shows all of them.
         """
-        self._check_stream()
-        X, Y = check_pairs(as_sequences(X), Y)
+        training.partial_fit(self, X, {"classes": classes}, Y=Y)
+        return self
+
+    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+        return self._whole(*as_pairs(X, Y), sample_weight)
+
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
+        layout = look_at(source, seen.look, as_pairs)
+        classes = sorted_classes(seen.labels)
+        # Pairs that are not allowed are found when the model is bound to their chunk, which knows where they are.
+        labels = numbered(list(seen.pairs), classes) if isinstance(self.allowed_transitions, str) else []
+        if is_whole(source):
+            labels = numbered(source.chunk().y, classes)
+            source = source.replaced(seen.encoded, labels)
+        model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
+        prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes)
+        return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
+
+    def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
+        X, Y = source.chunk().x, source.chunk().y
         begun = hasattr(self, "model_")
-        if begun and (self._names is None) != _is_numeric(X):
+        if begun and (self._names is None) != is_numeric(X):
             raise ValueError(
                 "The stream began with the other kind of features: named ones, or matrices. X must be alike."
             )
         # A chunk that is refused must not leave its names behind.
-        attributes = None if _is_numeric(X) else Attributes(self._names if begun and self._names else ())
+        attributes = None if is_numeric(X) else Attributes(self._names if begun and self._names else ())
         if attributes is not None:
             encoded = attributes.learn(X)
         else:
             encoded = Sequences.of(X, self.model_.n_features if begun else None)
-        _check_lengths(encoded, Y)
-        labels_known = self.classes_ if begun else _classes([*Y, list(classes)] if classes is not None else Y)
-        labels = _numbered(Y, labels_known)
-        model = self._model(encoded.n_features, self._forbidden(labels, labels_known), labels_known)
+        check_lengths(encoded, Y)
+        known = self.classes_ if begun else sorted_classes(label_set([*Y, list(classes)] if classes is not None else Y))
+        labels = numbered(Y, known)
+        model = self._model(encoded.n_features, self._forbidden(labels, known), known)
         if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
-        place = self.model_.places_in(model) if begun else None
-        self._absorb(model, encoded, labels, place, classes_=labels_known, **_names_of(attributes))
-        return self
+        places = self.model_.places_in(model) if begun else None
+        learned = {"classes_": known, **learned_names(attributes)}
+        return source.replaced(encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
 
     def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(
@@ -253,9 +247,9 @@ class SequenceSVM(StructuredEstimator):
             for y in labels:
                 forbidden[y[:-1], y[1:]] = False
             return forbidden
-        number = _numbers(classes)
+        number = label_numbers(classes)
         for pair in self._listed_transitions():
-            if not _known(pair[0], number) or not _known(pair[1], number):
+            if not is_known(pair[0], number) or not is_known(pair[1], number):
                 raise ValueError(f"allowed_transitions names {pair!r}; the labels are {shown(classes.tolist())}.")
             forbidden[number[pair[0]], number[pair[1]]] = False
         for i, y in enumerate(labels):
@@ -310,7 +304,7 @@ class SequenceSVM(StructuredEstimator):
             raise ValueError("X has no sequences. Give a list with at least one.")
         if self._names is None:
             return Sequences.of(X, self.model_.n_features)
-        if _is_numeric(X):
+        if is_numeric(X):
             raise ValueError(
                 "The model was trained on named features, X holds matrices. Give lists of dicts, of names or of words."
             )
@@ -364,13 +358,12 @@ class SequenceSVM(StructuredEstimator):
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
         X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
-        _check_lengths(prepared, Y)
+        check_lengths(prepared, Y)
         found = self.predict(prepared)
-        right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(_plain(y), z, strict=True)]
+        right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(plain(y), z, strict=True)]
         weights = inputs.check_weights(sample_weight, Y)
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
-    @certifying
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
     ) -> Certificate:
@@ -378,18 +371,13 @@ class SequenceSVM(StructuredEstimator):
 
         X may be a source of sequences and labels.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            check_alone(Y=Y, sample_weight=sample_weight)
-            source = cast(Source, X)
-            return self._certify(self._sourced(self.model_, source, survey(source), self._prepared))
-        return self._certify(self._problem(self.model_, *self._prepared(X, Y), sample_weight))
+        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
-        X, Y = check_pairs(as_sequences(X), Y)
+        X, Y = as_pairs(X, Y)
         prepared = self.prepare(X)
-        _check_lengths(prepared, Y)
-        return prepared, _numbered(Y, self.classes_)
+        check_lengths(prepared, Y)
+        return prepared, numbered(Y, self.classes_)
 
     @property
     def transitions_(self) -> np.ndarray:
@@ -411,8 +399,8 @@ class SequenceSVM(StructuredEstimator):
     def top_features(self, label: Any, n: int = 10) -> list[tuple[Any, float]]:
         """The n features that speak most for a label (for negative n: against it), with their weights."""
         check_is_fitted(self)
-        number = _numbers(self.classes_)
-        if not _known(label, number):
+        number = label_numbers(self.classes_)
+        if not is_known(label, number):
             raise ValueError(f"label={shown(label)} is not among the labels {self.classes_.tolist()}.")
         weights = self.emissions_[:, number[label]]
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
@@ -433,7 +421,7 @@ class SequenceSVM(StructuredEstimator):
 
         data = paired(data if data.is_source else replace(data, X=as_sequences(data.X)))
         if data.given and not data.is_source:
-            _check_lengths(self.prepare(data.X), data.y)
+            check_lengths(self.prepare(data.X), data.y)
         return story(self, data)
 
     def _n_features(self) -> int:
@@ -442,140 +430,3 @@ class SequenceSVM(StructuredEstimator):
     def _class_list(self) -> list[Any]:
         check_is_fitted(self)
         return self.classes_.tolist()
-
-
-class _Survey:
-    """What a model must know of sequences that are shown a chunk at a time: labels, features, pairs if asked for."""
-
-    def __init__(self, *, pairs: bool) -> None:
-        self.labels: set[Any] = set()
-        self.pairs: set[tuple[Any, Any]] = set()
-        self.attributes: Attributes | None = None
-        self.n_features: int | None = None
-        self._count_pairs = pairs
-
-    def look(self, X: Any, Y: Any) -> None:
-        X, Y = check_pairs(as_sequences(X), Y)
-        numeric = _is_numeric(X)
-        if self.n_features is not None and numeric != (self.attributes is None):
-            raise ValueError("these sequences have the other kind of features than those before: names, or matrices.")
-        if not numeric and self.attributes is None:
-            self.attributes = Attributes()
-        encoded = Sequences.of(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
-        self.n_features = encoded.n_features
-        _check_lengths(encoded, Y)
-        self.labels |= _label_set(Y)
-        if self._count_pairs:
-            self.pairs.update(pair for y in Y for pair in pairwise(_plain(y)))
-
-
-def _encoded(
-    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
-) -> tuple[Sequences, list[np.ndarray]]:
-    """Sequences and labels in the form the model reads, once all names and labels are known."""
-    X = as_sequences(X)
-    encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
-    _check_lengths(encoded, Y)
-    return encoded, _numbered(Y, classes)
-
-
-def _names_of(attributes: Attributes | None) -> dict[str, Any]:
-    """The attributes of the estimator that remember named features."""
-    return {"_attributes": attributes, "_names": None if attributes is None else list(attributes.names)}
-
-
-def _numbers(classes: np.ndarray) -> dict[Any, int]:
-    return {label: k for k, label in enumerate(classes.tolist())}
-
-
-def _numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray]:
-    """Labels as numbers."""
-    number = _numbers(classes)
-    numbered = []
-    for i, y in enumerate(Y):
-        try:
-            numbered.append(np.fromiter((number[label] for label in _plain(y)), np.int32, len(y)))
-        except (KeyError, TypeError):
-            t = next(t for t, label in enumerate(_plain(y)) if not _known(label, number))
-            raise ValueError(
-                f"Sequence {i} has the label {shown(_plain(y)[t])} at token {t}, which is not among the labels "
-                f"{classes.tolist()[:20]}."
-            ) from None
-    return numbered
-
-
-def _is_numeric(X: Any) -> bool:
-    """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
-    if isinstance(X, Sequences):
-        return True
-    if hasattr(X, "dtype") and X.dtype != object:
-        return True
-    first = X[0]
-    if sp.issparse(first) or hasattr(first, "dtype"):
-        return True
-    if not isinstance(first, list | tuple) or not first:
-        return False
-    token = first[0]
-    if hasattr(token, "dtype") and not isinstance(token, str):
-        return True
-    return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
-
-
-def _plain(y: Any) -> Any:
-    """Labels as Python objects."""
-    return y.tolist() if hasattr(y, "tolist") else y
-
-
-def _known(label: Any, numbers: dict[Any, int]) -> bool:
-    try:
-        return label in numbers
-    except TypeError:
-        return False
-
-
-def _check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
-    for i, y in enumerate(Y):
-        if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
-            raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
-    length = np.fromiter(map(len, Y), np.int64, len(Y))
-    wrong = np.flatnonzero(length != np.diff(X.offsets))
-    if wrong.size:
-        i = int(wrong[0])
-        raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels. Give one for each.")
-
-
-def _classes(Y: Sequence[Any]) -> np.ndarray:
-    """All labels, sorted."""
-    return _sorted(_label_set(Y))
-
-
-def _label_set(Y: Sequence[Any]) -> set[Any]:
-    found: set[Any] = set()
-    for i, y in enumerate(Y):
-        try:
-            found.update(_plain(y))
-        except TypeError:
-            raise ValueError(
-                f"Y[{i}] has labels that are not hashable, such as {shown(_plain(y)[0])}. Give one text or number for "
-                "each token."
-            ) from None
-    if None in found:
-        i = next(i for i, y in enumerate(Y) if None in _plain(y))
-        raise ValueError(
-            f"Y[{i}] has a label that is None at token {_plain(Y[i]).index(None)}. Every token needs a label."
-        )
-    return found
-
-
-def _sorted(found: set[Any]) -> np.ndarray:
-    inputs.check_nameable(found)
-    if len({isinstance(label, str) for label in found}) > 1:
-        raise ValueError(
-            f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}. Make them all strings or all numbers."
-        )
-    if len(found) < 2:
-        raise ValueError(f"SequenceSVM needs at least 2 different labels, Y has {sorted(found)!r}.")
-    ordered = sorted(found)
-    classes = np.array(ordered) if not isinstance(ordered[0], tuple) else np.empty(len(ordered), object)
-    classes[:] = ordered  # tuples stay tuples
-    return classes

@@ -1,41 +1,68 @@
+"""StructuralSVM, and what all estimators have in common whose answers are searched for."""
+
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
-from ..constraints.oracle import Window, count, oracle_for, sized
+from ..constraints.oracle import count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
 from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
-from ..distributed.choose import choose_sharded
-from ..distributed.sharded import Sharded
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Record, Solution
-from ..protocols import Model, OracleError, Solver, Source
-from ..solvers import best_start, certify, choose_open, choose_stream, solve
-from ..solvers.certificate import lower_bound
-from ..solvers.searchers import dismiss
+from ..problem import Certificate, Planes, Problem, Record
+from ..protocols import Model, OracleError, Source
+from ..solvers import best_start
 from ..wording import shown
-from . import inputs
-from .certified import CertifiedEstimator, Run, certifying
-from .clustered import Cluster, StructuredRecipe, held, read, seed_of, solve_on_shards
-from .fingerprints import of_pairs, of_source
+from . import inputs, training
+from .certified import CertifiedEstimator, Run
+from .fingerprints import of_pairs
+from .holders import InMemory, Whole, is_whole
 from .sourced import check_alone
-from .telling import told
+from .streams import OpenStream
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is known of all examples before any of them is searched.
+
+    Parameters
+    ----------
+    model : Model
+        With its sizes.
+    layout : Layout or None
+        Where chunks begin, and the weights of the examples; None: still to be asked for.
+    prepare : function of inputs and answers, or None
+        Turns those of a chunk of a source into what the model reads; examples in memory are in that form.
+    learned : dict
+        Attributes that belong to the model.
+    places : array or None
+        Where the weights of a stream have moved if its model has grown.
+    """
+
+    model: Any
+    layout: Layout | None
+    prepare: Prepare | None = None
+    learned: dict[str, Any] = field(default_factory=dict)
+    places: np.ndarray | None = None
+
+    def for_pieces(self) -> Facts:
+        """What workers need to know."""
+        return replace(self, layout=None, learned={})
+
+
 class StructuredEstimator(CertifiedEstimator):
-    """Base of the estimators whose answers are searched for. Subclasses say what the model is."""
+    """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
     coef_: np.ndarray
     model_: Model
@@ -43,6 +70,10 @@ class StructuredEstimator(CertifiedEstimator):
     certificate_: Certificate
     n_passes_: int
     history_: list[Record]
+    _stream_rule = (
+        "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
+        "estimator."
+    )
 
     @property
     def _alpha(self) -> Planes:
@@ -54,180 +85,103 @@ class StructuredEstimator(CertifiedEstimator):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _fit(
-        self,
-        model: Model,
-        problem: Problem,
-        run: Run,
-        fingerprint: Callable[[], str],
-        pieces: Callable[[int], list[Any]],
-        **fitted: Any,
-    ) -> None:
-        """Train ``model``, already sized. What was there before stays until there is something new.
-
-        ``pieces`` cuts the data for the workers of a cluster. ``fitted`` are attributes that belong to the model.
-        """
-        warm = self._warm(problem)
-        before = getattr(self, "coef_", None) if warm is not None else None
-        before = before if before is not None and before.size == problem.n_weights else None
-        with (
-            self._progress() as shown,
-            self._saving(run, fingerprint) as folder,
-            self._on_cluster(
-                model, problem, run, fingerprint, pieces, None if folder is not None and folder.holds_a_state else warm
-            ) as problem,
-        ):
-            solver = self._chosen_solver(problem, before)
-            on_shards = isinstance(problem.constraints, Sharded)
-            run_it: Callable[..., Solution] = solve_on_shards if on_shards else solve
-            try:
-                solution = run_it(
-                    problem,
-                    solver,
-                    tol=self.tol,
-                    max_passes=int(self.max_passes),
-                    warm=None if on_shards else warm,
-                    callbacks=(*shown, *run.callbacks),
-                    checkpoint=folder,
-                )
-            except (OracleError, MemoryError) as error:
-                # What was learned before the search failed is worth keeping.
-                partial = getattr(error, "solution", None)
-                if partial is not None and partial.history:
-                    self._take_over(model, partial.weights, fitted)
-                    self._store([partial], partial.alpha)
-                raise
-        self._take_over(model, solution.weights, fitted)
-        self._keep([solution], solution.alpha)
-
-    def _chosen_solver(self, problem: Problem, before: np.ndarray | None) -> Solver:
-        if isinstance(problem.constraints, Sharded):
-            return choose_sharded(problem, self.solver, tol=self.tol, seed=self.random_state)
-        return choose_open(problem, self.solver, centre=before, **self._means())
-
     @contextlib.contextmanager
-    def _on_cluster(
-        self,
-        model: Model,
-        problem: Problem,
-        run: Run,
-        fingerprint: Callable[[], str],
-        pieces: Callable[[int], list[Any]],
-        warm: Planes | None,
-    ) -> Iterator[Problem]:
-        """The problem with its examples on the workers of a cluster, if the run is to have one."""
-        if run.cluster is None:
-            yield problem
-            return
-        with Cluster(run, lambda: self._identity(fingerprint)) as cluster:
-            cluster.start([StructuredRecipe(self, model, piece) for piece in pieces(cluster.size)])
-            if not (self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)):
-                yield cluster.searched(problem)
-                return
-            memory = inputs.check_memory(self.memory)
-            sharded = cluster.problem(problem, None, seed=seed_of(self.random_state), memory=memory)
-            sharded.constraints.begin(warm)  # type: ignore[attr-defined]
-            yield sharded
+    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
+        if is_source(X):
+            check_alone(**others)
+        yield X if is_source(X) else self._arrays(X, reset=reset, **others)
 
-    def _take_over(self, model: Model, weights: np.ndarray, fitted: dict[str, Any]) -> None:
-        self.model_, self.coef_ = model, weights
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        self.__dict__.pop("_stream", None)
+    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+        """Inputs and answers in memory, checked."""
+        return self._whole(*check_pairs(X, Y), sample_weight)
 
-    def _absorb(self, model: Model, X: Any, Y: Any, place: np.ndarray | None = None, **fitted: Any) -> None:
-        """One more chunk of a stream. ``place`` tells where old weights have moved if the model has grown."""
-        oracle = oracle_for(model, X, Y)
-        budget = np.array([inputs.check_positive("C", self.C)])
-        regularizer = self._own_regularizer()
-        regularizer.shape(model.n_weights)  # complains before anything has changed
-        state = getattr(self, "_stream", None)
-        if state is not None:
-            state.dismiss()
-        window = Window(oracle, 0 if state is None else state.cache.n_examples)
-        problem = Problem(Searched(window, budget), regularizer)
-        solver = choose_stream(problem, self.solver, **self._means())
-        if state is None:
-            state = solver.start(problem)
-            state.begin_stream()
+    def _whole(self, X: Any, Y: Any, sample_weight: Any) -> Whole:
+        weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
+        return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
+
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        raise NotImplementedError
+
+    def _prepared(self, X: Any, Y: Any) -> tuple[Any, Any]:
+        """Inputs and answers in the form that the fitted model reads."""
+        return check_pairs(X, Y)
+
+    def _known(self, source: Any) -> tuple[Any, Facts]:
+        if is_whole(source):
+            source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
+        return source, Facts(self.model_, None, self._prepared)
+
+    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+        layout = survey(source) if facts.layout is None else facts.layout
+        if is_whole(source):
+            oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
         else:
-            if place is not None:
-                state.rename(place, regularizer, model.n_weights)
-            state.grow(window.n_examples, budget)
-        try:
-            state = solver.absorb(problem, state, self.tol)
-        except BaseException:
-            state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
-            if window.first:
-                self._take_over(model, state.averaged, fitted)
-                self._stream, self._stream_began = state, self._stream_settings()
-            raise
-        finally:
-            dismiss(window)
-        self._take_over(model, state.averaged, fitted)
-        self._stream, self._stream_began = state, self._stream_settings()
-        self._fitted_C = float(self.C)
-        # Planes that were spilled are known by their sums alone: they were feasible when they were frozen.
-        self.certificate_ = Certificate(lower_bound(Problem(state.cache, regularizer), state.inner.alpha), np.inf)
-        self.history_, self.n_passes_ = getattr(self, "history_", []), getattr(self, "n_passes_", 0) + 1
-
-    def _means(self) -> dict[str, Any]:
-        """What a solver is given to work with."""
-        return {
-            "seed": self.random_state,
-            "n_jobs": inputs.check_threads(self.n_jobs),
-            "memory": inputs.check_memory(self.memory),
-        }
-
-    def _stream_settings(self) -> str:
-        """What the constraints of a stream depend on."""
-        return repr({k: v for k, v in self._settings().items() if k != "C"})
-
-    def _check_stream(self) -> None:
-        """A stream goes on only where its constraints are still at hand, and still those of the same problem."""
-        self._check_settings()
-        if hasattr(self, "_stream") and self._stream_settings() != self._stream_began:
-            raise ValueError(
-                f"Between chunks of a stream only C and the means of work may change; it began with "
-                f"{self._stream_began}, now it has {self._stream_settings()}. Start with a new estimator."
-            )
-        if hasattr(self, "coef_") and not hasattr(self, "_stream"):
-            raise ValueError(
-                f"This {type(self).__name__} was trained by fit, or loaded from a file: the constraints that "
-                "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
-            )
-
-    def _problem(self, model: Model, X: Any, Y: Any, sample_weight: Any = None) -> Problem:
-        oracle = oracle_for(model, X, Y)
-        return self._problem_of(oracle, inputs.check_weights(sample_weight, np.empty((oracle.n_examples, 1))))
-
-    def _sourced(self, model: Model, source: Source, layout: Layout, prepare: Prepare | None = None) -> Problem:
-        """The problem on data that is read from a source, a chunk at a time."""
+            oracle = SourcedOracle(facts.model, source, layout, facts.prepare)
         weights = inputs.check_weights(layout.weight, np.empty((layout.n_examples, 1)))
-        return self._problem_of(SourcedOracle(model, source, layout, prepare), weights)
+        return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
 
-    def _problem_of(self, oracle: Any, weights: np.ndarray | None) -> Problem:
-        return Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())
+    def _shared(self, source: Any) -> Any:
+        return source
 
-    def _warm(self, problem: Problem) -> Planes | None:
+    def _held(self, piece: Any, memory: int | None) -> Any:
+        """A worker reads what comes from a source: examples may be of any kind."""
+        return piece
+
+    def _on_shards(self) -> bool:
+        """Whether workers optimize what they find, and agree on weights; else they only search."""
+        return self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)
+
+    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+        self.model_, self.coef_ = facts.model, weights[0]
+        for name, value in facts.learned.items():
+            setattr(self, name, value)
+
+    def _weights(self) -> list[np.ndarray]:
+        return [self.coef_]
+
+    def _new_stream(self, problems: list[Problem]) -> OpenStream:
+        return OpenStream(self, problems)
+
+    def _stream_settings(self) -> dict[str, str]:
+        return {k: v for k, v in self._settings().items() if k != "C"}
+
+    def _trained_before(self) -> None:
+        raise ValueError(
+            f"This {type(self).__name__} was trained by fit, or loaded from a file: the constraints that "
+            "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
+        )
+
+    def _centre(self, problem: Problem, warm: Any) -> np.ndarray | None:
+        """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
+        before = getattr(self, "coef_", None) if warm is not None else None
+        return before if before is not None and before.size == problem.n_weights else None
+
+    def _warm(self, holder: InMemory) -> list[Planes | None]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
-        alpha = getattr(self, "_alpha", None)
-        if not self.warm_start or alpha is None:
-            return None
-        try:
-            alpha = problem.constraints.feasible(alpha)
-        except (ValueError, OracleError):
-            return None
-        ratio = self.C / self._fitted_C
-        scaled = Planes(alpha.example, alpha.labels, ratio * alpha.alpha)
-        return best_start(problem, [alpha, scaled]) if ratio != 1.0 else alpha
+        problem = holder.local[0]
+        alpha = self._feasible(problem) if self.warm_start and hasattr(self, "_alpha") else None
+        if alpha is None or self._fitted_C == self.C:
+            return [alpha]
+        scaled = Planes(alpha.example, alpha.labels, self.C / self._fitted_C * alpha.alpha)
+        return [best_start(problem, [alpha, scaled])]
 
-    def _certify(self, problem: Problem) -> Certificate:
+    def _shares_for(self, problems: list[Problem]) -> list[Planes | None]:
+        return [self._feasible(problems[0])]
+
+    def _feasible(self, problem: Problem) -> Planes | None:
         try:
-            alpha = problem.constraints.feasible(self._alpha)
+            return problem.constraints.feasible(self._alpha)
         except (ValueError, OracleError):
-            alpha = None  # answers to other data prove nothing here
-        return certify(problem, self.coef_, alpha)
+            return None  # answers to other data prove nothing here
+
+
+def look_at(source: Any, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
+    """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
+    if not is_whole(source):
+        return survey(source, lambda x, y: look(*check(x, y)))
+    chunk = source.chunk()
+    look(chunk.x, chunk.y)
+    return Layout(source.offsets, chunk.weight)
 
 
 def _check_not_latent(model: Any) -> None:
@@ -348,7 +302,6 @@ class StructuralSVM(StructuredEstimator):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @told
     def fit(
         self,
         X: Sequence[Any] | Source,
@@ -373,22 +326,8 @@ class StructuralSVM(StructuredEstimator):
         ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
         takes many more epochs, most of all where weights are few.
         """
-        self._check_settings()
-        _check_not_latent(self.model)
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        if is_source(X):
-            check_alone(Y=Y, sample_weight=sample_weight)
-            sizes = Sizes(self.model)
-            source = cast(Source, X)
-            layout = survey(source, lambda x, y: sizes.look(*check_pairs(x, y)))
-            model = sizes.result()
-            problem = self._sourced(model, source, layout, check_pairs)
-            self._fit(model, problem, run, lambda: of_source(source), read(source, check_pairs))
-            return self
-        X, Y = check_pairs(X, Y)
-        model = sized(self.model, X, Y)
-        problem = self._problem(model, X, Y, sample_weight)
-        self._fit(model, problem, run, lambda: of_pairs(X, Y, sample_weight), held(X, Y, sample_weight))
+        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
         return self
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
@@ -399,10 +338,20 @@ class StructuralSVM(StructuredEstimator):
         ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
         stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
-        self._check_stream()
-        X, Y = check_pairs(X, Y)
-        self._absorb(self.model_ if hasattr(self, "model_") else sized(self.model, X, Y), X, Y)
+        training.partial_fit(self, X, Y=Y)
         return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check_not_latent(self.model)
+
+    def _survey(self, source: Any) -> tuple[Any, Facts]:
+        sizes = Sizes(self.model)
+        layout = look_at(source, sizes.look, check_pairs)
+        return source, Facts(sizes.result(), layout, check_pairs)
+
+    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
+        return self._known(source) if hasattr(self, "model_") else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)
@@ -426,7 +375,6 @@ class StructuralSVM(StructuredEstimator):
         losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
         return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
-    @certifying
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
     ) -> Certificate:
@@ -434,13 +382,7 @@ class StructuralSVM(StructuredEstimator):
 
         On data other than the training data the bounds are those of the problem on that data. X may be a source.
         """
-        check_is_fitted(self)
-        if is_source(X):
-            check_alone(Y=Y, sample_weight=sample_weight)
-            source = cast(Source, X)
-            return self._certify(self._sourced(self.model_, source, survey(source), check_pairs))
-        X, Y = check_pairs(X, Y)
-        return self._certify(self._problem(self.model_, X, Y, sample_weight))
+        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _story(self, data: Data) -> Story:
         from ..report.structural import story

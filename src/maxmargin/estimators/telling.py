@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,17 +15,45 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def told(fit: F) -> F:
-    """Decorator of ``fit``: a callback with a method ``begin`` is given the estimator and returns the callback for this
-    one fit. Where that one has a method ``end``, it is given the estimator and what went wrong (None: nothing)."""
+    """Decorator of ``fit``: callbacks are told of it, and if it fails, the estimator is what it was before.
+
+    A callback with a method ``begin`` is given the estimator and returns the callback for this one fit. Where that one
+    has a method ``end``, it is given the estimator and what went wrong (None: nothing).
+    """
+    if "callbacks" not in inspect.signature(fit).parameters:
+
+        @functools.wraps(fit)
+        def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with changing(self, ()):
+                return fit(self, *args, **kwargs)
+
+        return cast(F, alone)
 
     @functools.wraps(fit)
     def wrapped(self: Any, *args: Any, callbacks: Iterable[Any] = (), **kwargs: Any) -> Any:
-        if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
-            raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
-        with _listening(self, tuple(callbacks)) as callbacks:
-            return fit(self, *args, callbacks=callbacks, **kwargs)
+        with changing(self, callbacks) as listeners:
+            return fit(self, *args, callbacks=listeners, **kwargs)
 
     return cast(F, wrapped)
+
+
+@contextmanager
+def changing(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
+    """One fit, with the callbacks for it; see ``told``. After an error with a word from ``keep`` all stays as it is."""
+    with _listening(estimator, callbacks) as listeners:
+        before = dict(estimator.__dict__)
+        try:
+            yield listeners
+        except BaseException as error:
+            if getattr(error, "kept_by", None) is not estimator:
+                estimator.__dict__.clear()
+                estimator.__dict__.update(before)
+            raise
+
+
+def keep(estimator: Any, error: BaseException) -> None:
+    """What the estimator has learned before this error came is worth keeping."""
+    error.kept_by = estimator  # type: ignore[attr-defined]
 
 
 def _listens(callback: Any) -> bool:
@@ -40,8 +69,10 @@ def users_line() -> int:
 
 
 @contextmanager
-def _listening(estimator: Any, callbacks: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+def _listening(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
     """Only what has begun here ends here: an estimator hands its listeners on to those that it fits within."""
+    if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
+        raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
     listeners: list[Any] = []
     begun: list[Any] = []
     try:

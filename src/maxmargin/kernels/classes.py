@@ -10,7 +10,8 @@ The step for one example is exact. With β_k = α_ik for k ≠ y, β_y = C − �
 g_k = cost[y, k] + s_k − s_y and h = ‖x‖², the best new β is the projection of β + g/h onto the simplex
 {β ≥ 0, Σ β = C}: the leftover makes the shared slack an ordinary simplex.
 
-Kernels here take the weight map as a ``Clipped`` tuple; empty ``scale`` means that w is v itself.
+Kernels here take the weight map as a ``Boxed`` tuple; empty ``scale`` means that w is v itself, empty ``ceiling`` that
+there is none.
 """
 
 import numpy as np
@@ -112,7 +113,7 @@ def _margin_error(n, size, other, cost):
 
 
 @compiled
-def _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor):
+def _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor, ceiling):
     """V_k += step_k · row for the classes listed in ``moved``, and the weights follow."""
     for q in range(uint64(n_moved)):
         k = uint64(moved[q])
@@ -123,6 +124,10 @@ def _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor):
             for p in range(uint64(n)):
                 j = base[p] + k
                 w[j] = max(centre[j] + scale[j] * v[j], floor[j])
+        if ceiling.size > 0:
+            for p in range(uint64(n)):
+                j = base[p] + k
+                w[j] = min(w[j], ceiling[j])
 
 
 @compiled
@@ -202,7 +207,7 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
     not known yet).
     """
     indptr, indices, data, width, bias, _, _ = rows
-    v, w, centre, scale, floor = m
+    v, w, centre, scale, floor, ceiling = m
     n_classes = cost.shape[0]
     base = np.empty(_longest(indptr, indices, width), np.uint64)
     value = np.empty(base.size)
@@ -250,7 +255,7 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
                 trial[:] = 0.0
                 trial[np.argmax(cost[y])] = c
             n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
-            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
+            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor, ceiling)
             change += gained
     return _order.active_first(order, n_active), gap, change
 
@@ -264,7 +269,7 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
     sleep. Returns the change of Σ cost α.
     """
     indptr, indices, data, width, bias, _, _ = rows
-    v, w, centre, scale, floor = m
+    v, w, centre, scale, floor, ceiling = m
     n_classes = cost.shape[0]
     base = np.empty(_longest(indptr, indices, width), np.uint64)
     value = np.empty(base.size)
@@ -295,7 +300,7 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
         n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
         if n_moved > 0:
             n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor)
+            _add(base, value, n, step, moved, n_moved, v, w, centre, scale, floor, ceiling)
             change += gained
     return change
 

@@ -1,21 +1,24 @@
 """Primal–dual Newton steps for one dual variable per example: everything that is done once per row.
 
-    minimise   Ω(w) + Σ_i C_i·ξ_i          over w, ξ ≥ 0      (or Σ_i C_i·ξ_i², squared loss)
-               ξ_i ≥ r_i − ε,  ξ_i ≥ −r_i − ε                 r_i = t_i − w·x_i
-    maximise   Σ_i [t_i β_i − ε(a_i + b_i)] − Ω*(Σ_i β_i x_i)     β = a − b,  a, b ≥ 0,  a + b ≤ C
+    minimise   Ω(w) + Σ_i [C_i·ξ_i + ½ e_i²/q_i]       over w, ξ ≥ 0, e       r_i = t_i − w·x_i
+               ξ_i + e_i ≥ r_i − ε,  ξ_i + e_i ≥ −r_i − ε
+    maximise   Σ_i [t_i β_i − ε(a_i + b_i) − ½ q_i (a_i + b_i)²] − Ω*(Σ_i β_i x_i)
+               β = a − b,  a, b ≥ 0,  a + b ≤ C
 
 (the table in ``scalar`` has the sides; a one-sided example has no b, and side −1 is side +1 with x, t and β
-negated). With y = ξ + ε − r, z = ξ + ε + r and s = C − a − b a solution has a·y = b·z = s·ξ = 0; the iterates
+negated; q is that of ``losses``). With e = q·(a + b) throughout, y = ξ + e + ε − r, z = ξ + e + ε + r and
+s = C − a − b a solution has a·y = b·z = s·ξ = 0; the iterates
 keep all six positive and drive the products to zero together (Mehrotra 1992; for this problem Ferris & Munson
 2002, Woodsend & Gondzio 2011). The constraints hold exactly at every iterate, only S⁻¹(w − m) = Σ β x is
-approached. Squared loss has no s: there a + b = 2C·ξ holds exactly, and what is written s/ξ below is 2C.
+approached. A loss that is not bounded has no s and no ξ: what is written ξ below is e, and s/ξ is 1/q.
 
 Newton's equations of one example, given the change du of w·x and right-hand sides f (in units of a, b, s),
 
     da + p·dy = f_a,   db + q·dz = f_b,   ds + h·dξ = f_s,      p = a/y,  q = b/z,  h = s/ξ
-    dy = dξ + du,      dz = dξ − du,      da + db + ds = 0
+    dy = dη + du,      dz = dη − du,      da + db + ds = 0,     dη = dξ + q·(da + db)
 
-leave, after elimination, dβ = k − D·du with one positive weight D per example, and so one system for all:
+(where the last q is the loss's) leave, after elimination, dβ = k − D·du with one positive weight D per example. In them
+a parabola divides h and f_s by 1 + q·h, and dξ becomes dη. So there is one system for all:
 
     (S⁻¹ + Xᵀ D X) dw = Xᵀ(β + k) − S⁻¹(w − m)
 
@@ -34,8 +37,9 @@ import numpy as np
 from numpy import uint64
 
 from . import compiled, compiled_sum, inlined
+from .losses import cost, dual_curvature, dual_term, excess_of
 from .rows import add, dot, stored_pair
-from .scalar import _at, _dual_term, _loss
+from .scalar import _at
 
 CHUNK = 512  # rows worked on together: they stay in the cache from the first product to the last
 _TINY = 1e-15  # of C, the least distance of a variable from it: above the rounding of C − a
@@ -47,7 +51,7 @@ AFFINE, CORRECTED, CENTRED = 1, 2, 3  # directions known so far
 
 
 class Point(NamedTuple):
-    """Strictly inside all bounds; ``excess`` is empty for squared loss, ``common`` without two-sided examples."""
+    """Strictly inside all bounds; ``excess`` is empty for unbounded losses, ``common`` without two-sided examples."""
 
     beta: np.ndarray
     excess: np.ndarray
@@ -110,32 +114,37 @@ def combine(rows, start, stop, coefficients, v):
 
 
 @inlined
-def _pairs(beta, excess, common, two, c, r, epsilon, squared):
-    """(a, b, s, y, z, ξ) of an example from what is stored."""
+def _pairs(beta, excess, common, two, c, bend, r, loss):
+    """(a, b, s, y, z, ξ) of an example from what is stored; ``bend`` is the loss's q."""
     a = max(beta, 0.0) + common if two else beta
     b = max(-beta, 0.0) + common if two else 0.0
-    if squared:
-        xi = (a + b) * (0.5 / c)
+    if not loss.bounded:
+        xi = (a + b) * bend
         # Where the constraint is tight y is a difference of equals: rounding must not make it negative.
-        floor = _TINY * (xi + abs(r) + epsilon)
-        y = max(xi + epsilon - r, floor)
-        z = max(xi + epsilon + r, floor) if two else 1.0
+        floor = _TINY * (xi + abs(r) + loss.epsilon)
+        y = max(xi + loss.epsilon - r, floor)
+        z = max(xi + loss.epsilon + r, floor) if two else 1.0
         return a, b, a + b, y, z, xi
-    top = max(r - epsilon, 0.0)
+    free = loss.epsilon + bend * (a + b)
+    top = max(r - free, 0.0)
     if two:
-        top = max(top, -r - epsilon)
-    y = (top + epsilon - r) + excess
-    z = (top + epsilon + r) + excess if two else 1.0
+        top = max(top, -r - free)
+    y = (top + free - r) + excess
+    z = (top + free + r) + excess if two else 1.0
     return a, b, max(c - (a + b), _TINY * c), y, z, top + excess
 
 
 @inlined
-def _gains(a, b, s, y, z, xi):
-    """(p, q, h) and 1/(p + q + h)."""
+def _gains(a, b, s, y, z, xi, bend, loss):
+    """(p, q, h), 1/(p + q + h), and by what a parabola has divided h and divides f_s."""
     p = a / y
     q = b / z
     h = s / xi
-    return p, q, h, 1.0 / (p + q + h)
+    damp = 1.0
+    if loss.bounded and bend > 0.0:
+        damp = 1.0 / (1.0 + bend * h)
+        h *= damp
+    return p, q, h, 1.0 / (p + q + h), damp
 
 
 @inlined
@@ -145,27 +154,29 @@ def _weight(p, q, h, inverse):
 
 
 @inlined
-def _shift(p, q, h, inverse, fa, fb, fs):
+def _shift(p, q, h, inverse, damp, fa, fb, fs):
     """k of dβ = k − D·du."""
-    return (fa * (h + 2.0 * q) - fb * (h + 2.0 * p) - (p - q) * fs) * inverse
+    return (fa * (h + 2.0 * q) - fb * (h + 2.0 * p) - (p - q) * (damp * fs)) * inverse
 
 
 @inlined
-def _respond(p, q, h, inverse, fa, fb, fs, du):
+def _respond(p, q, h, inverse, damp, bend, fa, fb, fs, du):
     """(da, db, dy, dz, dξ): how an example answers the change du of its score."""
-    dxi = (fa + fb + fs - (p - q) * du) * inverse
-    dy = dxi + du
-    dz = dxi - du
-    return fa - p * dy, fb - q * dz, dy, dz, dxi
+    deta = (fa + fb + damp * fs - (p - q) * du) * inverse
+    dy = deta + du
+    dz = deta - du
+    da = fa - p * dy
+    db = fb - q * dz
+    return da, db, dy, dz, deta - bend * (da + db)
 
 
 @inlined
-def _second_order(iy, iz, ix, two, squared, target, fa, fb, fs, da, db, dy, dz, dxi):
+def _second_order(iy, iz, ix, two, loss, target, fa, fb, fs, da, db, dy, dz, dxi):
     """Right-hand sides that aim at the target and undo what the affine step leaves of second order."""
     fa += (target - da * dy) * iy
     if two:
         fb += (target - db * dz) * iz
-    if not squared:
+    if loss.bounded:
         fs += (target + (da + db) * dxi) * ix
     return fa, fb, fs
 
@@ -177,17 +188,17 @@ def _pull(product, target):
 
 
 @inlined
-def _centrality(a, b, s, y, z, xi, iy, iz, ix, two, squared, target, fa, fb, fs, da, db, dy, dz, dxi):
+def _centrality(a, b, s, y, z, xi, iy, iz, ix, two, loss, target, fa, fb, fs, da, db, dy, dz, dxi):
     fa += _pull((a + da) * (y + dy), target) * iy
     if two:
         fb += _pull((b + db) * (z + dz), target) * iz
-    if not squared:
+    if loss.bounded:
         fs += _pull((s - da - db) * (xi + dxi), target) * ix
     return fa, fb, fs
 
 
 @compiled
-def centre(rows, target, side, budget, epsilon, squared, w, mu, start, stop, point):
+def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
     """The point at which all products of an example are mu·C, at these weights."""
     beta, excess, common = point
     u = np.empty(CHUNK)
@@ -203,25 +214,30 @@ def centre(rows, target, side, budget, epsilon, squared, w, mu, start, stop, poi
             if c <= 0.0:
                 continue
             r = sign * (np.float64(_at(target, i)) - u[i - begin])
-            a, b, gap = _central(mu * c, two, c, r, epsilon, squared)
+            a, b, gap = _central(mu * c, two, c, r, loss)
             beta[i] = sign * (a - b)
-            if not squared:
+            if loss.bounded:
                 excess[i] = gap
             if two:
                 common[i] = min(a, b)
 
 
 @inlined
-def _central(mu, two, c, r, epsilon, squared):
-    """(a, b, excess) with a·y = b·z = s·ξ = mu, or nearly: Newton's method on ξ."""
-    top = max(abs(r) if two else r, 0.0 if squared else epsilon) - epsilon
+def _central(mu, two, c, r, loss):
+    """(a, b, excess) with a·y = b·z = s·ξ = mu, or nearly: Newton's method on ξ.
+
+    For a bounded loss the parabola is left out: it moves y and z by less than its width, far from any bound.
+    """
+    epsilon = loss.epsilon
+    stiff = c / loss.curvature  # 1/q
+    top = max(abs(r) if two else r, epsilon if loss.bounded else 0.0) - epsilon
     # F = mu/y + mu/z + mu/ξ − C falls and is convex in ξ: from the left of its zero, where the largest term
     # alone is accounted for, Newton's method comes nearer from one side.
-    if squared:
-        root = np.sqrt(top * top + 2.0 * mu / c)
-        gap = (mu / c) / (top + root) if top > 0.0 else 0.5 * (root - top)
-    else:
+    if loss.bounded:
         gap = mu / c
+    else:
+        root = np.sqrt(top * top + 4.0 * mu / stiff)
+        gap = (2.0 * mu / stiff) / (top + root) if top > 0.0 else 0.5 * (root - top)
     a = 0.0
     b = 0.0
     for _ in range(20):
@@ -231,21 +247,21 @@ def _central(mu, two, c, r, epsilon, squared):
         a = mu / y
         b = mu / z if two else 0.0
         slope = a / y + b / z
-        if squared:
-            excess = a + b - 2.0 * c * xi
-            slope += 2.0 * c
-        else:
+        if loss.bounded:
             excess = a + b + mu / xi - c
             slope += mu / (xi * xi)
+        else:
+            excess = a + b - stiff * xi
+            slope += stiff
         gap += excess / slope
         if abs(excess) <= 1e-6 * gap * slope:
             break
-    scale = 1.0 if squared else c / (a + b + mu / (top + gap))
+    scale = c / (a + b + mu / (top + gap)) if loss.bounded else 1.0
     return a * scale, b * scale, gap
 
 
 @compiled
-def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start, stop, point, vector, sums):
+def look(rows, target, side, budget, loss, w, directions, mu, start, stop, point, vector, sums):
     """Look along the last of the directions: how far it goes, and what the next one has to correct.
 
     ``directions`` holds the affine one, Mehrotra's and Gondzio's, as far as they are known. vector += Xᵀ(k − D·du)
@@ -272,31 +288,30 @@ def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start,
             if c <= 0.0:
                 k[j] = 0.0
                 continue
+            bend = dual_curvature(c, loss)
             side_i = _at(side, i)
             two = side_i == 0
             sign = -1.0 if side_i < 0 else 1.0
-            e = np.float64(excess[i]) if not squared else 0.0
+            e = np.float64(excess[i]) if loss.bounded else 0.0
             m = np.float64(common[i]) if two else 0.0
             r = sign * (np.float64(_at(target, i)) - u[j])
-            a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, r, epsilon, squared)
-            p, q, h, inverse = _gains(a, b, s, y, z, xi)
+            a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, r, loss)
+            p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
             iy = 1.0 / y
             iz = 1.0 / z
             ix = 1.0 / xi
             fa = -a
             fb = -b
-            fs = -s if not squared else 0.0
-            da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[0, j])
+            fs = -s if loss.bounded else 0.0
+            da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[0, j])
             aim = mu if depth >= CORRECTED else 0.0
-            na, nb, ns = _second_order(iy, iz, ix, two, squared, aim, fa, fb, fs, da, db, dy, dz, dxi)
+            na, nb, ns = _second_order(iy, iz, ix, two, loss, aim, fa, fb, fs, da, db, dy, dz, dxi)
             if depth >= CORRECTED:
                 fa, fb, fs = na, nb, ns
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[1, j])
-                na, nb, ns = _centrality(
-                    a, b, s, y, z, xi, iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi
-                )
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[1, j])
+                na, nb, ns = _centrality(a, b, s, y, z, xi, iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi)
             if depth >= CENTRED:
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, na, nb, ns, sign * du[2, j])
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, na, nb, ns, sign * du[2, j])
             rate = max(rate, -da / a, -dy * iy)
             slope += da * y + a * dy
             curvature += da * dy
@@ -304,11 +319,11 @@ def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start,
                 rate = max(rate, -db / b, -dz * iz)
                 slope += db * z + b * dz
                 curvature += db * dz
-            if not squared:
+            if loss.bounded:
                 rate = max(rate, (da + db) / s, -dxi * ix)
                 slope += s * dxi - (da + db) * xi
                 curvature -= (da + db) * dxi
-            k[j] = sign * _shift(p, q, h, inverse, na, nb, ns) - _weight(p, q, h, inverse) * du[depth - 1, j]
+            k[j] = sign * _shift(p, q, h, inverse, damp, na, nb, ns) - _weight(p, q, h, inverse) * du[depth - 1, j]
         if depth < CENTRED:
             combine(rows, begin, end, k, vector)
     sums[0] = max(sums[0], rate)
@@ -317,9 +332,7 @@ def look(rows, target, side, budget, epsilon, squared, w, directions, mu, start,
 
 
 @compiled
-def advance(
-    rows, target, side, budget, epsilon, squared, w, directions, mu, step, start, stop, point, weight, vectors, sums
-):
+def advance(rows, target, side, budget, loss, w, directions, mu, step, start, stop, point, weight, vectors, sums):
     """Take a step in the last of the directions, and gather at the new point all that the next one needs.
 
     With no directions only the latter. weight = √D; vectors += Xᵀβ, Xᵀk for products → 0, Xᵀk for one unit of the
@@ -330,7 +343,7 @@ def advance(
     u = np.empty(CHUNK)
     du = np.zeros((3, CHUNK))
     k = np.zeros((3, CHUNK))
-    loss = 0.0
+    paid = 0.0
     linear = 0.0
     products = 0.0
     pairs = 0
@@ -347,34 +360,35 @@ def advance(
                 k[:, j] = 0.0
                 weight[i - start] = 0.0
                 continue
+            bend = dual_curvature(c, loss)
             side_i = _at(side, i)
             two = side_i == 0
             sign = -1.0 if side_i < 0 else 1.0
             t = np.float64(_at(target, i))
-            e = np.float64(excess[i]) if not squared else 0.0
+            e = np.float64(excess[i]) if loss.bounded else 0.0
             m = np.float64(common[i]) if two else 0.0
-            a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, sign * (t - u[j]), epsilon, squared)
+            a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
             if depth > 0:
-                p, q, h, inverse = _gains(a, b, s, y, z, xi)
+                p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
                 iy = 1.0 / y
                 iz = 1.0 / z
                 ix = 1.0 / xi
                 fa = -a
                 fb = -b
-                fs = -s if not squared else 0.0
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[0, j])
-                fa, fb, fs = _second_order(iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi)
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[1, j])
+                fs = -s if loss.bounded else 0.0
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[0, j])
+                fa, fb, fs = _second_order(iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi)
+                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[1, j])
                 if depth >= CENTRED:
                     fa, fb, fs = _centrality(
-                        a, b, s, y, z, xi, iy, iz, ix, two, squared, mu, fa, fb, fs, da, db, dy, dz, dxi
+                        a, b, s, y, z, xi, iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi
                     )
-                    da, db, dy, dz, dxi = _respond(p, q, h, inverse, fa, fb, fs, sign * du[2, j])
+                    da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[2, j])
                 u[j] += step * du[depth - 1, j]
                 a = max(a + step * da, _LEAST * a, _SMALLEST)
                 b = max(b + step * db, _LEAST * b, _SMALLEST) if two else 0.0
                 beta[i] = sign * (a - b)
-                if not squared:
+                if loss.bounded:
                     beta[i] = min(max(beta[i], -c), c)
                     e = min(xi + step * dxi, y + step * dy)
                     if two:
@@ -384,28 +398,28 @@ def advance(
                 if two:
                     common[i] = min(a, b)
                     m = np.float64(common[i])
-                a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, sign * (t - u[j]), epsilon, squared)
-            loss += _loss(t - u[j], side_i, c, epsilon, squared)
-            linear += _dual_term(beta[i], t, c, epsilon, squared)
+                a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
+            paid += cost(excess_of(t - u[j], side_i, loss), c, loss)
+            linear += dual_term(beta[i], t, c, loss)
             products += a * y
             pairs += 1
             if two:
                 products += b * z
                 pairs += 1
-            if not squared:
+            if loss.bounded:
                 products += s * xi
                 pairs += 1
             free += max(a, b) > 1e-3 * c and s > 1e-3 * c
-            p, q, h, inverse = _gains(a, b, s, y, z, xi)
+            p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
             weight[i - start] = np.sqrt(_weight(p, q, h, inverse))
             k[0, j] = beta[i]
-            k[1, j] = sign * _shift(p, q, h, inverse, -a, -b, -s if not squared else 0.0)
+            k[1, j] = sign * _shift(p, q, h, inverse, damp, -a, -b, -s if loss.bounded else 0.0)
             k[2, j] = sign * _shift(
-                p, q, h, inverse, 1.0 / y, 1.0 / z if two else 0.0, 1.0 / xi if not squared else 0.0
+                p, q, h, inverse, damp, 1.0 / y, 1.0 / z if two else 0.0, 1.0 / xi if loss.bounded else 0.0
             )
         for j in range(3):
             combine(rows, begin, end, k[j], vectors[j])
-    sums[0] += loss
+    sums[0] += paid
     sums[1] += linear
     sums[2] += products
     sums[3] += pairs

@@ -355,30 +355,36 @@ def tick(slots, alpha, idle):
 
 
 @compiled
-def relay(slots, keep, new, source):
-    """Move kept slots to their new places; ``source`` tells for each new slot which old one it was (−1: spare)."""
+def relay(slots, keep, examples, new, source):
+    """Move kept slots to their new places; ``source`` tells for each new slot which old one it was (−1: spare).
+
+    ``examples`` has the old number of each example (−1: it is new).
+    """
     row, shift, loss, first, count, gram_first, gram, hot = slots
     new_row, _, new_loss, new_first, new_count, new_gram_first, new_gram, new_hot = new
     kept = np.empty(longest_of(count), np.int64)
-    for i in range(count.size):
+    for e in range(examples.size):
+        i = examples[e]
+        if i < 0:
+            continue
         n = 0
         for j in range(count[i]):
             if keep[first[i] + j]:
                 kept[n] = j
                 n += 1
         size = first[i + 1] - first[i]
-        new_size = new_first[i + 1] - new_first[i]
+        new_size = new_first[e + 1] - new_first[e]
         for a in range(n):
             s = first[i] + kept[a]
-            t = new_first[i] + a
+            t = new_first[e] + a
             source[t] = s
             new_row[t] = row[s]
             new_loss[t] = loss[s]
             new_hot[t] = hot[s]
             for b in range(n):
                 value = gram[gram_first[i] + kept[a] * size + kept[b]]
-                new_gram[new_gram_first[i] + a * new_size + b] = value
-        new_count[i] = n
+                new_gram[new_gram_first[e] + a * new_size + b] = value
+        new_count[e] = n
 
 
 @compiled

@@ -3,12 +3,13 @@
     minimise   Ω(w) + Σ_i C_i·loss_i(w·x_i)
     maximise   D(β) = Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²] − Ω*(v),   v = Σ_i β_i x_i,   lo_i ≤ β_i ≤ hi_i
 
-| problem            | t_i          | ε | lo … hi                         | q_i (squared loss) |
-| ------------------ | ------------ | - | ------------------------------- | ------------------ |
-| binary, ranking    | y_i·margin_i | 0 | 0 … C_i (y=+1), −C_i … 0 (y=−1) | 1/(2C_i), no bound |
-| regression         | y_i          | ε | −C_i … C_i                      | 1/(2C_i), no bound |
+| problem            | t_i          | ε | lo … hi                         |
+| ------------------ | ------------ | - | ------------------------------- |
+| binary, ranking    | y_i·margin_i | 0 | 0 … U_i (y=+1), −U_i … 0 (y=−1) |
+| regression         | y_i          | ε | −U_i … U_i                      |
 
-``side`` is +1, −1 or 0 (both). The rows are the user's own: no label is multiplied into them.
+U_i and q_i are the loss's (``losses`` has a table). ``side`` is +1, −1 or 0 (both). The rows are the user's own: no
+label is multiplied into them.
 Ramanan, Algorithm 1 (with a single constraint per example), after Hsieh et al. 2008.
 
 The duality gap is a sum over examples, P − D = Σ_i gap_i with gap_i ≥ 0, because Ω(w) + Ω*(v) = w·v.
@@ -21,6 +22,7 @@ from numpy import uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
+from .losses import cost, dual_curvature, dual_penalty, dual_term, excess_of, limits
 from .rows import bounded_dot, count, stored_pair
 from .sums import difference_error, sum_error, two_sum
 
@@ -31,51 +33,16 @@ def _at(values, i):
     return values[i] if values.size > 1 else values[0]
 
 
-@inlined
-def _excess(residual, side, epsilon):
-    """By how much the residual t − w·x is on the wrong side of what is free."""
-    return (residual if side > 0 else -residual if side < 0 else abs(residual)) - epsilon
-
-
-@inlined
-def _cost(excess, budget, squared):
-    """C·loss of an excess."""
-    if excess <= 0.0:
-        return 0.0
-    return budget * excess * excess if squared else budget * excess
-
-
-@inlined
-def _loss(residual, side, budget, epsilon, squared):
-    """C·loss for the residual t − w·x."""
-    return _cost(_excess(residual, side, epsilon), budget, squared)
-
-
-@inlined
-def _dual_term(beta, target, budget, epsilon, squared):
-    term = target * beta - epsilon * abs(beta)
-    if squared:
-        term -= beta * beta / (4.0 * budget)
-    return term
-
-
-@inlined
-def _limits(side, budget, squared):
-    """The interval of one dual variable; squared loss has no bound but the sign."""
-    top = np.inf if squared and budget > 0.0 else budget
-    return (0.0 if side > 0 else -top), (0.0 if side < 0 else top)
-
-
 @compiled
-def project_examples(side, budget, squared, beta):
+def project_examples(side, budget, loss, beta):
     """Clip every dual variable to its interval, in place."""
     for i in range(beta.size):
-        low, high = _limits(_at(side, i), _at(budget, i), squared)
+        low, high = limits(_at(side, i), _at(budget, i), loss)
         beta[i] = min(max(beta[i], low), high)
 
 
 @compiled
-def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n_active, block, seed):
+def sweep(rows, target, side, budget, loss, beta, m, norms, order, n_active, block, seed):
     """One coordinate step for each of ``order[:n_active]``, in random order.
 
     Returns the number of examples that stay active (they are moved to the front of ``order``),
@@ -83,6 +50,7 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
     ``norms`` remembers ‖x_i‖² in the metric of the regularizer (negative: not known yet).
     """
     indptr, indices, data, width, bias, first, second = rows
+    epsilon = loss.epsilon
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
     gap = 0.0
     change = 0.0
@@ -98,12 +66,10 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
             old = beta[i]
             a, b = stored_pair(first, second, i)
             residual = t - maps.score(indptr, indices, data, width, bias, a, b, m)
-            gap += _loss(residual, s, c, epsilon, squared) - old * residual + epsilon * abs(old)
-            low, high = _limits(s, c, squared)
-            q = 0.0
-            if squared and c > 0.0:
-                q = 0.5 / c
-                gap += 0.5 * q * old * old
+            gap += cost(excess_of(residual, s, loss), c, loss) - old * residual + epsilon * abs(old)
+            low, high = limits(s, c, loss)
+            q = dual_curvature(c, loss)
+            gap += 0.5 * q * old * old
             g = residual - q * old
             # Directional derivatives upwards and downwards: they differ by 2ε at zero.
             up = g - epsilon if old >= 0.0 else g + epsilon
@@ -129,13 +95,13 @@ def sweep(rows, target, side, budget, epsilon, squared, beta, m, norms, order, n
                 new = high if g > epsilon else (low if g < -epsilon else 0.0)
             if new != old:
                 beta[i] = new
-                change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)
+                change += dual_term(new, t, c, loss) - dual_term(old, t, c, loss)
                 maps.move(indptr, indices, data, width, bias, a, b, new - old, m)
     return _order.active_first(order, n_active), gap, change
 
 
 @compiled
-def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, momentum, m, order, active, visited):
+def extrapolate(rows, target, side, budget, loss, beta, previous, momentum, m, order, active, visited):
     """β ← Proj(β + momentum·(β − previous)) for ``order[:active]``, then previous ← the old β.
 
     v has been extrapolated by the caller already (it is linear in β): only examples that are held back are
@@ -157,11 +123,11 @@ def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, mo
         if p >= active:
             new = old
         else:
-            low, high = _limits(s, c, squared)
+            low, high = limits(s, c, loss)
             new = min(max(free, low), high)
         t = np.float64(_at(target, i))
         beta[i] = new
-        change += _dual_term(new, t, c, epsilon, squared) - _dual_term(old, t, c, epsilon, squared)
+        change += dual_term(new, t, c, loss) - dual_term(old, t, c, loss)
         if new != free:
             a, b = stored_pair(first, second, i)
             maps.move(indptr, indices, data, width, bias, a, b, new - free, m)
@@ -169,7 +135,7 @@ def extrapolate(rows, target, side, budget, epsilon, squared, beta, previous, mo
 
 
 @compiled
-def total_loss(rows, target, side, budget, epsilon, squared, w):
+def total_loss(rows, target, side, budget, loss, w):
     """Σ_i C_i·loss_i(w·x_i), every example at this one w, and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, first, second = rows
     total = 0.0
@@ -180,11 +146,11 @@ def total_loss(rows, target, side, budget, epsilon, squared, w):
         t = np.float64(_at(target, i))
         score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
         residual = t - score
-        excess = _excess(residual, _at(side, i), epsilon)
-        loss = _cost(excess, _at(budget, i), squared)
-        most = _cost(excess + error + difference_error(score, residual), _at(budget, i), squared)
-        total, low = two_sum(total, low, loss)
-        rounding += most - loss + 8.0 * UNIT * most
+        excess = excess_of(residual, _at(side, i), loss)
+        paid = cost(excess, _at(budget, i), loss)
+        most = cost(excess + error + difference_error(score, residual), _at(budget, i), loss)
+        total, low = two_sum(total, low, paid)
+        rounding += most - paid + 8.0 * UNIT * most
     return total + low, 1.01 * rounding + 2.0 * UNIT * total
 
 
@@ -201,7 +167,7 @@ def mean_squared_norm(rows, some):
 
 
 @compiled
-def dual_linear(target, side, budget, epsilon, squared, beta):
+def dual_linear(target, side, budget, loss, beta):
     """Σ_i [t_i β_i − ε|β_i| − ½ q_i β_i²], and by how much it may be off."""
     total = 0.0
     low = 0.0
@@ -209,17 +175,16 @@ def dual_linear(target, side, budget, epsilon, squared, beta):
     for i in range(beta.size):
         if beta[i] != 0.0:
             t = np.float64(_at(target, i))
-            term = _dual_term(beta[i], t, _at(budget, i), epsilon, squared)
+            term = dual_term(beta[i], t, _at(budget, i), loss)
             total, low = two_sum(total, low, term)
-            size += abs(t * beta[i]) + epsilon * abs(beta[i])
-            if squared:
-                size += beta[i] * beta[i] / (4.0 * _at(budget, i))
+            size += abs(t * beta[i]) + loss.epsilon * abs(beta[i])
+            size += dual_penalty(beta[i], _at(budget, i), loss)
     total += low
     return total, sum_error(total, size, beta.size, 6)
 
 
 @compiled
-def quiet_radius(rows, target, side, epsilon, w):
+def quiet_radius(rows, target, side, loss, w):
     """The least distance of w from weights at which some example has a loss; negative if one has at w."""
     indptr, indices, data, width, bias, first, second = rows
     m = maps.Plain(w, 1.0)
@@ -230,7 +195,7 @@ def quiet_radius(rows, target, side, epsilon, w):
         score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
         residual = t - score
         s = _at(side, i)
-        spare = -(_excess(residual, s, epsilon) + error + difference_error(score, residual))
+        spare = -(excess_of(residual, s, loss) + error + difference_error(score, residual))
         if spare < 0.0:
             return -1.0
         length = np.sqrt(maps.curvature(indptr, indices, data, width, bias, a, b, m))

@@ -3,6 +3,11 @@
 ``binary``, ``multiclass``, ``regression`` and ``ranking`` list all constraints at once; the classes search for them.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..extensions import attribute
 from .bags import Bags
 from .binary import binary
 from .chain import Chain
@@ -14,8 +19,10 @@ from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
 from .ranking import ranking
-from .reconfigurable import Reconfigurable
 from .regression import regression
+
+if TYPE_CHECKING:
+    from ..vision.models import Reconfigurable as Reconfigurable
 
 __all__ = [
     "Bags",
@@ -33,3 +40,11 @@ __all__ = [
     "ranking",
     "regression",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, __all__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

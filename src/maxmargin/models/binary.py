@@ -4,6 +4,7 @@ import numpy as np
 
 from ..constraints import Scalar
 from ..problem import Rows
+from ..protocols import Loss
 
 
 def binary(
@@ -12,7 +13,7 @@ def binary(
     budget: np.ndarray,
     *,
     margin: np.ndarray | None = None,
-    squared: bool = False,
+    loss: Loss | None = None,
 ) -> Scalar:
     """Two classes: y_i·(w·x_i) ≥ margin_i − ξ_i.
 
@@ -25,10 +26,10 @@ def binary(
         C_i.
     margin : array (n,) or None
         How far each example must lie on its side; 1 by default.
-    squared : bool
-        Pay C·ξ² instead of C·ξ.
+    loss : Loss or None
+        What ξ costs, in units of C: one of ``maxmargin.losses``, the hinge (ξ itself) by default.
     """
     if (np.abs(sign) != 1).any():
         raise ValueError("sign must be +1 or −1 for every row. Of classes 0 and 1 it is 2 * y - 1.")
     target = sign if margin is None else sign * np.asarray(margin, dtype=np.float64)
-    return Scalar(rows, target, sign, budget, squared=squared)
+    return Scalar(rows, target, sign, budget, loss=loss)

@@ -7,6 +7,7 @@ import numpy as np
 from ..constraints import Scalar
 from ..kernels import pairs
 from ..problem import Rows
+from ..protocols import Loss
 
 _MOST_PAIRS = 500_000_000
 
@@ -18,7 +19,9 @@ def by_group(grade: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return order, np.concatenate([[0], changes, [group.size]]).astype(np.int64)
 
 
-def ranking(rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray, *, squared: bool = False) -> Scalar:
+def ranking(
+    rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray, *, loss: Loss | None = None
+) -> Scalar:
     """w·x_a ≥ w·x_b + 1 − ξ_ab for all a, b of one group with grade_a > grade_b.
 
     Pairs are two row numbers each; their difference vectors are never formed.
@@ -44,4 +47,4 @@ def ranking(rows: Rows, grade: np.ndarray, group: np.ndarray, budget: np.ndarray
     second = np.empty(n_pairs, np.int32)
     pairs.list_pairs(order, start, grade, first, second)
     one = np.ones(1, np.int8)
-    return Scalar(replace(rows, first=first, second=second), one, one, budget, squared=squared)
+    return Scalar(replace(rows, first=first, second=second), one, one, budget, loss=loss)

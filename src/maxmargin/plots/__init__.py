@@ -1,15 +1,30 @@
 """Pictures of what happened. Matplotlib is imported when a picture is drawn, not before."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..extensions import attribute
 from .bounds import bounds
 from .confusion import confusion
 from .convergence import convergence
-from .detection import detected, detection_mosaic, precision_recall_curves
-from .detector import detector_filters
 from .grid import segmentation
-from .hog import hog_glyphs
-from .parts import filter_glyphs, part_curve, part_weights, top_detections
-from .scenes import labelled_regions, region_models
 from .transitions import transitions
+
+if TYPE_CHECKING:
+    from ..vision.plots import (
+        detected as detected,
+        detection_mosaic as detection_mosaic,
+        detector_filters as detector_filters,
+        filter_glyphs as filter_glyphs,
+        hog_glyphs as hog_glyphs,
+        labelled_regions as labelled_regions,
+        part_curve as part_curve,
+        part_weights as part_weights,
+        precision_recall_curves as precision_recall_curves,
+        region_models as region_models,
+        top_detections as top_detections,
+    )
 
 __all__ = [
     "bounds",
@@ -29,3 +44,11 @@ __all__ = [
     "top_detections",
     "transitions",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    return attribute(__name__, __all__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

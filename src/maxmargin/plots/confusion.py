@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .needs import needs_matplotlib
+from .needs import axes_for, needs_matplotlib
 
 
 @needs_matplotlib
@@ -49,11 +49,8 @@ def confusion(y_true: Any, y_pred: Any, classes: Any = None, ax: Any = None, *, 
     np.add.at(counts, ([place[c] for c in true.tolist()], [place[c] for c in answered.tolist()]), 1.0)
     totals = counts.sum(axis=1, keepdims=True)
     share = 100.0 * counts / np.where(totals > 0.0, totals, np.nan)
-    if ax is None:
-        from matplotlib import pyplot
-
-        side = 1.8 + 0.42 * known.size
-        ax = pyplot.subplots(figsize=(side, side), layout="constrained")[1]
+    side = 1.8 + 0.42 * known.size
+    ax = axes_for(ax, (side, side))
     ax.set_facecolor("0.9")  # classes without examples
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=100.0)
     for (row, column), value in np.ndenumerate(share):

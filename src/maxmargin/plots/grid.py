@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .needs import needs_matplotlib
+from .needs import axes_for, needs_matplotlib
 
 
 @needs_matplotlib
@@ -38,11 +38,10 @@ def segmentation(labels: Any, image: Any = None, ax: Any = None, *, names: Any =
     table = np.asarray(labels)
     if table.ndim != 2 or table.dtype.kind not in "iub":
         raise ValueError(f"labels must be whole numbers in a table of height × width, got {table.dtype} {table.shape}.")
-    from matplotlib import colormaps, pyplot
+    from matplotlib import colormaps
     from matplotlib.patches import Patch
 
-    if ax is None:
-        ax = pyplot.subplots(layout="constrained")[1]
+    ax = axes_for(ax)
     height, width = table.shape
     extent = (-0.5, width - 0.5, height - 0.5, -0.5)
     colours = colormaps["tab10" if table.max() < 10 else "tab20"]

@@ -1,10 +1,10 @@
-"""Pictures need matplotlib, which not everybody has installed."""
+"""Pictures need matplotlib, which not everybody has installed, and a place to be drawn at."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,3 +25,21 @@ def needs_matplotlib(draw: Callable[P, T]) -> Callable[P, T]:
             ) from error
 
     return drawn
+
+
+def axes_for(ax: Any, size: tuple[float, float] | None = None) -> Any:
+    """The axes to draw into: those given, or those of a new figure of so many inches."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def figure_for(fig: Any, size: tuple[float, float]) -> Any:
+    """The figure to draw into: the one given, or a new one of so many inches."""
+    if fig is not None:
+        return fig
+    from matplotlib import pyplot
+
+    return pyplot.figure(figsize=size, layout="constrained")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .needs import needs_matplotlib
+from .needs import axes_for, needs_matplotlib
 
 
 @needs_matplotlib
@@ -40,11 +40,8 @@ def transitions(estimator: Any, ax: Any = None, *, most: int = 30) -> Any:
     strength = np.maximum(np.abs(table).max(axis=0), np.abs(table).max(axis=1))
     shown = np.sort(np.argsort(-strength, kind="stable")[:most])
     drawn = np.ma.masked_array(table, mask=forbidden)[np.ix_(shown, shown)]
-    if ax is None:
-        from matplotlib import pyplot
-
-        side = 2.2 + 0.26 * shown.size
-        ax = pyplot.subplots(figsize=(side + 0.8, side), layout="constrained")[1]
+    side = 2.2 + 0.26 * shown.size
+    ax = axes_for(ax, (side + 0.8, side))
     limit = float(np.abs(drawn).max()) or 1.0
     ax.set_facecolor("0.85")  # what is forbidden
     image = ax.imshow(drawn, cmap="RdBu_r", vmin=-limit, vmax=limit)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.maps.grouped import shrinkage
 from ..wording import shown
 from .rounding import smooth_conjugate_error
-from .shape import Shape, shrinkage
+from .shape import Shape
 from .vectors import dot, numbers
 
 

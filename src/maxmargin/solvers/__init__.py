@@ -2,7 +2,7 @@
 
 from .block_ascent import BlockAscent
 from .certificate import best_start, certify
-from .choose import choose, choose_blocked, choose_open, choose_stream
+from .choose import Means, choose
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
@@ -17,6 +17,7 @@ __all__ = [
     "CuttingPlane",
     "DualCoordinate",
     "InteriorPoint",
+    "Means",
     "OracleAscent",
     "ProximalAscent",
     "ProximalPoint",
@@ -24,8 +25,5 @@ __all__ = [
     "best_start",
     "certify",
     "choose",
-    "choose_blocked",
-    "choose_open",
-    "choose_stream",
     "solve",
 ]

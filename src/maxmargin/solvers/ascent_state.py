@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..constraints.cache import Cache, moved
-from ..problem import Loss, Planes, Problem
+from ..constraints.cache import Cache
+from ..constraints.stored_planes import moved
+from ..problem import Planes, Problem, Rivals, TotalLoss
 from ..protocols import Regularizer
-from ..regularizers.shape import refresh, weights_of
+from ..regularizers.shape import weights_of
 from .dual_coordinate import DualCoordinate, DualState
+from .explore import Explored
+
+FEW_VIEWS = 8  # of data in memory, once planes are spilled
 
 
-@dataclass
-class AscentState:
-    """The cache, and where the ascent over it stands."""
+@dataclass(kw_only=True)
+class AscentState(Explored):
+    """The cache, which is the pool here, and where the ascent over it stands."""
 
     cache: Cache
     cached: Problem
     coordinate: DualCoordinate
     inner: DualState
-    lower: float
-    estimate: float = np.inf
-    goal: float = 0.0
-    visited: int = 0
     passes: int = 0
     """Passes over the cache so far."""
     crawls: bool = False
     """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
-    stuck: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = field(default=None)
-    beat: Callable[[], object] | None = None
-    """Called between views, whenever the shares are feasible and v and the lower bound belong to them."""
-    found: float = 0.0
-    """The gap that exploring has met since the cache was last optimized, over ``since`` searches."""
-    since: int = 0
-    cache_gap: float = 0.0
-    """The gap that was then left on the cache."""
+    at: np.ndarray | None = None
+    """The weights at which all examples of this epoch are searched, if it is at the same, and their losses there."""
+    losses: list[TotalLoss] = field(default_factory=list)
+    gap: float = 0.0
+    """The gap as far as the last epoch has seen it."""
     n_views: int = 1
     """In how many parts an epoch over data in memory is split: several once planes are spilled."""
     stamps: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
@@ -77,7 +72,7 @@ class AscentState:
 
     def optimizing_pays(self, examples_per_search: int) -> bool:
         """Whether what was found outweighs the gap left on the cache, and enough was searched to afford a pass."""
-        return self.found > self.cache_gap and examples_per_search * self.since >= self.n_resident
+        return self.met > self.pool_gap and examples_per_search * self.since >= self.n_resident
 
     @property
     def n_resident(self) -> int:
@@ -120,13 +115,9 @@ class AscentState:
         same = np.array_equal(budget, cache.budget)
         if not same and cache.away is not None:
             # Of planes that are gone for ever only the sums are known; these are as feasible as their scale.
-            scale = min(1.0, float(budget[0] / cache.budget[0]))
-            cache.away *= scale
-            cache.away_linear *= scale
-            cache.away_error *= scale
+            cache.away.scale(min(1.0, float(budget[0] / cache.budget[0])))
         added = n_examples - cache.n_examples
-        self.rearrange(cache.grow(n_examples, budget))
-        self._count(np.concatenate([self._positions, np.arange(self.n_seen, self.n_seen + added)]))
+        self._recount(np.concatenate([np.arange(cache.n_examples), np.full(added, -1)]), budget)
         self.n_seen += added
         if not same:
             inner.alpha = cache.feasible(inner.alpha)
@@ -135,8 +126,7 @@ class AscentState:
     def shrink(self, n_examples: int) -> None:
         """Forget all examples but the first so many that are counted."""
         self.n_seen -= self.cache.n_examples - n_examples
-        self.rearrange(self.cache.shrink(n_examples))
-        self._count(self._positions[:n_examples])
+        self._recount(np.arange(n_examples))
         self.recombine()
 
     def dismiss(self) -> None:
@@ -150,27 +140,23 @@ class AscentState:
             self.rearrange(self.cache.tidy(shared))
         gone = self.cache.slots.count == 0
         if np.count_nonzero(gone) > 0.25 * gone.size:
-            self.inner.alpha = self.inner.alpha[self.cache.dismiss(gone)]
-            self._count(self._positions[~gone])
+            self._recount(np.flatnonzero(~gone))
 
-    @property
-    def _positions(self) -> np.ndarray:
-        return np.arange(self.cache.n_examples) if self.positions is None else self.positions
-
-    def _count(self, positions: np.ndarray) -> None:
-        """These are the examples that the cache counts now, all of them awake."""
-        self.positions = positions
-        self.stamps = np.zeros(positions.size, np.int64)
-        self.inner.order = np.arange(positions.size, dtype=np.int32)
+    def _recount(self, examples: np.ndarray, budget: np.ndarray | None = None) -> None:
+        """These are the examples that the cache counts now (−1, behind the others: the next of a stream), all awake."""
+        before = np.arange(self.cache.n_examples) if self.positions is None else self.positions
+        coming = np.arange(self.n_seen, self.n_seen + np.count_nonzero(examples < 0))
+        self.rearrange(self.cache.recount(examples, budget))
+        self.positions = np.concatenate([before[examples[examples >= 0]], coming])
+        self.stamps = np.zeros(examples.size, np.int64)
+        self.inner.order = np.arange(examples.size, dtype=np.int32)
         self.inner.wake()
 
     def recombine(self) -> None:
         """v and lower bound as they follow from the shares."""
-        inner = self.inner
-        inner.map.v[:] = self.cache.combine(inner.alpha)
-        refresh(inner.map)
-        inner.linear = self.cache.linear(inner.alpha)
-        self.lower = inner.lower = inner.linear - self.cached.regularizer.conjugate(inner.map.v)
+        inner, cache = self.inner, self.cache
+        inner.stand(cache.combine(inner.alpha), cache.linear(inner.alpha), self.cached.regularizer)
+        self.lower = inner.lower
 
     def regularize(self, regularizer: Regularizer) -> None:
         """Go on under another regularizer of the same weights: constraints and shares stay, all else follows."""
@@ -181,7 +167,8 @@ class AscentState:
             self.cache.measure(weights)
         inner.shape, inner.map = shape, weights
         self.cached = replace(self.cached, regularizer=regularizer)
-        self.lower = inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
+        inner.bound(regularizer)
+        self.lower = inner.lower
         inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
@@ -199,3 +186,53 @@ class AscentState:
     def rearrange(self, source: np.ndarray) -> None:
         """Shares follow their planes to new slots."""
         self.inner.alpha = moved(self.inner.alpha, source)
+
+    def make_room(self, memory: int | None, rivals: Rivals | None = None) -> None:
+        """Stay within the memory allowed, with room for what was found.
+
+        First planes without a share go. Then planes of examples out of view are spilled, if data comes in views;
+        else planes of one example are merged. Where one plane per example is still too much, examples out of view
+        are spilled after all; of a stream the oldest, for ever.
+        """
+        cache, inner = self.cache, self.inner
+        if memory is None or cache.bytes_with(rivals) <= memory:
+            return
+        self.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
+        enough = int(0.75 * memory)  # for a while, not just for this time
+        if cache.bytes_with(rivals) <= enough:
+            return
+        if self.in_views:
+            self._spill(rivals, enough)
+            if cache.bytes_with(rivals) <= memory:
+                return
+        inner.alpha = cache.merge(inner.alpha, inner.map)
+        needed = cache.bytes_with(rivals)
+        if needed > memory and not self.in_views:
+            if not self.stream:
+                each = needed / max(self.n_resident, 1)
+                self.n_views = max(FEW_VIEWS, int(4 * each * cache.n_examples / memory))
+            self._spill(rivals, enough)
+            needed = cache.bytes_with(rivals)
+        if needed > memory:
+            raise MemoryError(
+                f"memory={memory} bytes is too little: the planes of {self.view.size} examples that are needed "
+                f"at the same time, and what must be known of all {cache.n_examples}, take {needed} bytes at this "
+                "moment and may take more. Allow several times as much, or have the data in smaller chunks."
+            )
+
+    def _spill(self, rivals: Rivals | None, enough: int) -> None:
+        """Spill examples out of view, those first that were in view the longest time ago."""
+        cache, inner = self.cache, self.inner
+        while cache.bytes_with(rivals) > enough:
+            away = cache.slots.count > 0
+            away[self.view] = False
+            chosen = np.flatnonzero(away)
+            if not chosen.size:
+                return
+            chosen = chosen[np.argsort(self.stamps[chosen], kind="stable")]
+            freed = np.cumsum(cache.bytes_by_example()[chosen])
+            # A third more than is needed: there will be more to come.
+            last = int(np.searchsorted(freed, 1.3 * (cache.bytes_with(rivals) - enough)))
+            away[:] = False
+            away[chosen[: last + 1]] = True
+            inner.alpha = cache.spill(away, inner.alpha, for_ever=self.stream)

@@ -1,13 +1,10 @@
 """Dual coordinate ascent over blocks that do not fit into memory together.
 
-Ramanan, Algorithm 2, for constraints that are all known but not all at hand. A step is one reading of the data:
-
-* **Explore.** Blocks are read in random order, the next one while the last is in use. One sweep over a block moves its
-  dual variables and sends those examples to sleep that have no gap of their own. The others go into a *pool* of
-  rows in memory, after a few more sweeps while the block is hot.
-* **Optimize.** The pool is a closed problem; the dual coordinate solver, momentum and all, works on it when it has
-  grown by its share, when it is full, and at the end of the reading until its gap is a fraction of what exploring
-  has seen. v and the lower bound are those of the whole problem throughout.
+The loop of ``explore`` for constraints that are all known but not all at hand. An epoch is one reading of the data, a
+view is a block. Blocks are read in random order, the next one while the last is in use. One sweep over a block moves
+its dual variables and sends those examples to sleep that have no gap of their own. The others join the pool, after a
+few more sweeps while the block is hot. Optimizing pays once several times as many examples were read as the pool holds,
+and when it is full. Dual variables stay with their blocks: what leaves the pool is met again at the next reading.
 
 Near the goal, exploring also evaluates the weights with which the reading began, so that their certificate costs no
 reading of its own. A block without support vectors is not even read while w is too near to weights at which it
@@ -16,7 +13,7 @@ had no loss: what w·x can change by is bounded by ‖Δw‖·‖x‖.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,19 +21,17 @@ import numpy as np
 
 from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
-from ..kernels.maps import WeightMap
-from ..problem import Loss, Problem
+from ..problem import Problem, TotalLoss
 from ..protocols import Regularizer
-from ..regularizers.shape import Shape, refresh, weights_of
-from .dual_coordinate import DualCoordinate
-from .pooling import sweep_block, work_on
+from ..regularizers.shape import refresh, weights_of
+from .row_ascent import RowAscent, RowState, leaving
 
-_NO_LOSS = Loss(0.0)
+_NO_LOSS = TotalLoss(0.0)
 _FULL = 0.7  # share of the pool that may stay after it was found full
 
 
 @dataclass(frozen=True)
-class BlockAscent:
+class BlockAscent(RowAscent["BlockState"]):
     """Settings of the solver for blocks.
 
     Parameters
@@ -87,7 +82,8 @@ class BlockAscent:
     def save(self, state: BlockState, settled: bool) -> dict[str, Any]:
         saved: dict[str, Any] = {"alpha": state.alpha}
         if settled:
-            reading = None if state.reading is None else vars(state.reading) | {"loss": 0.0}
+            lately = {"found_lately": state.met, "explored": state.since}
+            reading = None if state.reading is None else vars(state.reading) | {"loss": 0.0} | lately
             saved |= {"v": state.map.v, "linear": state.linear, "reading": reading, "promise": state.promise}
             saved |= {"first": state.first, "pool": state.pool.place, "random": state.rng.bit_generator.state}
         return saved
@@ -105,7 +101,9 @@ class BlockAscent:
             _check_within(saved["pool"], problem.blocked.n_examples)
             _check_within(saved["reading"]["todo"], problem.blocked.n_blocks)
             # No bound relies on a file: the loss of blocks that were read before is not known any more.
-            state.reading = Reading(**saved["reading"] | {"loss": _NO_LOSS, "evaluates": False})
+            reading = saved["reading"] | {"loss": _NO_LOSS, "evaluates": False}
+            state.met, state.since = reading.pop("found_lately"), reading.pop("explored")
+            state.reading = Reading(**reading)
             state.mark = state.reading.start
             self._refill(problem, state, np.asarray(saved["pool"]))
         return state
@@ -147,26 +145,17 @@ class BlockAscent:
             quiet=np.where(np.diff(blocked.first) > 0, -1.0, np.inf),  # there is nothing to read in empty ones
         )
 
-    def step(self, problem: Problem, state: BlockState) -> BlockState:
-        """One reading of the data, or what is left of one that was interrupted."""
-        blocked = problem.blocked
+    def _views(self, problem: Problem, state: BlockState) -> Iterator[tuple[int, Any]]:
+        """The blocks of a reading of the data, or what is left of one that was interrupted."""
         if state.reading is None:
             state.reading = self._begin(problem, state)
-        reading = state.reading
-        order = reading.todo.copy()
-        for b, block in blocked.blocks(order):
-            if reading.evaluates:
-                reading.loss = Loss.sum([reading.loss, block.evaluate(reading.start)])
-            self._explore(problem, state, b, block)
-            reading.todo = reading.todo[1:]
-            if state.full or reading.explored >= self.growth * max(len(state.pool), 1):
-                self.optimize(problem, state, self._brief(state), self.fraction * reading.found_lately)
-                reading.explored, reading.found_lately = 0, 0.0
-            duals_on_disk.forget(state.alpha)
-            if state.beat is not None:
-                state.beat()
-        self._finish(problem, state, reading)
-        return state
+        yield from problem.blocked.blocks(state.reading.todo.copy())
+
+    def _pays(self, state: BlockState) -> bool:
+        return state.full or state.since >= self.growth * max(len(state.pool), 1)
+
+    def _optimize_briefly(self, problem: Problem, state: BlockState) -> None:
+        self.optimize(problem, state, self._brief(state), self.fraction * state.met)
 
     def _brief(self, state: BlockState) -> int:
         if self.brief is not None:
@@ -175,6 +164,7 @@ class BlockAscent:
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
         refresh(state.map)
+        state.met, state.since = 0.0, 0
         w = weights_of(state.map).copy()
         if state.mark.size:
             state.quiet -= 1.001 * float(np.linalg.norm(w - state.mark))
@@ -182,18 +172,18 @@ class BlockAscent:
         todo = state.rng.permutation(np.flatnonzero(state.quiet < 0.0))
         return Reading(todo, w, state.promise <= 3.0 * state.goal)
 
-    def _explore(self, problem: Problem, state: BlockState, b: int, block: Any) -> None:
+    def _look(self, problem: Problem, state: BlockState, view: tuple[int, Any]) -> None:
         """Sweeps over one block; those of its examples that are awake after the last one join the pool."""
+        b, block = view
         reading: Reading = state.reading  # type: ignore[assignment]
+        if reading.evaluates:
+            reading.loss = TotalLoss.sum([reading.loss, block.evaluate(reading.start)])
         alpha = problem.blocked.share(state.alpha, b)
-        n = block.n_examples
-        swept = sweep_block(block, alpha, state.map, 1 + self.hot_sweeps, state.rng)
-        state.linear += swept.change
+        swept = self._sweep(state, block, alpha, 1 + self.hot_sweeps)
         reading.found += swept.met
-        reading.found_lately += swept.met
         reading.awake += swept.awake_at_first
-        reading.explored += n
-        reading.visited += n
+        reading.visited += block.n_examples
+        state.since += block.n_examples
         held = state.held[problem.blocked.first[b] : problem.blocked.first[b + 1]]
         if not (swept.awake.size or alpha.any() or held.any()):
             state.quiet[b] = block.quiet_radius(reading.start)
@@ -201,59 +191,48 @@ class BlockAscent:
         if fresh.size:
             self._pool(state, block, fresh, int(problem.blocked.first[b]), swept.norms)
             reading.overflow |= state.full
+        reading.todo = reading.todo[1:]
+        duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
         """Passes over the pool until its own gap is as small as wanted; then room is made if it was full."""
-        pool = state.pool
-        if not len(pool):
+        state.met, state.since = 0.0, 0
+        if not len(state.pool):
             return
-        alpha = duals_on_disk.gather(state.alpha, pool.place)
-        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
-        work = work_on(
-            pool.constraints(),
-            pool.norms,
-            problem.regularizer,
-            state.shape,
-            state.map,
-            alpha,
-            state.linear,
-            coordinate,
-            state.rng,
-        )
+        work = self._work(problem.regularizer, state, duals_on_disk.gather(state.alpha, state.pool.place))
         try:
             work.run(passes, wanted)
         finally:
-            duals_on_disk.scatter(state.alpha, pool.place, work.state.alpha)
-        state.linear, state.lower, state.pool_gap = work.state.linear, work.state.lower, max(work.state.seen, 0.0)
+            duals_on_disk.scatter(state.alpha, state.pool.place, work.state.alpha)
+        self._settle(state, work)
         if state.full:
             self._make_room(state, work.at_rest)
 
     def _make_room(self, state: BlockState, at_rest: np.ndarray) -> None:
         """Those that are asleep leave the pool; if that is not enough, those that came first do."""
-        stay = np.flatnonzero(~at_rest)
-        most = int(_FULL * len(state.pool))
-        self._retain(state, stay[-most:] if stay.size > most else stay)
+        most = min(int(_FULL * at_rest.size), int(np.count_nonzero(~at_rest)))
+        state.held[state.pool.place] = False
+        state.pool.keep(np.flatnonzero(~leaving(at_rest, None, most)))
+        state.held[state.pool.place] = True
         state.full = False
 
-    def _retain(self, state: BlockState, stay: np.ndarray) -> None:
-        state.held[state.pool.place] = False
-        state.pool.keep(stay)
-        state.held[state.pool.place] = True
-
-    def _finish(self, problem: Problem, state: BlockState, reading: Reading) -> None:
+    def _conclude(self, problem: Problem, state: BlockState) -> BlockState:
+        self._between(problem, state)
+        reading: Reading = state.reading  # type: ignore[assignment]
         lower = state.linear - problem.regularizer.conjugate(state.map.v)
         goal = state.goal * max(abs(lower), 1e-300)
         state.evaluated = (reading.start, reading.loss) if reading.evaluates else None
         reached = reading.evaluates and problem.regularizer.value(reading.start) + reading.loss.total - lower <= goal
         if not reached:
             self.optimize(problem, state, self.max_inner, max(self.fraction * reading.found, 0.3 * goal))
-        state.lower = state.linear - problem.regularizer.conjugate(state.map.v)
+        state.bound(problem.regularizer)
         state.visited, state.active, state.found = reading.visited, reading.awake, reading.found
         state.estimate = reading.found / max(abs(state.lower + reading.found), 1e-300)
         # What the next reading will find: the rest of the pool's gap, and a share of what was new this time.
         left = state.pool_gap + (0.5 if reading.overflow else 0.2) * reading.found
         state.promise = left / max(abs(state.lower + left), 1e-300)
         state.reading = None
+        return state
 
 
 def _check_within(numbers: Any, n: int) -> None:
@@ -272,47 +251,31 @@ class Reading:
     """The weights it began with."""
     evaluates: bool
     """Whether their loss is computed on the way."""
-    loss: Loss = _NO_LOSS
+    loss: TotalLoss = _NO_LOSS
     found: float = 0.0
-    found_lately: float = 0.0
-    explored: int = 0
     visited: int = 0
     awake: int = 0
     overflow: bool = False
 
 
-@dataclass
-class BlockState:
-    """Where the ascent stands. Changed in place."""
+@dataclass(kw_only=True)
+class BlockState(RowState):
+    """Where the ascent stands, with the dual variables of all blocks."""
 
-    alpha: np.ndarray
-    shape: Shape
-    map: WeightMap
-    linear: float
-    pool: Pool
     held: np.ndarray
     """Which examples are in the pool."""
     first: np.ndarray
     """Where the blocks begin."""
-    rng: np.random.Generator
-    lower: float
     n_constraints: int
     quiet: np.ndarray
     """How far w may still move until the block must be read again; negative: now."""
     mark: np.ndarray = field(default_factory=lambda: np.empty(0))
     reading: Reading | None = None
     full: bool = False
-    pool_gap: float = 0.0
     found: float = np.inf
     """The gap that the last reading met."""
     promise: float = np.inf
-    goal: float = 0.0
-    estimate: float = np.inf
     active: int = 0
-    visited: int = 0
-    stuck: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = None
-    beat: Callable[[], object] | None = None
 
     @property
     def done(self) -> float:
@@ -330,7 +293,4 @@ class BlockState:
             self.pool.norms[:] = -1.0
         self.map.v[:] = v
         self.shape, self.map = shape, shape.bind(self.map.v)
-        self.lower = self.linear - regularizer.conjugate(v)
-
-    def weights(self) -> np.ndarray:
-        return weights_of(self.map)
+        self.bound(regularizer)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..problem import Certificate, Loss, Problem, Totals
+from ..problem import Certificate, Problem, TotalLoss, Totals
 from ..protocols import Regularizer
 from ..regularizers.rounding import conjugate_error, value_error
 from ..rounding import gamma, rounded_down, rounded_up
@@ -76,15 +76,15 @@ def best_start(problem: Problem, candidates: list[Any]) -> Any:
     return max(candidates, key=lambda alpha: lower_bound(problem, alpha))
 
 
-def upper_bound(problem: Problem, w: np.ndarray, loss: Loss | None = None) -> Loss:
+def upper_bound(problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) -> TotalLoss:
     """The primal objective at ``w``, every example's loss computed at this one w (or given, where it is known)."""
     loss = problem.constraints.evaluate(w) if loss is None else loss
     value = problem.regularizer.value(w)
     rounding = loss.rounding + value_error(problem.regularizer, w) if np.isfinite(value) else 0.0
-    return Loss(value + loss.total, loss.excess, rounding + gamma(1) * (value + loss.total))
+    return TotalLoss(value + loss.total, loss.excess, rounding + gamma(1) * (value + loss.total))
 
 
-def bracket(lower: float, upper: Loss) -> Certificate:
+def bracket(lower: float, upper: TotalLoss) -> Certificate:
     """What two bounds prove. Where inference was approximate nothing is known above."""
     return Certificate(lower, rounded_up(*upper), exact=bool(np.isfinite(upper.excess)))
 

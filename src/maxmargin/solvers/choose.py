@@ -1,4 +1,4 @@
-"""Which solver for which problem."""
+"""Which solver for which problem: one function, ``choose``, and one table, ``SOLVERS``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import functools
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -33,131 +33,187 @@ _NEWTON_MATRICES = 6
 _MANY_WEIGHTS = 1000  # beyond this even the matrix alone is a burden
 
 
+@dataclass(frozen=True)
+class Means:
+    """What a solver is given to work with.
+
+    Parameters
+    ----------
+    tol : float
+        The relative duality gap that will be asked for.
+    seed : int, Generator or None
+    threads : int
+        Threads, or processes where a search is plain Python.
+    memory : int or None
+        Bytes. Of a problem in memory: what may be used beyond data and weights. In blocks: weights, dual variables,
+        the blocks in use and the pool together, half of the machine's memory by default; dual variables that would
+        take more than a quarter of it are kept in a file in ``scratch``. Of a search: what is kept of it.
+    warm : bool
+        Whether there are dual variables to start from.
+    centre : array or None
+        Weights to start from, for regularizers that dual variables alone do not tell the weights of.
+    scratch : str or None
+        A folder for temporary files.
+    """
+
+    tol: float = 1e-3
+    seed: Any = None
+    threads: int = 1
+    memory: int | None = None
+    warm: bool = False
+    centre: np.ndarray | None = None
+    scratch: str | None = None
+
+
 def interior_point_pays(problem: Problem, tol: float) -> bool:
     """Whether Newton steps with their d×d matrix come cheaper than the passes that coordinate steps would need.
 
     A cost model in seconds, fitted to measured runs (dense and sparse, 9 to 300 features, C from 0.01 to 100).
     Newton steps: their number hardly varies, rows are costly (divisions), the matrix costs n·d². Coordinate
     steps: passes are cheap, but their number grows with √(C‖x‖²), the more so the fewer features there are, and
-    squared losses, which leave no variable at a bound, need three times as many.
+    losses without a bound, which leave no variable at one, need three times as many.
     """
     if problem.n_weights > _MANY_WEIGHTS or not InteriorPoint().handles(problem):
         return False
     what, d, n = described(problem), problem.n_weights, problem.constraints.n_examples
     matrix = d * d / 40e9 if what.dense else what.stored * what.stored / 2e9
-    newton = (6 if what.squared else 14) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0)
+    newton = (14 if what.loss.bounded else 6) * n * (0.28e-6 + matrix) * (1.0 if what.dense else 3.0)
     stiffness = what.budget * what.squared_norm
-    passes = 4 + (300 if what.squared else 100) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
+    passes = 4 + (100 if what.loss.bounded else 300) * math.sqrt(stiffness / d) * math.log10(1.0 / min(tol, 0.1)) / 3
     visit = 90e-9 + 0.6e-9 * what.stored if what.dense else 45e-9 + 1.5e-9 * what.stored
     return newton < passes * n * visit
 
 
-def refused_interior_point(problem: Problem) -> ValueError:
-    """What to say where the interior point was asked for and cannot take the problem."""
-    return ValueError(
-        "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
-        f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
-        f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
-        "Use solver='dual_coordinate' or 'auto'."
-    )
+def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = None, **given: Any) -> Solver:
+    """The solver of that name, fitted to the problem and to the means; a solver object is returned as it is.
+
+    Means may also be given one by one, by the names of the fields of ``Means``.
+    """
+    check_object("solver", name)
+    if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
+        return name
+    table = SOLVERS[_holder(problem)]
+    return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
 
 
-def _interior_point(problem: Problem, seed: Any, threads: int, momentum: bool, tol: float) -> Solver:
-    solver = InteriorPoint(n_threads=threads)
-    if not solver.handles(problem):
-        raise refused_interior_point(problem)
+def _holder(problem: Problem) -> str:
+    """Where the constraints are, and by that the row of the table: their own word, or else whether all are known."""
+    constraints = problem.constraints
+    return getattr(constraints, "holder", "memory" if constraints.closed else "oracle")
+
+
+def is_pure(problem: Problem) -> bool:
+    """Whether the regularizer is not strongly convex, so that dual variables alone do not tell the weights."""
+    return getattr(problem.regularizer, "pure", False)
+
+
+def check_strongly_convex(problem: Problem, who: str, instead: str = "Give") -> None:
+    if is_pure(problem):
+        raise ValueError(
+            f"{problem.regularizer!r} is not strongly convex, which {who} relies on. {instead} the group norm some l2: "
+            "GroupNorm(groups, weights, l2=0.01)."
+        )
+
+
+def check_interior_point(problem: Problem, handled: bool) -> None:
+    """Whether the interior point, which was asked for by name, can take the problem."""
+    if not handled:
+        raise ValueError(
+            "solver='interior_point' takes binary, one-vs-rest, regression and ranking problems of at most 5000 "
+            f"weights with an l2 or Gaussian regularizer; this one has {described(problem).kind} "
+            f"constraints, {problem.n_weights} weights and {problem.regularizer!r}. "
+            "Use solver='dual_coordinate' or 'auto'."
+        )
+
+
+def _momentum(problem: Problem, memory: int | None) -> bool:
+    """Whether there is memory for momentum, which needs a second copy of the dual variables and is given up first.
+
+    Below what plain steps need there is nothing left to give up.
+    """
+    if memory is None:
+        return True
+    duals = math.prod(problem.closed.dual_shape)
+    copies = 2 if is_pure(problem) else 1  # the proximal point keeps the best ones
+    least = _BYTES_PER_DUAL * copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
+    if memory < least:
+        raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
+    return memory >= least + _BYTES_PER_DUAL * duals
+
+
+def _dual_coordinate(problem: Problem, means: Means) -> Solver:
+    momentum = _momentum(problem, means.memory)
+    inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
+    return ProximalPoint(inner, centre=means.centre) if is_pure(problem) else inner
+
+
+def _interior_point(problem: Problem, means: Means) -> Solver:
+    _momentum(problem, means.memory)
+    solver = InteriorPoint(n_threads=means.threads)
+    check_interior_point(problem, solver.handles(problem))
     return solver
 
 
-def _dual_coordinate(problem: Problem, seed: Any, threads: int, momentum: bool, tol: float) -> Solver:
-    inner = DualCoordinate(random_state=seed, n_threads=threads, momentum=momentum)
-    return ProximalPoint(inner) if getattr(problem.regularizer, "pure", False) else inner
+def _auto(problem: Problem, means: Means) -> Solver:
+    # The interior point makes no use of dual variables to start from.
+    if not means.warm and _momentum(problem, means.memory) and interior_point_pays(problem, means.tol):
+        return _interior_point(problem, means)
+    return _dual_coordinate(problem, means)
 
 
-def _auto(problem: Problem, seed: Any, threads: int, momentum: bool, tol: float) -> Solver:
-    if momentum and interior_point_pays(problem, tol):
-        return _interior_point(problem, seed, threads, momentum, tol)
-    return _dual_coordinate(problem, seed, threads, momentum, tol)
+def _block_ascent(problem: Problem, means: Means) -> BlockAscent:
+    check_strongly_convex(problem, "training in blocks")
+    return blocks_within(problem, means.memory, seed=means.seed, threads=means.threads, scratch=means.scratch)
 
 
-SOLVERS: dict[str, Callable[[Problem, Any, int, bool, float], Solver]] = {
-    "auto": _auto,
-    "dual_coordinate": _dual_coordinate,
-    "interior_point": _interior_point,
+def _interior_point_of_blocks(problem: Problem, means: Means) -> Solver:
+    check_strongly_convex(problem, "training in blocks")
+    solver = InteriorPoint(n_threads=means.threads)
+    check_interior_point(problem, solver.handles(problem))
+    needed, memory = _interior_bytes(problem, means), _allowed(means.memory)
+    if needed > memory:
+        raise ValueError(f"memory={memory} bytes is too little: solver='interior_point' needs {needed} bytes here.")
+    return solver
+
+
+def _auto_for_blocks(problem: Problem, means: Means) -> Solver:
+    check_strongly_convex(problem, "training in blocks")
+    pays = not means.warm and interior_point_pays(problem, means.tol)
+    if pays and _interior_bytes(problem, means) <= _allowed(means.memory):
+        return InteriorPoint(n_threads=means.threads)
+    return _block_ascent(problem, means)
+
+
+def _interior_bytes(problem: Problem, means: Means) -> int:
+    """What the interior point takes beyond the data, where that is read in blocks."""
+    matrices = _NEWTON_MATRICES * means.threads * 8 * problem.n_weights**2
+    return _BYTES_PER_POINT * problem.blocked.n_examples + _BLOCKS_AT_A_TIME * problem.blocked.largest + matrices
+
+
+def _oracle_ascent(problem: Problem, means: Means) -> Solver:
+    inner = OracleAscent(random_state=means.seed, n_jobs=means.threads, memory=means.memory)
+    return ProximalAscent(inner, centre=means.centre) if is_pure(problem) else inner
+
+
+def _cutting_plane(problem: Problem, means: Means) -> Solver:
+    if means.memory is not None:
+        raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
+    check_strongly_convex(problem, "solver='cutting_plane'", "Use 'auto', or give")
+    return CuttingPlane(random_state=means.seed, n_jobs=means.threads)
+
+
+Maker = Callable[[Problem, Means], Solver]
+SOLVERS: dict[str, dict[str, Maker]] = {
+    "memory": {"auto": _auto, "dual_coordinate": _dual_coordinate, "interior_point": _interior_point},
+    "blocks": {
+        "auto": _auto_for_blocks,
+        "dual_coordinate": _block_ascent,
+        "interior_point": _interior_point_of_blocks,
+    },
+    "oracle": {"auto": _oracle_ascent, "oracle_ascent": _oracle_ascent, "cutting_plane": _cutting_plane},
 }
-
-
-def choose(
-    problem: Problem,
-    name: str | Solver,
-    *,
-    tol: float = 1e-3,
-    seed: Any = None,
-    threads: int = 1,
-    memory: int | None = None,
-    warm: bool = False,
-    centre: np.ndarray | None = None,
-) -> Solver:
-    """The solver of that name, fitted to the problem; a solver object is returned as it is.
-
-    ``memory`` bounds the bytes of working memory beyond data and weights. Momentum needs a second copy of the
-    dual variables and is given up first; below what plain steps need there is nothing left to give up. ``centre`` are
-    weights to start from, for regularizers that dual variables alone do not tell the weights of.
-    """
-    check_object("solver", name)
-    if hasattr(name, "start") and hasattr(name, "step"):
-        return name
-    name = str(one_of("solver", name, sorted(SOLVERS), " or a Solver"))
-    if name == "auto" and warm:
-        name = "dual_coordinate"  # the interior point makes no use of dual variables to start from
-    momentum = True
-    if memory is not None:
-        duals = math.prod(problem.closed.dual_shape)
-        copies = 2 if getattr(problem.regularizer, "pure", False) else 1  # the proximal point keeps the best ones
-        least = _BYTES_PER_DUAL * copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
-        if memory < least:
-            raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
-        momentum = memory >= least + _BYTES_PER_DUAL * duals
-    solver: Any = SOLVERS[name](problem, seed, threads, momentum, tol)
-    return replace(solver, centre=centre) if hasattr(solver, "centre") else solver
-
-
-def choose_blocked(
-    problem: Problem,
-    name: str | Solver,
-    *,
-    tol: float = 1e-3,
-    seed: Any = None,
-    threads: int = 1,
-    memory: int | None = None,
-    warm: bool = False,
-    scratch: str | None = None,
-) -> Solver:
-    """The solver of that name for problems in blocks; a solver object is returned as it is.
-
-    ``memory`` bounds weights, dual variables, the blocks in use and the pool together (half of the machine's memory
-    by default). Dual variables that would take more than a quarter of it are kept in a file in ``scratch``.
-    """
-    check_object("solver", name)
-    if hasattr(name, "start") and hasattr(name, "step"):
-        return name
-    name = str(one_of("solver", name, sorted(SOLVERS), " or a Solver"))
-    if getattr(problem.regularizer, "pure", False):
-        raise ValueError(
-            f"{problem.regularizer!r} is not strongly convex, which training in blocks relies on. Give the group norm "
-            "some l2: GroupNorm(groups, weights, l2=0.01)."
-        )
-    blocked = problem.blocked
-    memory = memory if memory is not None else _half_of_the_machine()
-    if name == "interior_point" or (name == "auto" and not warm and interior_point_pays(problem, tol)):
-        solver = _interior_point(problem, seed, threads, True, tol)
-        matrices = _NEWTON_MATRICES * threads * 8 * problem.n_weights**2
-        needed = _BYTES_PER_POINT * blocked.n_examples + _BLOCKS_AT_A_TIME * blocked.largest + matrices
-        if needed <= memory:
-            return solver
-        if name == "interior_point":
-            raise ValueError(f"memory={memory} bytes is too little: solver='interior_point' needs {needed} bytes here.")
-    return blocks_within(problem, memory, seed=seed, threads=threads, scratch=scratch)
+"""Who holds the constraints, the names that users may give there, and who makes the solver. ``distributed`` adds its
+own rows."""
 
 
 def blocks_within(
@@ -165,7 +221,7 @@ def blocks_within(
 ) -> BlockAscent:
     """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
     blocked = problem.blocked
-    memory = memory if memory is not None else _half_of_the_machine()
+    memory = _allowed(memory)
     examples = math.prod(blocked.dual_shape)
     in_memory = _BYTES_PER_DUAL * examples <= memory // 4
     fixed = _COPIES_OF_WEIGHTS * 8 * problem.n_weights + _BLOCKS_AT_A_TIME * blocked.largest + blocked.n_examples
@@ -182,50 +238,11 @@ def blocks_within(
     )
 
 
-def _half_of_the_machine() -> int:
+def _allowed(memory: int | None) -> int:
+    """So many bytes, or half of the machine's memory."""
+    if memory is not None:
+        return memory
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return 2**31
-
-
-def choose_stream(
-    problem: Problem, name: str | Solver, *, seed: Any = None, n_jobs: int = 1, memory: int | None = None
-) -> OracleAscent:
-    """The solver of that name, if it can learn from a stream."""
-    solver = choose_open(problem, name, seed=seed, n_jobs=n_jobs, memory=memory)
-    if not hasattr(solver, "absorb"):
-        raise ValueError(f"partial_fit needs solver='auto' or 'oracle_ascent', got {name!r}.")
-    return cast(OracleAscent, solver)
-
-
-def choose_open(
-    problem: Problem,
-    name: str | Solver,
-    *,
-    seed: Any = None,
-    n_jobs: int = 1,
-    memory: int | None = None,
-    centre: np.ndarray | None = None,
-) -> Solver:
-    """The solver of that name for problems whose constraints are searched for; a solver object is returned as it is.
-
-    ``centre`` are weights to start from, for regularizers that dual variables alone do not tell the weights of.
-    """
-    check_object("solver", name)
-    if hasattr(name, "start") and hasattr(name, "step"):
-        return name
-    pure = getattr(problem.regularizer, "pure", False)
-    if name in ("auto", "oracle_ascent"):
-        inner = OracleAscent(random_state=seed, n_jobs=n_jobs, memory=memory)
-        return ProximalAscent(inner, centre=centre) if pure else inner
-    if name == "cutting_plane":
-        if memory is not None:
-            raise ValueError("solver='cutting_plane' cannot keep to a limit of memory; use 'auto'.")
-        if pure:
-            raise ValueError(
-                f"{problem.regularizer!r} is not strongly convex, which solver='cutting_plane' relies on. Use 'auto', "
-                "or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
-            )
-        return CuttingPlane(random_state=seed, n_jobs=n_jobs)
-    return one_of("solver", name, ("auto", "cutting_plane", "oracle_ascent"), " or a Solver")

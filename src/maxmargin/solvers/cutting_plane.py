@@ -20,11 +20,11 @@ from ..constraints.cache import Cache
 from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
-from ..kernels.maps import WeightMap
-from ..problem import Loss, Planes, Problem, Rivals
-from ..regularizers.shape import refresh, weights_of
+from ..problem import Planes, Problem, Rivals, TotalLoss
+from ..regularizers.shape import weights_of
 from ..regularizers.vectors import dot
 from .searchers import search
+from .state import Weighted
 
 _ALONE = np.zeros(1, np.int64)
 
@@ -65,6 +65,7 @@ class CuttingPlane:
         shape = problem.regularizer.shape(n_weights)
         return CuttingState(
             cache=Cache(1, n_weights, np.ones(1)),
+            shape=shape,
             map=shape.bind(np.zeros(n_weights)),
             shares=np.zeros(1),
             budget=np.broadcast_to(problem.open.budget, problem.open.n_examples),
@@ -117,19 +118,18 @@ class CuttingPlane:
         state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
         return state
 
-    def _search(self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray) -> Loss:
+    def _search(self, problem: Problem, state: CuttingState, ids: np.ndarray, w: np.ndarray) -> TotalLoss:
         """New answers for some examples go into the plane that is under construction, old ones leave it."""
         oracle = problem.open.oracle
         losses = []
-        remote = hasattr(oracle, "at_once")
-        parts = oracle.at_once(ids) if remote else np.array_split(ids, max(self.n_jobs, ids.size // 512))  # type: ignore[attr-defined]
+        parts = problem.open.at_once(ids, np.array_split(ids, max(self.n_jobs, ids.size // 512)))
         for part, _, rivals in search(oracle, parts, lambda: w, self.n_jobs):
             losses.append(problem.open.weighted(part, violations(rivals, w), *uncertainty(rivals, w)))
             if state.complete:
                 state.mix(part, oracle.planes(part, [state.answers[i] for i in part.tolist()]), -1.0)
             state.mix(part, rivals, 1.0)
             state.answers.update(zip(part.tolist(), rivals.labels, strict=True))
-        return Loss.sum(losses)
+        return TotalLoss.sum(losses)
 
     def _add(self, state: CuttingState, new: bool) -> None:
         cache = state.cache
@@ -151,24 +151,16 @@ class CuttingPlane:
         state.recombine(problem)
 
 
-@dataclass
-class CuttingState:
+@dataclass(kw_only=True)
+class CuttingState(Weighted):
     """The planes at hand and their shares, and the plane under construction."""
 
     cache: Cache
-    map: WeightMap
     shares: np.ndarray
     budget: np.ndarray
     rng: np.random.Generator
-    lower: float
     gap: float = np.inf
-    estimate: float = np.inf
-    goal: float = 0.0
-    visited: int = 0
-    stuck: bool = False
     full_next: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = None
-    beat: Any = None
     loss: float = 0.0
 
     def __post_init__(self) -> None:
@@ -187,9 +179,7 @@ class CuttingState:
 
     def recombine(self, problem: Problem) -> None:
         """v and lower bound as they follow from the shares."""
-        self.map.v[:] = self.cache.combine(self.shares)
-        refresh(self.map)
-        self.lower = self.cache.linear(self.shares) - problem.regularizer.conjugate(self.map.v)
+        self.stand(self.cache.combine(self.shares), self.cache.linear(self.shares), problem.regularizer)
 
     def shared(self) -> np.ndarray:
         """The slots of the planes that have a share."""
@@ -213,6 +203,3 @@ class CuttingState:
     @property
     def nbytes(self) -> int:
         return self.cache.nbytes
-
-    def weights(self) -> np.ndarray:
-        return weights_of(self.map)

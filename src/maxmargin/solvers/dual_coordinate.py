@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from ..kernels import vectors
-from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import ClosedConstraints
-from ..regularizers.shape import Shape, refresh, weights_of
+from ..regularizers.shape import refresh
 from ..wording import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
+from .state import Weighted
 
 # What the next pass depends on besides dual variables: where momentum and the active set stand.
 _GOES_ON = ("active", "visited", "fraction", "estimate", "seen", "outer", "inner", "passes", "theta")
@@ -196,23 +196,17 @@ def _estimate(state: DualState, before: float) -> float:
     return seen / max(abs(state.lower + seen), 1e-300)
 
 
-@dataclass
-class DualState:
+@dataclass(kw_only=True)
+class DualState(Weighted):
     """Where the ascent stands. Changed in place: α may be larger than anyone wants to copy."""
 
     alpha: np.ndarray
-    shape: Shape
-    map: WeightMap
-    linear: float
     norms: np.ndarray
     order: np.ndarray
     active: int
     rng: np.random.Generator
-    lower: float
     fraction: float
     n_constraints: int
-    goal: float = 0.0
-    estimate: float = np.inf
     seen: float = np.inf
     outer: float = np.inf
     inner: int = 0
@@ -220,11 +214,6 @@ class DualState:
     theta: float = 1.0
     previous: np.ndarray | None = None
     previous_v: np.ndarray | None = None
-    stuck: bool = False
-    visited: int = 0
-    """How many of ``order`` the last sweep went through."""
-    evaluated: None = None
-    beat: Any = None
 
     @property
     def nbytes(self) -> int:
@@ -237,6 +226,3 @@ class DualState:
         self.previous = self.previous_v = None
         self.outer = self.seen = np.inf
         self.inner = 0
-
-    def weights(self) -> np.ndarray:
-        return weights_of(self.map)

@@ -19,7 +19,7 @@ _MOST_STEPS = 60
 
 def applies(shape: Shape) -> bool:
     """Whether the regularizer is quadratic and the weights are few."""
-    return shape.n_weights <= _MOST_WEIGHTS and shape.floor is None and shape.group is None
+    return shape.n_weights <= _MOST_WEIGHTS and shape.affine
 
 
 def solve(

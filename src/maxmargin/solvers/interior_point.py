@@ -63,7 +63,7 @@ class InteriorPoint:
         if not described(problem).scalar:
             return False
         shape = problem.regularizer.shape(problem.n_weights)
-        return shape.floor is None and shape.group is None
+        return shape.affine
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
         """Begin on the central path at the weights of α = 0.

@@ -64,7 +64,7 @@ class InteriorRows:
         self._sparse = not what.dense and not what.paired and what.stored <= _SPARSE * what.width
         self._point = Point(
             np.zeros(n),
-            np.zeros(0 if what.squared else n, np.float32),
+            np.zeros(n if what.loss.bounded else 0, np.float32),
             np.zeros(n if what.two_sided else 0, np.float32),
         )
         self._kept = np.zeros(n)
@@ -201,8 +201,8 @@ class InteriorRows:
 
     def _part(self, constraints: Any, point: Point) -> _Part:
         # Kernels would write past the arrays of a point that was made for other losses; blocks were only sampled.
-        if not point.excess.size and not constraints.squared:
-            raise ValueError("These losses are not squared, but the description of the problem says that all are.")
+        if not point.excess.size and constraints.loss_shape.bounded:
+            raise ValueError("This loss is bounded, but the description of the problem says that none is.")
         if not point.common.size and not constraints.side.all():
             raise ValueError(
                 "Some of these examples cost on both sides of their target, but the description of the problem says "

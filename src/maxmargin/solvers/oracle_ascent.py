@@ -1,17 +1,14 @@
 """Dual ascent for open problems: ask the oracle, keep what it finds, optimize over what is kept.
 
-Ramanan, Algorithm 2, with the bounds corrected. A step is an epoch:
+The loop of ``explore`` for constraints that an oracle searches for; the pool is a cache of planes. An epoch is a search
+for every example. They are visited in random order, a chunk at a time: the oracle names the worst offender of each at
+the current weights; what the cache does not know yet is added, and the chunk's dual variables are improved at once, so
+that the next chunk meets better weights. Close to the goal all examples are asked at the *same* weights instead: then
+the epoch is at the same time a certificate of those weights.
 
-* **Explore.** Examples are visited in random order, a chunk at a time. The oracle names the worst offender of
-  each at the current weights; what the cache does not know yet is added, and the chunk's dual variables are
-  improved at once, so that the next chunk meets better weights. Close to the goal all examples are asked at
-  the *same* weights instead: then the epoch is at the same time a certificate of those weights.
-* **Optimize.** The cached constraints are a closed problem. The dual coordinate solver works on it until its gap is
-  a fraction of what exploring has seen, never to a fixed tolerance: that would stall or waste time.
-
-Data that does not fit into memory comes by in *views*, a chunk of its source each. Between two views the solver
-decides whether to explore on or to optimize: it optimizes once the gap that exploring has met since the last time
-outweighs the gap that was then left on the cache, and as many examples were searched as pay for a pass over it.
+All examples in memory are one view. Data that does not fit into memory comes by in views, a chunk of its source each.
+Optimizing pays between two views once the gap that exploring has met since the last time outweighs the gap that was
+then left on the cache, and as many examples were searched as pay for a pass over it.
 
 Planes that have carried no share for some epochs are dropped. Where memory runs out, planes of one example are
 merged into their average, which changes neither v nor the lower bound; and planes of examples out of view are
@@ -29,16 +26,16 @@ import numpy as np
 from ..constraints.cache import Cache
 from ..constraints.searched import uncertainty, violations
 from ..kernels.maps import WeightMap
-from ..problem import Loss, Planes, Problem, Rivals, Rows
-from ..protocols import OpenConstraints, OracleError
+from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
+from ..protocols import OpenConstraints
 from ..regularizers.shape import refresh, weights_of
-from ..regularizers.vectors import dot
 from . import few_weights
-from .ascent_state import AscentState
+from .ascent_state import FEW_VIEWS, AscentState
 from .dual_coordinate import DualCoordinate
+from .explore import Explore
+from .pooling import PoolWork
 from .searchers import search
 
-_FEW_VIEWS = 8  # of data in memory, once planes are spilled
 _A_WHILE = 20  # passes over the cache between two views
 _PASS_PAYS = 4  # a pass over the cache pays once a search was made for so many of its examples
 _PASS_PAYS_STREAM = 16  # of a stream there is no second look at what is gone
@@ -46,7 +43,7 @@ _WINDOW_TOL = 5e-2  # how well a window on a stream is learned, relative to its 
 
 
 @dataclass(frozen=True)
-class OracleAscent:
+class OracleAscent(Explore[AscentState]):
     """Settings of the solver for open problems.
 
     Parameters
@@ -95,9 +92,11 @@ class OracleAscent:
         alpha = None if warm is None else self._fill(constraints, cache, warm, map_)
         inner = coordinate.start(cached, alpha)
         stamps = np.zeros(constraints.n_examples, np.int64)
-        state = AscentState(cache, cached, coordinate, inner, lower=inner.lower, stamps=stamps)
-        if len(cache.spilled) and not hasattr(constraints.oracle, "visits"):
-            state.n_views = _FEW_VIEWS
+        state = AscentState(
+            cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, stamps=stamps
+        )
+        if len(cache.spilled) and not constraints.in_views:
+            state.n_views = FEW_VIEWS
         return state
 
     def _fill(self, constraints: OpenConstraints, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
@@ -148,7 +147,7 @@ class OracleAscent:
 
     def _catch_up(self, problem: Problem, state: AscentState) -> None:
         """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
-        self.optimize(problem, state, 2.0 * state.goal * state.stale, self.max_inner)
+        self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
         state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
@@ -164,12 +163,12 @@ class OracleAscent:
             self._tidy(state, window)
             (chunks,) = self._views(problem, state) if window.size else ([],)
             seen = self._explore_in_turn(problem, state, chunks)
-            state.found += seen
+            state.met += seen
             state.since += window.size
             if state.optimizing_pays(_PASS_PAYS_STREAM):
-                self.optimize(problem, state, state.found, self.max_inner)
-            state.lower = state.inner.lower
-            state.estimate = seen / max(abs(state.lower + seen), 1e-300)
+                self.optimize(problem, state, self.max_inner, self.share(problem) * state.met)
+            state.gap = seen
+            self._estimate(state)
             # The examples in view are few among all: what they have left to say is measured by their number.
             share = window.size / max(state.n_resident, window.size)
             if state.estimate <= (tol if share == 1.0 else max(tol, _WINDOW_TOL) * share):
@@ -177,18 +176,9 @@ class OracleAscent:
         state.average(window.size)
         return state
 
-    def step(self, problem: Problem, state: AscentState) -> AscentState:
-        """One epoch: every example is searched once, then the cache is optimized."""
-        gap = self.explore(problem, state)
+    def _estimate(self, state: AscentState) -> None:
         state.lower = state.inner.lower
-        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
-        state.offered = state.evaluated is not None and state.estimate <= state.goal and not state.offered
-        if state.offered:
-            return state  # these weights and shares will do
-        self.optimize(problem, state, gap, self.max_inner)
-        state.lower = state.inner.lower
-        state.estimate = gap / max(abs(state.lower + gap), 1e-300)
-        return state
+        state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
 
     def explore(self, problem: Problem, state: AscentState, at: np.ndarray | None = None) -> float:
         """Every example is searched once, and the cache takes in what was found. Returns the gap as far as seen.
@@ -202,63 +192,59 @@ class OracleAscent:
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
         )
-        w = weights_of(state.inner.map).copy() if together and at is None else at
-        state.in_views = several = state.n_views > 1 or hasattr(problem.open.oracle, "visits")
-        gap, losses = 0.0, []
-        state.visited, state.found, state.since = 0, 0.0, 0
-        for number, chunks in enumerate(self._views(problem, state)):
-            if several:
-                if number:
-                    self._between(problem, state)
-                self._enter(problem, state, np.concatenate(chunks))
-            if w is None:
-                seen = self._explore_in_turn(problem, state, chunks)
-            else:
-                loss, seen = self._explore_together(problem, state, chunks, w, several)
-                losses.append(loss)
-            gap += seen
-            state.found += seen
-            n = sum(ids.size for ids in chunks)
-            state.visited += n
-            state.since += n
+        state.at = weights_of(state.inner.map).copy() if together and at is None else at
+        state.in_views = state.n_views > 1 or problem.open.in_views
+        state.visited, state.met, state.since, state.gap, state.losses = 0, 0.0, 0, 0.0, []
+        super().explore(problem, state)
         state.evaluated = None
-        if w is not None:
-            loss = Loss.sum(losses)
-            state.evaluated = w, loss
-            gap = max(problem.regularizer.value(w) + loss.total - state.inner.lower, 0.0)
-        return gap
-
-    def _between(self, problem: Problem, state: AscentState) -> None:
-        """One view is done, the next is about to come: explore on, or optimize?"""
-        if state.optimizing_pays(_PASS_PAYS):
-            self.optimize(problem, state, state.found, _A_WHILE)
-        state.lower = state.inner.lower
-        if state.beat is not None:
-            state.beat()
-
-    def _threads(self, problem: Problem) -> bool:
-        """Whether compiled searches are made by several at once, threads or workers of a cluster."""
-        oracle = problem.open.oracle
-        return (self.n_jobs > 1 or hasattr(oracle, "submit")) and oracle.releases_gil
+        if state.at is not None:
+            loss = TotalLoss.sum(state.losses)
+            state.evaluated = state.at, loss
+            state.gap = max(problem.regularizer.value(state.at) + loss.total - state.inner.lower, 0.0)
+        return state.gap
 
     def _views(self, problem: Problem, state: AscentState) -> Iterator[list[np.ndarray]]:
         """All examples that can be searched, by view, in chunks that are asked at the same weights."""
-        live, budget, oracle = problem.open.live, problem.open.budget, problem.open.oracle
-        weighty = None if budget.size == 1 else budget > 0.0  # what weighs nothing need not be searched
-        if hasattr(oracle, "visits"):
-            views = oracle.visits(state.inner.rng)
-        else:
-            live = live if weighty is None else live[weighty[live]]
-            views = np.array_split(state.inner.rng.permutation(live), state.n_views)
+        constraints = problem.open
         # Small chunks meet fresher weights; those that threads hand over must be worth it.
-        least = 64 if self._threads(problem) else 16 if oracle.releases_gil else 8
-        size = self.chunk or min(max(live.size // 400, least), 64)
-        for view in views:
-            ids = view if weighty is None else view[weighty[view]]
-            if ids.size and hasattr(oracle, "chunked"):
-                yield oracle.chunked(ids, size)
-            elif ids.size:
-                yield [ids[start : start + size] for start in range(0, ids.size, size)]
+        least = 64 if self._threads(problem) else 16 if constraints.oracle.releases_gil else 8
+        size = self.chunk or min(max(constraints.searchable.size // 400, least), 64)
+        for ids in constraints.views(state.inner.rng, state.n_views):
+            if ids.size:
+                yield constraints.chunks(ids, size)
+
+    def _look(self, problem: Problem, state: AscentState, view: list[np.ndarray]) -> None:
+        if state.in_views:
+            self._enter(problem, state, np.concatenate(view))
+        if state.at is None:
+            seen = self._explore_in_turn(problem, state, view)
+        else:
+            seen = self._explore_together(problem, state, view, state.at)
+        n = sum(ids.size for ids in view)
+        state.gap += seen
+        state.met += seen
+        state.visited += n
+        state.since += n
+        state.lower = state.inner.lower
+
+    def _pays(self, state: AscentState) -> bool:
+        return state.optimizing_pays(_PASS_PAYS)
+
+    def _optimize_briefly(self, problem: Problem, state: AscentState) -> None:
+        self.optimize(problem, state, _A_WHILE, self.share(problem) * state.met)
+
+    def _conclude(self, problem: Problem, state: AscentState) -> AscentState:
+        self._estimate(state)
+        state.offered = state.evaluated is not None and state.estimate <= state.goal and not state.offered
+        if not state.offered:  # else these weights and shares will do
+            self.optimize(problem, state, self.max_inner, self.share(problem) * state.gap)
+            self._estimate(state)
+        return state
+
+    def _threads(self, problem: Problem) -> bool:
+        """Whether compiled searches are made by several at once, threads or workers of a cluster."""
+        constraints = problem.open
+        return (self.n_jobs > 1 or constraints.side_by_side) and constraints.oracle.releases_gil
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
         """These examples are in view now: their planes come back, and are the last to leave."""
@@ -270,7 +256,7 @@ class OracleAscent:
         shares = cache.spilled.take(ids)
         try:
             rivals = problem.open.oracle.planes(shares.example, shares.labels)
-            self._make_room(state, rivals)
+            state.make_room(self.memory, rivals)
         except BaseException:
             cache.spilled.put(shares)  # shares are never lost: the bound counts on them
             raise
@@ -288,29 +274,27 @@ class OracleAscent:
             self._take_in(problem, state, ids, rivals, w)
             gap += self._sweep(state, ids)
         refresh(inner.map)
-        inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
+        inner.bound(problem.regularizer)
         return max(gap, 0.0)
 
-    def _explore_together(
-        self, problem: Problem, state: AscentState, chunks: list[np.ndarray], w: np.ndarray, move: bool
-    ) -> tuple[Loss, float]:
-        """All chunks at the same weights, which are thereby evaluated. Returns their loss, and the gap as seen.
+    def _explore_together(self, problem: Problem, state: AscentState, chunks: list[np.ndarray], w: np.ndarray) -> float:
+        """All chunks at the same weights, whose losses are thereby known. Returns the gap as seen.
 
-        Where other views follow, shares ``move`` at once: planes without one might not outlive the view.
+        Where other views follow, shares move at once: planes without one might not outlive the view.
         """
         constraints, inner = problem.open, state.inner
         gap, losses = 0.0, []
-        oracle: Any = constraints.oracle
-        larger = oracle.at_once(np.concatenate(chunks)) if hasattr(oracle, "at_once") else _larger(chunks)
-        for ids, _, rivals in search(oracle, larger, lambda: w, self.n_jobs):
+        larger = constraints.at_once(np.concatenate(chunks), _larger(chunks))
+        for ids, _, rivals in search(constraints.oracle, larger, lambda: w, self.n_jobs):
             missing = self._take_in(problem, state, ids, rivals, w)
             losses.append(constraints.weighted(ids, missing, *uncertainty(rivals, w)))
-            if move:
+            if state.in_views:
                 gap += self._sweep(state, ids)
-        if move:
+        if state.in_views:
             refresh(inner.map)
-            inner.lower = inner.linear - problem.regularizer.conjugate(inner.map.v)
-        return Loss.sum(losses), max(gap, 0.0)
+            inner.bound(problem.regularizer)
+        state.losses.append(TotalLoss.sum(losses))
+        return max(gap, 0.0)
 
     def _sweep(self, state: AscentState, ids: np.ndarray) -> float:
         """Improve the shares of some examples; returns the gap that they had."""
@@ -333,8 +317,8 @@ class OracleAscent:
         found = violations(rivals, w)
         known = cache.worst(ids, w)
         if rivals.excess is None:
-            _check_search(cache, ids, rivals, found, known, w)
-        self._make_room(state, rivals)
+            cache.check_search(ids, rivals, found, known, w)
+        state.make_room(self.memory, rivals)
         cache.add(ids, rivals, found > known + 1e-9 * (1.0 + known), state.inner.map)
         return found if rivals.excess is None else np.maximum(found, known)
 
@@ -348,76 +332,30 @@ class OracleAscent:
         if ids is None or (cache.slots.count[ids] >= first[ids + 1] - first[ids]).any():
             cache.age(inner.alpha)
             state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_epochs)))
-        self._make_room(state, None)
+        state.make_room(self.memory)
 
-    def _make_room(self, state: AscentState, rivals: Rivals | None) -> None:
-        """Stay within the memory allowed.
+    def share(self, problem: Problem) -> float:
+        """The fraction of the gap that exploring saw which may be left on the cache."""
+        if self.inner_fraction is not None:
+            return self.inner_fraction
+        return 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
 
-        First planes without a share go. Then planes of examples out of view are spilled, if data comes in views;
-        else planes of one example are merged. Where one plane per example is still too much, examples out of view
-        are spilled after all; of a stream the oldest, for ever.
-        """
-        cache, inner = state.cache, state.inner
-        if self.memory is None or cache.bytes_with(rivals) <= self.memory:
-            return
-        state.rearrange(cache.tidy(cache.used() & (inner.alpha > 0.0)))
-        enough = int(0.75 * self.memory)  # for a while, not just for this time
-        if cache.bytes_with(rivals) <= enough:
-            return
-        if state.in_views:
-            self._spill(state, rivals, enough)
-            if cache.bytes_with(rivals) <= self.memory:
-                return
-        inner.alpha = cache.merge(inner.alpha, inner.map)
-        needed = cache.bytes_with(rivals)
-        if needed > self.memory and not state.in_views:
-            if not state.stream:
-                each = needed / max(state.n_resident, 1)
-                state.n_views = max(_FEW_VIEWS, int(4 * each * cache.n_examples / self.memory))
-            self._spill(state, rivals, enough)
-            needed = cache.bytes_with(rivals)
-        if needed > self.memory:
-            raise MemoryError(
-                f"memory={self.memory} bytes is too little: the planes of {state.view.size} examples that are needed "
-                f"at the same time, and what must be known of all {cache.n_examples}, take {needed} bytes at this "
-                "moment and may take more. Allow several times as much, or have the data in smaller chunks."
-            )
+    def optimize(self, problem: Problem, state: AscentState, passes: int, wanted: float) -> None:
+        """Passes over the cache until its own gap is as small as wanted."""
 
-    def _spill(self, state: AscentState, rivals: Rivals | None, enough: int) -> None:
-        """Spill examples out of view, those first that were in view the longest time ago."""
-        cache, inner = state.cache, state.inner
-        while cache.bytes_with(rivals) > enough:
-            away = cache.slots.count > 0
-            away[state.view] = False
-            chosen = np.flatnonzero(away)
-            if not chosen.size:
-                return
-            chosen = chosen[np.argsort(state.stamps[chosen], kind="stable")]
-            freed = np.cumsum(cache.bytes_by_example()[chosen])
-            # A third more than is needed: there will be more to come.
-            last = int(np.searchsorted(freed, 1.3 * (cache.bytes_with(rivals) - enough)))
-            away[:] = False
-            away[chosen[: last + 1]] = True
-            inner.alpha = cache.spill(away, inner.alpha, for_ever=state.stream)
-
-    def optimize(self, problem: Problem, state: AscentState, gap: float, max_inner: int) -> None:
-        """Passes over the cache until its own gap is a fraction of the one that exploring saw."""
-        inner = state.inner
-        inner.wake()
-        fraction = self.inner_fraction
-        if fraction is None:
-            fraction = 0.2 if not problem.open.oracle.releases_gil else 0.6 if self._threads(problem) else 0.4
-        wanted = fraction * gap
-        inner.goal = wanted / max(abs(inner.lower), 1e-300)
-        for n in range(max_inner):
-            if n == state.patience and few_weights.applies(inner.shape) and state.cache.away is None:
+        def newton(n: int) -> None:
+            if n == state.patience and few_weights.applies(state.inner.shape) and state.cache.away is None:
                 self._newton(problem, state, wanted)
-            inner = state.coordinate.step(state.cached, inner)
-            state.passes += 1
-            if inner.inner == 0 and inner.seen <= wanted:
-                break
-        state.inner = inner
-        state.found, state.since, state.cache_gap = 0.0, 0, max(inner.seen, 0.0)
+
+        state.inner.wake()
+        work = PoolWork(state.cached, state.coordinate, state.inner)
+        try:
+            work.run(passes, wanted, newton)
+        finally:
+            state.inner = work.state
+            state.passes += work.passes
+        state.met, state.since, state.pool_gap = 0.0, 0, max(state.inner.seen, 0.0)
+        state.lower = state.inner.lower
 
     def _newton(self, problem: Problem, state: AscentState, wanted: float) -> None:
         """Passes over the cache are getting nowhere, as happens with few weights and long rows: solve it at once."""
@@ -432,41 +370,14 @@ class OracleAscent:
         trial = np.zeros_like(inner.alpha)
         trial[slots] = shares
         trial = cache.feasible(trial)
-        v = cache.combine(trial)
-        lower = cache.linear(trial) - problem.regularizer.conjugate(v)
-        state.crawls = lower > inner.lower
+        v, linear = cache.combine(trial), cache.linear(trial)
+        state.crawls = linear - problem.regularizer.conjugate(v) > inner.lower
         if state.crawls:
-            inner.alpha, inner.lower, inner.linear = trial, lower, cache.linear(trial)
-            inner.map.v[:] = v
-            refresh(inner.map)
+            inner.alpha = trial
+            inner.stand(v, linear, problem.regularizer)
             inner.wake()
 
 
 def _larger(chunks: list[np.ndarray]) -> list[np.ndarray]:
     """Fewer, larger chunks: at the same weights nothing is gained by small ones."""
     return [np.concatenate(chunks[i : i + 8]) for i in range(0, len(chunks), 8)]
-
-
-def _check_search(
-    cache: Cache, ids: np.ndarray, rivals: Rivals, found: np.ndarray, known: np.ndarray, w: np.ndarray
-) -> None:
-    """An exact search can never find less than what is known already."""
-    if (np.maximum(found, 0.0) >= known - 1e-5 * (1.0 + known)).all():
-        return
-    rows = rivals.rows
-    squares = np.concatenate([[0.0], np.cumsum(np.square(rows.data, dtype=np.float64))])
-    ends = np.arange(rows.n_rows + 1) * rows.width if not rows.indices.size else rows.indptr
-    # Rows may be float32: what they make of a score can be off by that much. A cached plane may be a small difference
-    # of large rows, once the truth has changed.
-    lengths = np.sqrt(squares[ends[1:]] - squares[ends[:-1]]) + cache.lengths(ids)
-    scale = lengths * np.sqrt(dot(w, w))
-    wrong = np.flatnonzero(np.maximum(found, 0.0) < known - 1e-5 * (1.0 + np.abs(known) + scale))
-    if wrong.size:
-        p = int(wrong[0])
-        raise OracleError(
-            f"The search contradicts itself on example {ids[p]}: its answer misses the margin by {found[p]:.6g}, an "
-            f"answer found earlier by {known[p]:.6g} at the same weights. Either features, loss and "
-            "most_violated do not belong together (maxmargin.checks.check_model says where), or the search is "
-            "approximate (then the model must say exact = False).",
-            int(ids[p]),
-        )

@@ -6,6 +6,7 @@ only a part of the examples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,13 +91,17 @@ class PoolWork:
     coordinate: DualCoordinate
     state: DualState
     visited: int = 0
+    passes: int = 0
 
-    def run(self, passes: int, wanted: float) -> None:
-        """Passes until the pool's own gap is as small as wanted."""
+    def run(self, passes: int, wanted: float, before: Callable[[int], None] | None = None) -> None:
+        """Passes until the pool's own gap is as small as wanted; ``before`` each of them is told its number."""
         self.state.goal = wanted / max(abs(self.state.lower), 1e-300)
-        for _ in range(passes):
+        for n in range(passes):
+            if before is not None:
+                before(n)
             self.state = self.coordinate.step(self.problem, self.state)
             self.visited += self.state.visited
+            self.passes += 1
             if self.state.inner == 0 and self.state.seen <= wanted:
                 break
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.searched import violations
-from ..problem import Loss, Planes, Problem, Rows
+from ..problem import Planes, Problem, Rows, TotalLoss
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
 from .proximal_point import AroundInner, around, first_strength, scaled_bound
@@ -103,8 +103,7 @@ class ProximalAscent:
             self._recentre(problem, state, w)
         else:
             wanted = max(wanted, inner_gap)
-        self.inner.optimize(state.centred(problem), ascent, wanted, self.inner.max_inner)
-        ascent.lower = ascent.inner.lower
+        self.inner.optimize(state.centred(problem), ascent, self.inner.max_inner, self.inner.share(problem) * wanted)
         state.lower = scaled_bound(problem, ascent.inner)
         return state
 
@@ -201,5 +200,5 @@ class ProximalAscentState(AroundInner):
         return replace(problem, regularizer=self.inner.cached.regularizer)
 
     @property
-    def evaluated(self) -> tuple[np.ndarray, Loss] | None:
+    def evaluated(self) -> tuple[np.ndarray, TotalLoss] | None:
         return self.inner.evaluated

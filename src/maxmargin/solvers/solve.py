@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..problem import Certificate, Loss, Problem, Record, Solution
+from ..problem import Certificate, Problem, Record, Solution, TotalLoss
 from ..protocols import Checkpoint, OracleError, Solver
 from ..wording import check_object, shown, whole
 from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
@@ -206,7 +206,7 @@ def _partial(problem: Problem, state: Any, best: _Best, history: list[Record], f
     return Solution(weights, state.alpha, bracket(lower, best.upper), history, converged=False)
 
 
-def _meets(lower: float, upper: Loss, tol: float) -> bool:
+def _meets(lower: float, upper: TotalLoss, tol: float) -> bool:
     """Whether the goal is reached, as far as the search could see the objective.
 
     Where inference is approximate the goal is that no rival is *found* any more that would matter; the certificate then
@@ -240,10 +240,10 @@ class _Best:
     """The best weights seen and their objective."""
 
     def __init__(self) -> None:
-        self.upper = Loss(np.inf)
+        self.upper = TotalLoss(np.inf)
         self.weights = np.empty(0)
 
-    def offer(self, problem: Problem, w: np.ndarray, loss: Loss | None = None) -> None:
+    def offer(self, problem: Problem, w: np.ndarray, loss: TotalLoss | None = None) -> None:
         upper = upper_bound(problem, w, loss)
         # What is proved comes before what only looks better.
         proved, before = np.isfinite(upper.excess), np.isfinite(self.upper.excess)

@@ -1,8 +1,8 @@
 """Dual ascent over a stream: examples come once, and only those that matter are kept.
 
-Ramanan, Algorithm 2, for closed problems whose data cannot be read again. A new block is swept a few times; its
-examples join a pool. The pool is worked on whenever enough new examples have come for its
-size, so that all this costs a constant number of passes over the stream, however finely it is cut.
+The loop of ``explore`` for closed problems whose data cannot be read again: every block of the stream is one view. It
+is swept a few times, and its examples join the pool. The pool is worked on whenever enough new examples have come for
+its size, so that all this costs a constant number of passes over the stream, however finely it is cut.
 
 When memory is short, examples leave the pool: first those without a share that are at rest; then those at rest with
 one. Their dual variables are *frozen*: they can no longer move, but v and the dual objective keep them, and the lower
@@ -14,6 +14,7 @@ each has only been fitted by itself so far: weights formed from that v would be 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,16 +22,15 @@ import numpy as np
 
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
-from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import ClosedConstraints, Regularizer
-from ..regularizers.shape import Shape, refresh, weights_of
+from ..regularizers.shape import refresh, weights_of
 from ..regularizers.tilted import Tilted
 from .certificate import dual_bound
 from .choose import interior_point_pays
-from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
-from .pooling import sweep_block, with_share, work_on
+from .pooling import with_share
+from .row_ascent import RowAscent, RowState, leaving
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
@@ -39,7 +39,7 @@ _REMEMBERED = 2**24  # bytes of frozen shares that are remembered even where mem
 
 
 @dataclass(frozen=True)
-class StreamAscent:
+class StreamAscent(RowAscent["StreamState"]):
     """Settings of the solver for streams of closed constraints.
 
     Parameters
@@ -86,7 +86,7 @@ class StreamAscent:
         """
         refresh(state.map)
         try:
-            self._absorb(state, block)
+            self.step(Problem(block, state.regularizer), state)
         except BaseException:
             state.recover(block.n_examples)
             raise
@@ -94,18 +94,26 @@ class StreamAscent:
             state.interrupted = False
             raise KeyboardInterrupt
 
-    def _absorb(self, state: StreamState, block: ClosedConstraints) -> None:
-        n = block.n_examples
-        alpha = np.zeros(block.dual_shape)
-        swept = sweep_block(block, alpha, state.map, self.hot_sweeps, state.rng)
-        state.linear += swept.change
-        state.brought += swept.met
-        self._take_in(state, block, np.arange(n), alpha, swept.norms)
-        state.n_seen += n
-        state.since += n
-        if state.since >= self._growth(state) * len(state.pool):
-            self._optimize(state)
-        state.lower = state.linear - state.regularizer.conjugate(state.map.v)
+    def _views(self, problem: Problem, state: StreamState) -> Iterator[ClosedConstraints]:
+        yield problem.closed
+
+    def _look(self, problem: Problem, state: StreamState, view: ClosedConstraints) -> None:
+        alpha = np.zeros(view.dual_shape)
+        swept = self._sweep(state, view, alpha, self.hot_sweeps)
+        self._take_in(state, view, np.arange(view.n_examples), alpha, swept.norms)
+        state.n_seen += view.n_examples
+        state.since += view.n_examples
+
+    def _pays(self, state: StreamState) -> bool:
+        return state.since >= self._growth(state) * len(state.pool)
+
+    def _optimize_briefly(self, problem: Problem, state: StreamState) -> None:
+        self._optimize(state)
+
+    def _conclude(self, problem: Problem, state: StreamState) -> StreamState:
+        self._between(problem, state)
+        state.bound(state.regularizer)
+        return state
 
     def _growth(self, state: StreamState) -> float:
         if self.growth is not None:
@@ -141,31 +149,21 @@ class StreamAscent:
             self._solve_at_once(state, problem)
         else:
             self._pass_over(state)
-        state.since, state.brought = 0, 0.0
+        state.since, state.met = 0, 0.0
 
     def _pass_over(self, state: StreamState) -> None:
         """Coordinate passes over the pool."""
-        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=3)
-        work = work_on(
-            state.pool.constraints(),
-            state.pool.norms,
-            state.regularizer,
-            state.shape,
-            state.map,
-            state.alpha,
-            state.linear,
-            coordinate,
-            state.rng,
-        )
+        work = self._work(state.regularizer, state, state.alpha, momentum_after=3)
         try:
-            work.run(self.max_inner, self.fraction * state.brought)
+            work.run(self.max_inner, self.fraction * state.met)
         except KeyboardInterrupt:
             # It may have come between two changes that belong together.
             state.interrupted = True
             state.alpha = work.state.alpha
             state.reform()
             work.state.linear = state.linear
-        state.alpha, state.linear, state.at_rest = work.state.alpha, work.state.linear, work.at_rest
+        self._settle(state, work)
+        state.alpha, state.at_rest = work.state.alpha, work.at_rest
         state.settled = weights_of(state.map).copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
@@ -189,13 +187,9 @@ class StreamAscent:
     def _make_room(self, state: StreamState) -> None:
         """Examples leave the pool until half of it is free: those at rest without a share first, then those at rest,
         then those that came first."""
-        n = len(state.pool)
-        shares = with_share(state.alpha)
-        turn = np.lexsort((np.arange(n), shares, ~state.at_rest))
-        stay = np.ones(n, bool)
-        stay[turn[: (n + 1) // 2]] = False
-        self._freeze(state, state.pool.constraints(), state.alpha, state.pool.place, np.flatnonzero(~stay))
-        self._retain(state, stay)
+        gone = leaving(state.at_rest, state.alpha, len(state.pool) // 2)
+        self._freeze(state, state.pool.constraints(), state.alpha, state.pool.place, np.flatnonzero(gone))
+        state.retain(np.flatnonzero(~gone))
 
     def _freeze(self, state: StreamState, held: Any, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray) -> None:
         """Shares of some examples stay as they are from now on. They are remembered one by one while there is room."""
@@ -212,27 +206,13 @@ class StreamAscent:
         if sum(p.nbytes + a.nbytes for p, a in state.frozen) > max(self.memory // 4, _REMEMBERED):
             state.frozen, state.remembers = [], False
 
-    def _retain(self, state: StreamState, stay: np.ndarray) -> None:
-        chosen = np.flatnonzero(stay)
-        state.pool.keep(chosen)
-        state.alpha, state.at_rest = state.alpha[chosen], state.at_rest[chosen]
 
-
-@dataclass
-class StreamState:
-    """Where a stream stands: the pool, the shares of its examples, and v and the dual objective of all seen."""
+@dataclass(kw_only=True)
+class StreamState(RowState):
+    """Where a stream stands: the pool with the shares of its examples, and v and the dual objective of all seen."""
 
     regularizer: Regularizer
-    shape: Shape
-    map: WeightMap
-    pool: Pool
-    alpha: np.ndarray
-    rng: np.random.Generator
-    linear: float = 0.0
-    lower: float = 0.0
     n_seen: int = 0
-    since: int = 0
-    brought: float = 0.0
     newton: bool = False
     """Whether the weights are few enough for Newton steps."""
     settled: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -253,7 +233,7 @@ class StreamState:
     def __post_init__(self) -> None:
         self.settled = weights_of(self.map).copy()
         self.frozen_sums = DualSums(self.map.v.size)
-        self.lower = -self.regularizer.conjugate(self.map.v)
+        self.bound(self.regularizer)
 
     def weights(self) -> np.ndarray:
         return self.settled
@@ -279,15 +259,18 @@ class StreamState:
             sums.add(self.pool.constraints().totals(self.alpha))
         return dual_bound(self.regularizer, sums.totals()).value
 
+    def retain(self, chosen: np.ndarray) -> None:
+        """Only these examples stay in the pool."""
+        self.pool.keep(chosen)
+        self.alpha, self.at_rest = self.alpha[chosen], self.at_rest[chosen]
+
     def reform(self) -> None:
         """v and the linear sum as they follow from the shares outside of the pool and in it."""
-        self.map.v[:], self.linear = self.outside()
+        v, linear = self.outside()
         if len(self.pool):
             constraints = self.pool.constraints()
-            self.map.v[:] += constraints.combine(self.alpha)
-            self.linear += constraints.linear(self.alpha)
-        refresh(self.map)
-        self.lower = self.linear - self.regularizer.conjugate(self.map.v)
+            v, linear = v + constraints.combine(self.alpha), linear + constraints.linear(self.alpha)
+        self.stand(v, linear, self.regularizer)
 
     def recover(self, n: int) -> None:
         """Learning from ``n`` new examples has failed: forget them.
@@ -301,8 +284,7 @@ class StreamState:
             self.n_seen += n
         else:
             whole = whole[self.pool.place[whole] < self.n_seen]
-        self.alpha, self.at_rest = self.alpha[whole], self.at_rest[whole]
-        self.pool.keep(whole)
+        self.retain(whole)
         self.reform()
 
     def shares(self) -> np.ndarray | None:

@@ -1,26 +1,28 @@
+"""The classifier of scenes: its settings, how regions are prepared, and the learner that is trained on them."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import latent, persistence
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
-from ..estimators.certified import all_or_nothing
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
 from ..estimators.telling import told
-from ..models import Reconfigurable
 from ..persistence import storable
 from ..problem import Certificate
-from . import given
+from . import image_inputs
 from .features.extraction import over_images
-from .features.extractors import extractor_for, trained
+from .features.extractors import extractor_for
 from .features.grid import checked_grid
 from .features.maps import MAPS, map_for, mapped, mostly_sparse
+from .image_classifier import ImageClassifier
+from .models import Reconfigurable
 from .scenes import em, multinomial
 from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
 from .scenes.region_models import RegionModels
@@ -38,7 +40,7 @@ _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
     classes_="labels[k]", grid_="tuple", left_out_="int", feature_map_="text",
     mean_="float[d]|none", extractor_="WordHistograms|CNNRegions|none", learner_="any", record=None, certified=False,
 )  # fmt: skip
-class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
+class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     """Classes of scenes, from images or from features of their regions, and which region model was used where.
 
     An image is cut into a grid of regions. A *bag of words* ("bow") forgets where its words were seen; the *spatial*
@@ -49,6 +51,7 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kind : {"bow", "sbow", "rbow", "rbow+", "rbow++"}
+        A bag of words, one per region, or parts that regions choose, like to share or know their neighbours by.
     training : {"discriminative", "generative"}
         A (latent) structural SVM, which ends with a certificate; or distributions of words, estimated by counting and
         by EM ("bow", "sbow" and "rbow").
@@ -125,14 +128,13 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     True
     """
 
-    classes_: np.ndarray
-    extractor_: Any
     grid_: tuple[int, int]
-    n_features_in_: int
-    left_out_: int
     feature_map_: str
     mean_: Any
     learner_: Any
+
+    _unit = "regions"
+    _described = staticmethod(image_inputs.images_or_regions)
 
     def __init__(
         self,
@@ -192,7 +194,6 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     # Learning.
 
     @told
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -221,26 +222,15 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         self._check_settings()
         if self.training == "generative" and (checkpoint is not None or len(callbacks)):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
-        data = given.training(X, y)
-        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))
-        if not len(data):
-            raise ValueError(
-                f"X has no images{'' if data.regions is None else f': its shape is {data.regions.shape}'}."
-            )
-        self.classes_, label = given.classes_of(data.labels, "SceneClassifier")
-        self.extractor_ = self._extractor(data)
-        regions, kept = self._regions(data, self.on_error)
-        label = label[kept]
-        given.check_all_there(self.classes_, label)
+        regions, label, weight, kept = self._learn_from(X, y, sample_weight)
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
-        self.left_out_ = len(data) - len(kept)
         self.feature_map_, self.mean_ = self._map(regions), None
-        weight = None if weight is None else weight[kept]
         if Z is not None and not self._has_parts():
             raise ValueError(
                 f"Z are parts to begin with, and kind={self.kind!r} has none to choose from. Leave it out."
             )
-        start = None if Z is None else given.checked_parts(Z, len(data), self.grid_, self.n_parts)[kept]
+        n_given = len(kept) + self.left_out_
+        start = None if Z is None else image_inputs.checked_parts(Z, n_given, self.grid_, self.n_parts)[kept]
         if self.training == "generative":
             self.learner_ = self._fit_generative(regions, label, start, weight)
             return self
@@ -283,41 +273,22 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     def _has_parts(self) -> bool:
         return self.kind not in ("bow", "sbow")
 
-    def _extractor(self, data: given.Given) -> Any:
-        """What describes the images: as the settings say, and trained on these."""
-        if data.images is None:
-            return None
-        run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": self.on_error, "verbose": self.verbose}
-        return trained(extractor_for(self.features, self.grid, self.n_words, self.random_state), data.images, **run)
+    def _named_extractor(self) -> Any:
+        return extractor_for(self.features, self.grid, self.n_words, self.random_state)
 
-    def _regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
-        """Features of all images that could be read, and which these are."""
-        if data.regions is not None:
-            regions, kept = data.regions, np.arange(len(data))
-        elif self.extractor_ is None:
-            raise ValueError(
-                "This model was trained on features of regions and cannot describe images. Give their features, or "
-                "train it on images."
-            )
-        else:
-            run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
-            regions, kept = over_images(
-                data.images,  # type: ignore[arg-type]
-                self.extractor_,
-                settings=self.extractor_.settings(),
-                **run,
-            )
-        return given.checked_regions(regions, kept), kept
+    def _extract(self, images: Any, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+        return over_images(images, self.extractor_, settings=self.extractor_.settings(), **self._extraction(on_error))
 
-    def _known_regions(self, data: given.Given, on_error: str) -> tuple[np.ndarray, np.ndarray]:
-        """The same, of the shape that the model was trained on."""
-        regions, kept = self._regions(data, on_error)
+    def _features_of(self, data: image_inputs.ImageInputs, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+        regions, kept = super()._features_of(data, on_error)
+        return image_inputs.checked_regions(regions, kept), kept
+
+    def _check_known(self, regions: np.ndarray) -> None:
         shape = (*self.grid_, self.n_features_in_)
         if regions.shape[1:] != shape:
             raise ValueError(
                 f"The model was trained on regions of shape {shape}, got {regions.shape[1:]}: rows, columns, features."
             )
-        return regions, kept
 
     def _map(self, regions: np.ndarray) -> str:
         if self.training == "generative":
@@ -337,7 +308,7 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
-        given.check_counts("training='generative'", regions, "training='discriminative'")
+        image_inputs.check_counts("training='generative'", regions, "training='discriminative'")
         words = flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
@@ -396,7 +367,7 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
         if how == "em":
-            given.check_counts("init='em'", regions, "init='kmeans'")
+            image_inputs.check_counts("init='em'", regions, "init='kmeans'")
         return initial_parts(
             how,
             flat(mapped("root", regions, folder=self.cache) if how == "em" else x),
@@ -426,7 +397,9 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
     def describe(self, X: Any) -> np.ndarray:
         """The features of the regions of images, (n, rows, columns, features), as ``fit`` and ``predict`` take them."""
         check_is_fitted(self)
-        return self._known_regions(given.described(X), "raise")[0]
+        regions, _ = self._features_of(self._described(X), "raise")
+        self._check_known(regions)
+        return regions
 
     def transform(self, X: Any) -> np.ndarray:
         """What the learner is given: the same after ``feature_map``, less the mean. It is not for ``predict``."""
@@ -437,11 +410,6 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         """The score of every class, (n, n_classes)."""
         view = self._view()
         return view.scores(self.transform(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of every image: of a folder, a pattern, files, arrays, or of features of regions."""
-        scores = self.decision_function(X)
-        return self.classes_[np.argmax(scores, axis=1)]
 
     def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``.
@@ -457,15 +425,6 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         else:
             classes = self._codes(np.full(len(x), y) if np.ndim(y) == 0 else y, len(x))
         return view.parts(x, classes).reshape(-1, *self.grid_)
-
-    def _codes(self, y: Any, n: int) -> np.ndarray:
-        y = np.asarray(y)
-        if y.shape != (n,):
-            raise ValueError(f"There are {n} images, y has shape {y.shape}; one class for each image is needed.")
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has classes that were not there in fit: {unknown[:5].tolist()}.")
-        return np.searchsorted(self.classes_, y)
 
     @property
     def region_models_(self) -> RegionModels:
@@ -509,26 +468,9 @@ class SceneClassifier(Reporting, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_certified()
-        data = given.training(X, y)
-        regions, kept = self._known_regions(data, self.on_error)
+        regions, label, weight = self._certified_data(X, y, sample_weight)
         x = self._prepared(regions)
-        label = self._codes(data.labels[kept], len(x))  # type: ignore[index]
-        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))[kept]
-        if not self._has_parts():
-            x = x.reshape(len(x), -1)
-        return self.learner_.certify(x, label, weight)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
-        data = given.training(X, y)
-        weight = None if sample_weight is None else given.checked_weights(sample_weight, len(data))
-        right = self.predict(data.images if data.regions is None else data.regions) == data.labels
-        return float(np.average(right, weights=weight))
-
-    def _check_report_data(self, data: Data) -> None:
-        """Images do without labels: then there is nothing to compare answers with, but much to see."""
-        if not data.given and data.y is not None:
-            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")
+        return self.learner_.certify(x if self._has_parts() else x.reshape(len(x), -1), label, weight)
 
     def _story(self, data: Data) -> Story:
         from .pages.scenes import story

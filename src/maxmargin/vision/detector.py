@@ -1,3 +1,5 @@
+"""The detector of objects by deformable parts: its settings, its training, and how it finds objects."""
+
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
-from ..estimators.certified import Run, all_or_nothing, certifying
+from ..estimators.certified import Run
 from ..estimators.latent_search import LatentEstimator
 from ..estimators.telling import told, users_line
 from ..latent import Settings
@@ -29,8 +31,7 @@ from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
 from .detection.model import Prior, StarModel
-from .detection.objective import DetectionObjective
-from .detection.photos import Photo, fingerprint, photos_of
+from .detection.photos import fingerprint, photos_of
 from .detection.reading import read_all
 from .detection.star import Star
 from .detection.training import Design, DetectorTraining, Stage
@@ -233,7 +234,6 @@ class DeformablePartDetector(LatentEstimator):
     # Learning.
 
     @told
-    @all_or_nothing
     @one_blas_thread()
     def fit(
         self,
@@ -267,7 +267,16 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
-        training = self._training(photos_of(given), settings)
+        training = DetectorTraining(
+            photos_of(given),
+            self._design(),
+            self._other_parts(),
+            self._chooser(),
+            settings,
+            self._memory(),
+            inputs.check_threads(self.n_jobs),
+            self.random_state,
+        )
         self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
@@ -300,17 +309,10 @@ class DeformablePartDetector(LatentEstimator):
         return self
 
     def _checked_settings(self) -> Settings:
-        self._check_settings()
-        for name, least in (
-            ("n_components", 1),
-            ("n_parts", 0),
-            ("n_negative_parts", 0),
-            ("part_size", 1),
-            ("padding", 0),
-            ("cell", 4),
-            ("octave_scales", 1),
-        ):
-            whole(name, getattr(self, name), least)
+        settings = self._search_settings()
+        least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
+        for name in (*least, "octave_scales"):
+            whole(name, getattr(self, name), least.get(name, 1))
         for name in ("C", "positive_weight", "stiffness", "firmness"):
             inputs.check_positive(name, getattr(self, name))
         for name in ("root_area", "finest", "negative_stiffness"):
@@ -336,13 +338,7 @@ class DeformablePartDetector(LatentEstimator):
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
         self._other_parts()
-        return Settings(
-            eta=self.eta,
-            tol=self.tol,
-            bound_tol=self.bound_tol,
-            max_bounds=self.max_bounds,
-            max_passes=int(self.max_passes),
-        )
+        return settings
 
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
@@ -369,8 +365,8 @@ class DeformablePartDetector(LatentEstimator):
             )
         return found
 
-    def _training(self, photos: list[Photo], settings: Settings) -> DetectorTraining:
-        design = Design(
+    def _design(self) -> Design:
+        return Design(
             n_components=int(self.n_components),
             n_parts=int(self.n_parts),
             n_negative_parts=int(self.n_negative_parts),
@@ -382,21 +378,11 @@ class DeformablePartDetector(LatentEstimator):
             octave_scales=self.octave_scales,
             finest=self.finest,
             padding=int(self.padding),
-            other_parts=self._other_parts(),
-        )
-        return DetectorTraining(
-            photos,
-            design,
             C=float(self.C),
             positive_weight=float(self.positive_weight),
             flips=bool(self.flips),
             overlap=float(self.overlap),
             background_overlap=float(self.background_overlap),
-            chooser=self._chooser(),
-            settings=settings,
-            memory=self._memory(),
-            n_jobs=inputs.check_threads(self.n_jobs),
-            random_state=self.random_state,
         )
 
     def _prior(self) -> Prior:
@@ -567,28 +553,18 @@ class DeformablePartDetector(LatentEstimator):
         images = list_images(data.X) if isinstance(data.X, str | os.PathLike) else list(data.X) if data.given else []
         return story(self, images, data.y, data.name)
 
-    @certifying
     @one_blas_thread()
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
-        check_is_fitted(self)
+        self._check_trained()
         for name in ("C", "positive_weight", "stiffness", "firmness"):
             inputs.check_positive(name, getattr(self, name))
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
         pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
-        data = TrainingImages(
-            self.star_, pyramids, bool(self.flips), float(self.overlap), float(self.background_overlap)
-        )
-        objective = DetectionObjective(
-            self.star_,
-            data,
-            self.star_.regularizer(self._prior()),
-            float(self.C),
-            float(self.positive_weight),
-            inputs.check_threads(self.n_jobs),
-        )
-        return self._certify(objective, self.coef_)
+        design, n_jobs = self._design(), inputs.check_threads(self.n_jobs)
+        objective = design.objective(self.star_, design.images(self.star_, pyramids), n_jobs)
+        return self._compared(self._certify(objective, self.coef_))
 
 
 def _check_asked(threshold: Any, most: Any) -> None:

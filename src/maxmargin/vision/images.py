@@ -141,6 +141,11 @@ def pillow() -> Any:
     return Image
 
 
+def said_of(image: Any) -> str:
+    """What was given where an image is needed, for messages."""
+    return f"shape {image.shape} of {image.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
+
+
 def _of_pillow(image: Any, color: bool, path: str | None = None) -> np.ndarray:
     if 0 in image.size:
         size = f"{image.size[0]} × {image.size[1]}"

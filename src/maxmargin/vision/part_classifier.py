@@ -1,3 +1,5 @@
+"""The classifier of images by parts that nobody labelled: its settings, its training, and what it has learned."""
+
 from __future__ import annotations
 
 import warnings
@@ -7,22 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
-from ..estimators.certified import CertifiedEstimator, Run, all_or_nothing, certifying
+from ..estimators.certified import CertifiedEstimator, Run
 from ..estimators.telling import told, users_line
 from ..persistence import storable
 from ..problem import Certificate
-from ..wording import shown
-from . import given as given_images, given_patches as given
+from ..wording import shown, whole
+from . import image_inputs
 from .features.cnn_patches import CNNPatches
 from .features.extraction import lacking
-from .features.extractors import trained
 from .features.hog_patches import HOGPatches
 from .features.reduction import ReducedPatches
+from .image_classifier import ImageClassifier
+from .image_inputs import ImageInputs
 from .parts.detections import Detection, best_detections
 from .parts.gathering import gather_patches
 from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
@@ -61,7 +63,7 @@ class PartComparison:
     left_out_="int", _alpha="float[n, k]|none",
     record=JointRecord,
 )  # fmt: skip
-class PartClassifier(ClassifierMixin, CertifiedEstimator):
+class PartClassifier(ImageClassifier, CertifiedEstimator):
     """Classes of images by parts that nobody labelled: found because they help to tell the classes apart.
 
     A part is a filter; its response is its largest score anywhere in a region of an image, averaged over the image and
@@ -73,6 +75,7 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     Parameters
     ----------
     n_parts : int
+        Parts that all classes share.
     training : {"joint", "selected", "random"}
         Whether filters are trained; or only selected from a pool; or neither.
     C : float
@@ -145,12 +148,10 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     """
 
     _certified = "of the part weights, filters fixed"
+    _unit = "patches"
+    _described = staticmethod(image_inputs.images_or_patches)
 
     selection_: Selected | None = None
-    classes_: np.ndarray
-    extractor_: Any
-    left_out_: int
-    n_features_in_: int
     filters_: np.ndarray
     part_weights_: np.ndarray
     bias_: np.ndarray
@@ -212,7 +213,6 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
     # Learning.
 
     @told
-    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -243,16 +243,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             Each is given a ``JointRecord`` per step; one that returns True ends the training.
         """
         self._check_settings()
-        data = given.training(X, y)
-        weight = _weights_of(data, sample_weight)
-        self.classes_, label = given_images.classes_of(data.labels, "PartClassifier")
-        self.extractor_ = self._extractor(data)
-        patches, kept = self._patches(data, self.on_error)
-        label = label[kept]
-        given_images.check_all_there(self.classes_, label)
-        self.left_out_ = len(data) - len(kept)
+        patches, label, weight, _ = self._learn_from(X, y, sample_weight)
         self.n_features_in_ = patches.n_features
-        weight = None if weight is None else inputs.check_weights(weight[kept], label)
         responder = self._responder(patches)
         settings = self._joint_settings(responder)
         run = Run(checkpoint, checkpoint_every, callbacks)
@@ -280,13 +272,14 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
         for name in ("C", "balance", "bound_tol"):
             inputs.check_positive(name, getattr(self, name))
-        for name, least in (("n_parts", 1), ("max_rounds", 1), ("pool_size", self.n_parts), ("n_components", 1)):
-            value = getattr(self, name)
-            if value is None and name in ("pool_size", "n_components"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                at_least = f"n_parts={least}" if name == "pool_size" else least
-                raise ValueError(f"{name} must be a whole number of at least {at_least}, got {shown(value)}.")
+        for name in ("n_parts", "max_rounds"):
+            whole(name, getattr(self, name))
+        if self.n_components is not None:
+            whole("n_components", self.n_components)
+        if self.pool_size is not None and whole("pool_size", self.pool_size) < self.n_parts:
+            raise ValueError(
+                f"pool_size must be a whole number of at least n_parts={self.n_parts}, got {shown(self.pool_size)}."
+            )
         if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
             raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
         check_shrinkage(self.shrinkage)
@@ -313,25 +306,8 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
         precision = "float32" if self.cache is None else "float16"
         return ReducedPatches(plain, int(self.n_components), dtype=precision)
 
-    def _extractor(self, data: given.GivenPatches) -> Any:
-        """What describes the images: as the settings say, and with directions learned from these."""
-        if data.images is None:
-            return None
-        run = {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": self.on_error, "verbose": self.verbose}
-        return trained(self._named_extractor(), data.images, **run)
-
-    def _patches(self, data: given.GivenPatches, on_error: str) -> tuple[Patches, np.ndarray]:
-        """The patches of all images that could be read, and which these are."""
-        if data.patches is not None:
-            return data.patches, np.arange(len(data))
-        if self.extractor_ is None:
-            raise ValueError(
-                "This model was trained on features of patches and cannot describe images. Give their features, or "
-                "train it on images."
-            )
-        images: Any = data.images
-        run: dict[str, Any] = {"cache": self.cache, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        return gather_patches(images, self.extractor_, on_error=on_error, **run)
+    def _extract(self, images: Any, on_error: str) -> tuple[Patches, np.ndarray]:
+        return gather_patches(images, self.extractor_, **self._extraction(on_error))
 
     def _responder(self, patches: Patches) -> Responder:
         return responder_for(patches, Pooling(self.regions), self.device)
@@ -437,38 +413,22 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
 
     def _in_blocks(self, X: Any) -> Iterator[Patches]:
         """Patches of some images at a time."""
-        data = given.described(X)
-        if data.patches is not None:
-            yield self._known(data.patches)
-            return
-        images: Any = data.images
-        for start in range(0, len(images), _BLOCK):
-            some = given.GivenPatches(images=images[start : start + _BLOCK])
-            yield self._known(self._patches(some, "raise")[0])
+        data = self._described(X)
+        for start in range(0, len(data), _BLOCK) if data.features is None else [0]:
+            some = data if data.images is None else ImageInputs(data.images[start : start + _BLOCK])
+            patches, _ = self._features_of(some, "raise")
+            self._check_known(patches)
+            yield patches
 
-    def _known(self, patches: Patches) -> Patches:
-        """Patches of the kind that the model was trained on."""
+    def _check_known(self, patches: Patches) -> None:
         if patches.n_features != self.n_features_in_:
             raise ValueError(
                 f"The model was trained on patches of {self.n_features_in_} features, got {patches.n_features}."
             )
-        return patches
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
         return self._weights.scores(self.part_responses(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of every image: of a folder, a pattern, files, arrays, or of features of patches."""
-        best = np.argmax(self.decision_function(X), axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
-        data = given.training(X, y)
-        weight = _weights_of(data, sample_weight)
-        right = self.predict(data.images if data.patches is None else data.patches) == data.labels
-        return float(np.average(right, weights=weight))
 
     def compare(self, one: Any, other: Any) -> PartComparison:
         """The parts that speak for one class rather than another, and those that speak against it."""
@@ -522,30 +482,18 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             raise ValueError("Filters have a shape only where the model was trained on images.")
         return self.extractor_.unreduced(self.filters_)
 
-    @certifying
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the least objective that any part weights have with these filters, computed anew.
 
         On the images of ``fit`` they are those of ``certificate_``; on others they are true as well, but wide.
         """
-        check_is_fitted(self)
-        data = given.training(X, y)
-        patches, kept = self._patches(data, self.on_error)
-        label = np.array([self._code(name) for name in data.labels[kept]])  # type: ignore[index]
-        weight = _weights_of(data, sample_weight)
-        weight = None if weight is None else inputs.check_weights(weight[kept], label)
-        responses = responses_of(
-            self._responder(self._known(patches)), self.filters_, inputs.check_threads(self.n_jobs)
-        )
+        self._check_trained()
+        patches, label, weight = self._certified_data(X, y, sample_weight)
+        responses = responses_of(self._responder(patches), self.filters_, inputs.check_threads(self.n_jobs))
         problem = WeightProblem(responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size))
         alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
         found = problem.certify(self._weights, alpha)
-        return found.shifted(*filter_penalty(self.filters_, self.filter_penalty_))
-
-    def _check_report_data(self, data: Data) -> None:
-        """Images do without labels: then there is nothing to compare answers with, but much to see."""
-        if not data.given and data.y is not None:
-            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")
+        return self._compared(found.shifted(*filter_penalty(self.filters_, self.filter_penalty_)))
 
     def _story(self, data: Data) -> Story:
         from .pages.parts import story
@@ -564,13 +512,6 @@ class PartClassifier(ClassifierMixin, CertifiedEstimator):
             fits = fits and basis is not None and mean is not None and basis.shape == (self.n_features_in_, inner)
         if not fits:
             raise ValueError("parts, their weights, regions and what describes images do not fit together")
-
-
-def _weights_of(data: given.GivenPatches, sample_weight: Any) -> np.ndarray | None:
-    """The weights of all images, those included that cannot be read."""
-    if sample_weight is None:
-        return None
-    return inputs.check_weights(given_images.checked_weights(sample_weight, len(data)), data.labels)
 
 
 def _fingerprint(patches: Patches, label: np.ndarray, weight: np.ndarray | None) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...problem import Planes
 from ..features.cell_pyramid import Frame
-from .model import StarModel
+from .model import StarModel, by_view_and_level
 from .training_images import TrainingImages
 
 
@@ -22,10 +22,9 @@ def inside(model: StarModel, frames: Sequence[Frame], placements: np.ndarray) ->
     array([ True, False, False])
     """
     found = np.zeros(len(placements), bool)
-    for view, k in np.unique(placements[:, :2], axis=0).tolist():
+    for view, k, ids in by_view_and_level(placements):
         if not (0 <= view < 2 * len(model.components) and 0 <= k < len(frames)):
             continue
-        ids = np.flatnonzero((placements[:, 0] == view) & (placements[:, 1] == k))
         some, rows, columns = placements[ids], frames[k].rows, frames[k].columns
         last = [rows - model.size_of(view)[0], columns - model.size_of(view)[1]]
         for part in model.parts_of(view):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...kernels.suppression import kept_boxes
+from ..kernels.suppression import kept_boxes
 
 
 def overlaps(boxes: ArrayLike, others: ArrayLike) -> np.ndarray:

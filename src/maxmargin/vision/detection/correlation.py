@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.correlation import add_rows, add_spectra, runs, tile
+from ..kernels.correlation import add_rows, add_spectra, runs, tile
 
 METHODS = ("auto", "products", "fft")
 

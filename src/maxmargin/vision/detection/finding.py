@@ -10,7 +10,7 @@ import numpy as np
 from ..features.cell_pyramid import Frame, Level
 from .box_regression import BoxRegression
 from .boxes import clipped, suppress
-from .model import StarModel
+from .model import StarModel, by_view_and_level
 from .star import Star
 
 LOW = -2.0  # the score from which detections are judged, right or wrong
@@ -111,8 +111,7 @@ def candidates(star: Star, levels: Sequence[Level], threshold: float) -> tuple[n
 def root_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray) -> np.ndarray:
     """Boxes of the roots of placements in one image, (n, 4)."""
     out = np.empty((len(placements), 4))
-    for view, k in np.unique(placements[:, :2], axis=0).tolist():
-        ids = np.flatnonzero((placements[:, 0] == view) & (placements[:, 1] == k))
+    for view, k, ids in by_view_and_level(placements):
         out[ids] = np.stack(frames[k].box(placements[ids, 2], placements[ids, 3], *model.size_of(view)), axis=1)
     return out
 
@@ -120,8 +119,7 @@ def root_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray
 def part_boxes(model: StarModel, frames: Sequence[Frame], placements: np.ndarray) -> np.ndarray:
     """Boxes of the parts of placements in one image, (n, n_parts, 4); NaN where there is no such part."""
     out = np.full((len(placements), model.most_parts, 4), np.nan)
-    for view, k in np.unique(placements[:, :2], axis=0).tolist():
-        ids = np.flatnonzero((placements[:, 0] == view) & (placements[:, 1] == k))
+    for view, k, ids in by_view_and_level(placements):
         for p, part in enumerate(model.parts_of(view)):
             y, x = placements[ids, 4 + 2 * p] / 2, placements[ids, 5 + 2 * p] / 2
             out[ids, p] = np.stack(frames[k].box(y, x, part.rows / 2, part.columns / 2), axis=1)

@@ -89,14 +89,16 @@ class HardExamples:
         for at in np.flatnonzero(~stay).tolist():
             self.known.discard(self.key(int(self.example[at]), self.placement[at]))
             self._free.append(int(self.slot[at]))
-        self.example, self.placement, self.alpha = self.example[stay], self.placement[stay], self.alpha[stay]
-        self.idle, self.slot, self.norms = self.idle[stay], self.slot[stay], self.norms[stay]
+        self._select(stay)
 
     def sort(self) -> None:
         """Constraints of one example next to each other."""
-        order = np.argsort(self.example, kind="stable")
-        self.example, self.placement, self.alpha = self.example[order], self.placement[order], self.alpha[order]
-        self.idle, self.slot, self.norms = self.idle[order], self.slot[order], self.norms[order]
+        self._select(np.argsort(self.example, kind="stable"))
+
+    def _select(self, chosen: np.ndarray) -> None:
+        """Only these, a mask or places, in this order."""
+        self.example, self.placement, self.alpha = self.example[chosen], self.placement[chosen], self.alpha[chosen]
+        self.idle, self.slot, self.norms = self.idle[chosen], self.slot[chosen], self.norms[chosen]
 
     def constraints(self, budget: np.ndarray) -> SharedSlack:
         """The cached problem; ``sort`` first. ``budget`` is C_i for each constraint."""

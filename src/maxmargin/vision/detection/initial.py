@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import ndimage
 
-from ...kernels.hog import OUTSIDE
+from ..kernels.hog import OUTSIDE
 from .model import Part, Prior, StarModel
 from .training_images import TrainingImages
 

@@ -1,25 +1,26 @@
 """Training on more windows than can be stored: search images for hard ones, or work on those at hand.
 
-Ramanan, Algorithm 2: the duality gap says which. Images are searched one after another; what their windows cost beyond
-what the cached ones do is the gap that work on the cache could not have closed. Once that is large enough the cache is
-worked on; otherwise the search goes on. A pass over all images in which no work was needed has seen the loss of every
-window at the same weights: it is the upper bound of the certificate.
+The loop of ``solvers.explore``; a view is a few images, the pool a cache of hard examples. Images are searched one
+after another; what their windows cost beyond what the cached ones do is the gap that work on the cache could not have
+closed. Once that is large enough the cache is worked on; otherwise the search goes on. A pass over all images in which
+no work was needed has seen the loss of every window at the same weights: it is the upper bound of the certificate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...kernels.maps import WeightMap
 from ...kernels.rows import scores
-from ...problem import Loss, Planes, Problem
-from ...regularizers.shape import Shape, refresh, weights_of
+from ...problem import Planes, Problem, TotalLoss
 from ...solvers.dual_coordinate import DualCoordinate
+from ...solvers.explore import Explore, Explored
 from ...solvers.pooling import work_on
 from ...solvers.searchers import search
+from ...solvers.state import Weighted
 from .hard_examples import HardExamples
 from .objective import Hard, WindowBound
 from .star import Star
@@ -40,7 +41,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mining:
+class Mining(Explore["MiningState"]):
     """Settings of the solver for ``WindowBound``.
 
     Parameters
@@ -76,7 +77,9 @@ class Mining:
         cache = HardExamples(bound.n_weights, bound.model.placement_length, bound.n_positives, room)
         shape = problem.regularizer.shape(problem.n_weights)
         rng = np.random.default_rng(self.random_state)
-        state = MiningState(problem, cache, shape, shape.bind(np.zeros(problem.n_weights)), rng)
+        state = MiningState(
+            problem=problem, cache=cache, shape=shape, map=shape.bind(np.zeros(problem.n_weights)), rng=rng
+        )
         if warm is not None:
             warm = bound.feasible(warm)
             for ids, placements, features in bound.formed(warm):
@@ -88,34 +91,47 @@ class Mining:
         state.recombine()
         return state
 
-    def step(self, problem: Problem, state: MiningState) -> MiningState:
-        """One pass over all images, with work on the cache whenever it pays."""
+    def _views(self, problem: Problem, state: MiningState) -> Iterator[Iterator[Any]]:
+        """The searches of all images, once for every few of them: these are searched when they are looked at, or
+        ahead of that by threads, at weights that know of those before."""
         bound: Any = problem.constraints
         order = state.rng.permutation(len(bound.images))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
         most = max(2, min(self.most, state.cache.room // (_SPARE * _CHUNK * self.n_jobs)))
-        at, seen, outside = state.weights().copy(), 0.0, 0.0
-        losses: list[Loss] = []
-        state.moved = False
         searcher: Any = _Searcher(bound, state.cache, most)
-        for done, (_, _, found) in enumerate(search(searcher, chunks, state.weights, self.n_jobs), start=1):
-            for one in found:  # type: ignore[attr-defined]
-                losses.append(one.hard.loss)
-                extra = state.take(one)
-                seen += extra
-                outside += extra
-            state.done = done / len(chunks)
-            if state.beat is not None:
-                state.beat()
-            enough = _WORK * max(state.goal, 1e-3) * max(state.lower, outside)
-            if outside > enough or len(state.cache) > state.cache.room - state.cache.room // _SPARE:
-                state.work(_REST * max(outside, enough))
-                outside = 0.0
+        state.at, state.gap, state.losses, state.moved, state.met = state.weights().copy(), 0.0, [], False, 0.0
+        searches = search(searcher, chunks, state.weights, self.n_jobs)
+        for number in range(1, len(chunks) + 1):
+            yield searches
+            state.done = number / len(chunks)
+
+    def _look(self, problem: Problem, state: MiningState, view: Iterator[Any]) -> None:
+        _, _, found = next(view)
+        for one in found:
+            state.losses.append(one.hard.loss)
+            extra = state.take(one)
+            state.gap += extra
+            state.met += extra
+
+    def _enough(self, state: MiningState) -> float:
+        return _WORK * max(state.goal, 1e-3) * max(state.lower, state.met)
+
+    def _pays(self, state: MiningState) -> bool:
+        full = len(state.cache) > state.cache.room - state.cache.room // _SPARE
+        return full or state.met > self._enough(state)
+
+    def _optimize_briefly(self, problem: Problem, state: MiningState) -> None:
+        state.work(_REST * max(state.met, self._enough(state)))
+        state.met = 0.0
+
+    def _conclude(self, problem: Problem, state: MiningState) -> MiningState:
+        self._between(problem, state)
+        bound: Any = problem.constraints
         state.visited = len(bound.images)
-        state.evaluated = None if state.moved else (at, Loss.sum(losses))
-        state.work(_REST * outside)
+        state.evaluated = None if state.moved else (state.at, TotalLoss.sum(state.losses))
+        state.work(_REST * state.met)
         state.recombine()
-        state.estimate = seen / max(abs(state.lower + seen), 1e-300)
+        state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
         return state
 
 
@@ -145,25 +161,20 @@ class _Searcher:
         return Found(hard, new, features)
 
 
-@dataclass
-class MiningState:
+@dataclass(kw_only=True)
+class MiningState(Explored, Weighted):
     """The cache, and the weights that belong to its shares."""
 
     problem: Problem
     cache: HardExamples
-    shape: Shape
-    map: WeightMap
     rng: np.random.Generator
-    linear: float = 0.0
-    lower: float = -np.inf
-    estimate: float = np.inf
-    goal: float = 0.0
-    visited: int = 0
     done: float = 0.0
+    at: np.ndarray = field(default_factory=lambda: np.empty(0))
+    """The weights with which a pass began, the losses that it has met, and whether the weights have moved since."""
+    losses: list[TotalLoss] = field(default_factory=list)
     moved: bool = False
-    stuck: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = None
-    beat: Any = None
+    gap: float = 0.0
+    """What the windows of this pass cost beyond what the cache knew of."""
     _slack: dict[int, float] = field(default_factory=dict)
 
     def take(self, found: Found) -> float:
@@ -227,10 +238,9 @@ class MiningState:
             cache.sort()
             closed = cache.constraints(bound.budget_of(cache.example))
             cache.alpha = closed.feasible(cache.alpha)
-            self.map.v[:] = closed.combine(cache.alpha)
-            self.linear = closed.linear(cache.alpha)
-        refresh(self.map)
-        self.lower = self.linear - self.problem.regularizer.conjugate(self.map.v)
+            self.stand(closed.combine(cache.alpha), closed.linear(cache.alpha), self.problem.regularizer)
+        else:
+            self.bound(self.problem.regularizer)
 
     @property
     def alpha(self) -> Planes:
@@ -248,6 +258,3 @@ class MiningState:
     def nbytes(self) -> int:
         bound: Any = self.problem.constraints
         return self.cache.nbytes + bound.images.pyramids.nbytes
-
-    def weights(self) -> np.ndarray:
-        return weights_of(self.map)

@@ -10,18 +10,18 @@ Parizi, chapter 4). All of it is linear in the weights once the places are known
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.hog import LENGTH
-from ...kernels.windows import cut
 from ...persistence import storable_part
 from ...regularizers import Bounded, GaussianPrior
 from ..features.cell_pyramid import Level
 from ..features.hog import MIRRORED, mirrored
+from ..kernels.hog import LENGTH
+from ..kernels.windows import cut
 
 _DEFORMATION = 4  # dy², dy, dx², dx
 _LEAST = 0.1  # of the quadratic costs that are expected
@@ -213,10 +213,7 @@ class StarModel:
     def features(self, levels: Sequence[Level], placements: np.ndarray) -> np.ndarray:
         """φ of placements in one image, float32 (n, n_weights): the score of a placement is w·φ."""
         out = np.zeros((len(placements), self.n_weights), np.float32)
-        which = placements[:, 0].astype(np.int64) * len(levels) + placements[:, 1]
-        for key in np.unique(which).tolist():
-            ids = np.flatnonzero(which == key)
-            view, k = divmod(key, len(levels))
+        for view, k, ids in by_view_and_level(placements):
             some = np.zeros((ids.size, self.n_weights), np.float32)
             self._fill(some, view, levels[k], placements[ids])
             out[ids] = some
@@ -253,3 +250,12 @@ class StarModel:
                 mean[at], variance[at] = prior.cost(part), 1.0 / prior.firmness
                 quadratic += [at.start, at.start + 2]
         return Bounded(_LEAST * mean[quadratic], np.array(quadratic, np.int64), GaussianPrior(mean, variance))
+
+
+def by_view_and_level(placements: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    """View, level, and which placements have both, for all of both that occur."""
+    key = (placements[:, 0].astype(np.int64) << 32) + placements[:, 1]
+    for one in np.unique(key).tolist():
+        ids = np.flatnonzero(key == one)
+        view, level = placements[ids[0], :2].tolist()
+        yield view, level, ids

@@ -24,15 +24,15 @@ from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
 from ...kernels.shared import project
 from ...kernels.sums import within
-from ...kernels.windows import hinge_sum
-from ...problem import Loss, Planes, Problem, Totals
+from ...problem import Planes, Problem, TotalLoss, Totals
 from ...protocols import Regularizer
 from ...regularizers.vectors import dot
 from ...rounding import bounded_sum, gamma
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level
+from ..kernels.windows import hinge_sum
 from .belonging import check_held, image_of, own_shares
-from .model import StarModel
+from .model import StarModel, by_view_and_level
 from .star import LevelScores, Star
 from .training_images import TrainingImages
 
@@ -121,7 +121,7 @@ class Hard(NamedTuple):
     example: np.ndarray
     placements: np.ndarray
     missing: np.ndarray
-    loss: Loss
+    loss: TotalLoss
 
 
 class WindowBound:
@@ -179,7 +179,7 @@ class WindowBound:
             error = star.rounding(level, found)
             total, n = hinge_sum(best, error)
             off = n * error + gamma(best.size + 4) * total if n else 0.0
-            losses.append(Loss(self.window_budget * total, rounding=self.window_budget * off))
+            losses.append(TotalLoss(self.window_budget * total, rounding=self.window_budget * off))
             if total > 0.0:
                 row, column = np.nonzero(best > -1.0)
                 score = best[row, column]
@@ -200,15 +200,15 @@ class WindowBound:
             np.concatenate([ids, *example])[listed],
             np.concatenate([lowest, *placements])[listed],
             missing[listed],
-            Loss.sum(losses),
+            TotalLoss.sum(losses),
         )
 
     @staticmethod
-    def _positive_loss(budget: np.ndarray, score: np.ndarray, errors: np.ndarray) -> Loss:
+    def _positive_loss(budget: np.ndarray, score: np.ndarray, errors: np.ndarray) -> TotalLoss:
         missing = 1.0 - score
         total = dot(budget, np.maximum(missing, 0.0))
         hidden = dot(budget, np.where(missing + errors > 0.0, errors, 0.0))
-        return Loss(total, rounding=hidden + gamma(score.size + 4) * total)
+        return TotalLoss(total, rounding=hidden + gamma(score.size + 4) * total)
 
     def lowest(
         self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray
@@ -302,9 +302,11 @@ class WindowBound:
             windows[ids] = np.where(columns[view // 2], best, windows[ids])
         return windows
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         star = Star(self.model, w)
-        return Loss.sum(self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images))))
+        return TotalLoss.sum(
+            self.objective.over_images(lambda i: self.search(i, star, w, 0).loss, range(len(self.images)))
+        )
 
 
 def negative_columns(model: StarModel) -> np.ndarray:
@@ -324,12 +326,9 @@ def place_negative_parts(
     Returns by how much rounding may have hidden even stronger places.
     """
     columns, errors = negative_columns(model), np.zeros(len(placements))
-    kind = placements[:, 0].astype(np.int64) * max(len(levels), 1) + placements[:, 1]
     stars: dict[int, Star] = {}
-    for key in np.unique(kind).tolist():
-        view, k = divmod(key, max(len(levels), 1))
+    for view, k, ids in by_view_and_level(placements):
         star = stars.get(view) or stars.setdefault(view, Star(model, w, views=[view]))
-        ids = np.flatnonzero(kind == key)
         found = star.negative_places(levels[k])
         best = found.placements(k, np.zeros(ids.size, np.int64), placements[ids, 2], placements[ids, 3])
         placements[ids] = np.where(columns[view // 2], best, placements[ids])

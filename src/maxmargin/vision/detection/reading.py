@@ -12,36 +12,6 @@ from .annotations import Annotated
 from .records import CORNERS, some
 
 
-def check_boxes(boxes: np.ndarray, height: int, width: int, name: str) -> np.ndarray:
-    """Boxes within an image of this size; what sticks out is cut off, with a warning.
-
-    Parameters
-    ----------
-    boxes : ndarray, shape (n, 4)
-    height, width : int
-        Of the image.
-    name : str
-        Of the image, for messages.
-
-    Raises
-    ------
-    ValueError
-        If a box lies outside the image.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin.vision.detection.reading import check_boxes
-    >>> check_boxes(np.array([[5.0, 5.0, 20.0, 30.0]]), 40, 60, "a.jpg")
-    array([[ 5.,  5., 20., 30.]])
-    """
-    inside = _inside(boxes, height, width, name)
-    cut = int((inside != boxes).any(axis=1).sum())
-    if cut:
-        warnings.warn(f"{name}: {cut} of {len(boxes)} boxes stick out of the image and are cut off.", stacklevel=2)
-    return inside
-
-
 def _inside(boxes: np.ndarray, height: int, width: int, name: str) -> np.ndarray:
     inside = np.clip(boxes, 0, [width, height, width, height])
     outside = np.flatnonzero((inside[:, 2:] <= inside[:, :2]).any(axis=1))

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels.distance_transform import spread
-from ...kernels.windows import held_scores
 from ...rounding import SINGLE, gamma
 from ..features.cell_pyramid import Level
+from ..kernels.distance_transform import spread
+from ..kernels.windows import held_scores
 from .correlation import Correlator
 from .model import StarModel, ViewPart
 from .rounding import PartRounding, response_error, size_of

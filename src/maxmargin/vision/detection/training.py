@@ -44,8 +44,18 @@ class Design:
     octave_scales: int
     finest: float | None
     padding: int
-    other_parts: Sequence[OtherPart] | None = None
-    """What negative parts begin with."""
+    C: float
+    positive_weight: float
+    flips: bool
+    overlap: float
+    background_overlap: float
+
+    def images(self, model: StarModel, pyramids: PyramidStore) -> TrainingImages:
+        return TrainingImages(model, pyramids, self.flips, self.overlap, self.background_overlap)
+
+    def objective(self, model: StarModel, images: TrainingImages, n_jobs: int) -> DetectionObjective:
+        regularizer = model.regularizer(self.prior)
+        return DetectionObjective(model, images, regularizer, self.C, self.positive_weight, n_jobs)
 
 
 @dataclass(frozen=True)
@@ -101,10 +111,8 @@ class DetectorTraining:
     ----------
     photos : sequence of Photo
     design : Design
-    C, positive_weight : float
-    flips : bool
-    overlap, background_overlap : float
-        See ``TrainingImages``.
+    other_parts : sequence of OtherPart or None
+        What negative parts begin with.
     chooser : BoundChooser
     settings : Settings
         Of the search over bounds.
@@ -118,19 +126,14 @@ class DetectorTraining:
         self,
         photos: Sequence[Photo],
         design: Design,
-        *,
-        C: float,
-        positive_weight: float,
-        flips: bool,
-        overlap: float,
-        background_overlap: float,
+        other_parts: Sequence[OtherPart] | None,
         chooser: BoundChooser,
         settings: Settings,
         memory: int,
         n_jobs: int,
         random_state: Any,
     ) -> None:
-        self.design, self.C, self.positive_weight = design, C, positive_weight
+        self.design, self.other_parts = design, other_parts
         self.chooser, self.settings, self.n_jobs, self.random_state = chooser, settings, n_jobs, random_state
         boxes = np.concatenate([photo.boxes[~photo.ignored] for photo in photos])
         if len(boxes) < design.n_components:
@@ -148,7 +151,7 @@ class DetectorTraining:
         )
         self.grid = self._grid(boxes)
         self.pyramids = PyramidStore(photos, self.grid, self.with_parts, int(_FOR_PYRAMIDS * memory))
-        self.images = TrainingImages(self.model, self.pyramids, flips, overlap, background_overlap)
+        self.images = design.images(self.model, self.pyramids)
         self.mining = Mining(memory - int(_FOR_PYRAMIDS * memory), n_jobs=n_jobs, random_state=random_state)
         # Parts come last and need most: that there is room for them is known before any time is spent.
         largest = self._with_parts(self.model, np.zeros(self.model.n_weights))[0]
@@ -183,15 +186,8 @@ class DetectorTraining:
 
     def _with_parts(self, roots: StarModel, w: np.ndarray) -> tuple[StarModel, np.ndarray]:
         design = self.design
-        return with_parts(
-            roots,
-            w,
-            design.n_parts,
-            design.n_negative_parts,
-            design.part_size,
-            design.prior,
-            design.other_parts,
-        )
+        n_parts, n_negative = design.n_parts, design.n_negative_parts
+        return with_parts(roots, w, n_parts, n_negative, design.part_size, design.prior, self.other_parts)
 
     def _stage(
         self,
@@ -201,9 +197,7 @@ class DetectorTraining:
         checkpoint: Checkpoint | None,
         callbacks: Callbacks,
     ) -> Stage:
-        objective = DetectionObjective(
-            model, self.images, model.regularizer(self.design.prior), self.C, self.positive_weight, self.n_jobs
-        )
+        objective = self.design.objective(model, self.images, self.n_jobs)
         with callbacks() as (inner, outer):
             solution = minimise(
                 objective,

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.hog import LENGTH, padded_features, votes
-from ...kernels.resize import resize
 from ...persistence import storable_part
 from ...wording import shown
+from ..kernels.hog import LENGTH, padded_features, votes
+from ..kernels.resize import resize
 from .hog import checked_pixels, mirrored
 from .numbers import FINEST, MOST_SCALES, whole
 

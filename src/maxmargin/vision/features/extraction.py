@@ -46,47 +46,21 @@ def lacking(extractor: Any) -> list[str]:
 
 
 def over_images(
-    images: Sequence[Any],
-    work: Work,
-    *,
-    settings: str = "",
-    cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    on_error: str = "raise",
-    verbose: int = 0,
+    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """``work`` of every image, stacked.
 
     Parameters
     ----------
-    images : sequence of paths and arrays
-        Anything that ``read_image`` takes.
-    work : Work
-        Called with each image.
-    settings : str, default ""
-        Identifies the work in the cache: two works whose results differ must have different settings.
-    cache : path, optional
-        A folder in which results are kept, under the content of each image and the settings. An image that is there is
-        not worked on again, whatever its name is now. The stacked results are then a read-only map of a file in that
-        folder, so that they may be larger than memory. The folder grows; it may be deleted when nobody is using it.
-    n_jobs : int, optional
-        Threads or processes; None is 1, −1 all cores.
-    on_error : {"raise", "skip"}
-        What happens if images cannot be used. All are tried in any case; then one error names them, or a warning does,
-        and the others are returned.
-    verbose : int, default 0
-        Shows a line with progress if positive.
+    images, work, cache, **run
+        Those of ``feed_images``. With a cache the stacked results are a read-only map of a file in its folder, so that
+        they may be larger than memory.
 
     Returns
     -------
     values : ndarray, shape (n_kept, …)
     kept : ndarray of int, shape (n_kept,)
         Positions in ``images``, ascending.
-
-    Raises
-    ------
-    ImageError
-        If images cannot be used, or none is left.
 
     Examples
     --------
@@ -102,25 +76,16 @@ def over_images(
     """
     rows = Stack(cache, len(images))
     with rows:
-        kept = feed_images(
-            images, work, rows, settings=settings, cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
-        )
+        kept = feed_images(images, work, rows, cache=cache, **run)
         return rows.finish(), kept
 
 
 def over_ragged_images(
-    images: Sequence[Any],
-    work: Work,
-    *,
-    settings: str = "",
-    cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    on_error: str = "raise",
-    verbose: int = 0,
+    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``work`` of every image, one after the other, where it gives more rows for some images than for others.
 
-    All but the first dimension must be the same for all images. Parameters and errors are those of ``over_images``.
+    All but the first dimension must be the same for all images. Parameters are those of ``over_images``.
 
     Returns
     -------
@@ -145,9 +110,7 @@ def over_ragged_images(
     """
     rows = Concatenation(cache)
     with rows:
-        kept = feed_images(
-            images, work, rows, settings=settings, cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
-        )
+        kept = feed_images(images, work, rows, cache=cache, **run)
         return rows.finish(), rows.first, kept
 
 
@@ -173,7 +136,30 @@ def feed_images(
 ) -> np.ndarray:
     """Hands ``work`` of every image to ``taker``, and returns the positions of the images of which there was any.
 
-    Parameters and errors are those of ``over_images``.
+    Parameters
+    ----------
+    images : sequence of paths and arrays
+        Anything that ``read_image`` takes.
+    work : Work
+        Called with each image.
+    taker : Taker
+    settings : str, default ""
+        Identifies the work in the cache: two works whose results differ must have different settings.
+    cache : path, optional
+        A folder in which results are kept, under the content of each image and the settings. An image that is there is
+        not worked on again, whatever its name is now. The folder grows; it may be deleted when nobody is using it.
+    n_jobs : int, optional
+        Threads or processes; None is 1, −1 all cores.
+    on_error : {"raise", "skip"}
+        What happens if images cannot be used. All are tried in any case; then one error names them, or a warning does,
+        and the others are returned.
+    verbose : int, default 0
+        Shows a line with progress if positive.
+
+    Raises
+    ------
+    ImageError
+        If images cannot be used, or none is left.
     """
     from ...estimators.inputs import check_threads  # the processes that work on images import this file, but not those
 

@@ -1,3 +1,5 @@
+"""Grids of regions, as settings name them."""
+
 from __future__ import annotations
 
 from typing import Any

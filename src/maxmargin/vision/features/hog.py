@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.hog import DIRECTIONS, LENGTH, OUTSIDE, UNSIGNED, features, votes
+from ..images import said_of
+from ..kernels.hog import DIRECTIONS, LENGTH, OUTSIDE, UNSIGNED, features, votes
 from .numbers import whole
 
 MIRRORED = np.concatenate(
@@ -77,11 +78,10 @@ def mirrored(cells: np.ndarray) -> np.ndarray:
 
 def checked_pixels(image: np.ndarray) -> np.ndarray:
     """The pixels of an image as the kernel takes them, (h, channels, w)."""
-    shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
-    if dtype != np.uint8 or shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3)):
-        said = type(image).__name__ if shape is None or dtype is None else f"shape {shape} of {dtype}"
+    known = isinstance(image, np.ndarray) and image.dtype == np.uint8
+    if not known or not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] in (1, 3))):
         raise ValueError(
-            f"Gradients are taken of images (height, width) or (height, width, 3) of uint8; got {said}. "
+            f"Gradients are taken of images (height, width) or (height, width, 3) of uint8; got {said_of(image)}. "
             "maxmargin.vision.images.read_image makes one of any image."
         )
-    return np.ascontiguousarray(image.reshape(*shape[:2], -1).transpose(0, 2, 1))
+    return np.ascontiguousarray(image.reshape(*image.shape[:2], -1).transpose(0, 2, 1))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...kernels.hog import LENGTH
+from ..kernels.hog import LENGTH
 from .hog import hog, mirrored
 from .numbers import MOST_SCALES, whole
 from .patch_format import checked_precision, patch_dtype, windows_of

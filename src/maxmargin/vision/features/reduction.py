@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .extraction import feed_images, lacking
-from .numbers import whole
+from .numbers import generator_for, whole
 from .patch_format import checked_precision, patch_dtype
 from .stacking import CacheTrouble
 
@@ -122,16 +122,8 @@ class ReducedPatches:
             raise ValueError("Directions are estimated from images, and none were given.")
         draw = _Draw(self.extractor, -(-self.n_sampled // len(images)), self.random_state)
         moments = _Moments(self.n_components)
-        feed_images(
-            images,
-            draw,
-            moments,
-            settings=draw.settings(),
-            cache=cache,
-            n_jobs=n_jobs,
-            on_error=on_error,
-            verbose=verbose,
-        )
+        run: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs, "on_error": on_error, "verbose": verbose}
+        feed_images(images, draw, moments, settings=draw.settings(), **run)
         mean, basis, variances = moments.leading()
         self.mean_, self.basis_, self.variances_ = mean, basis, variances
         return self
@@ -181,9 +173,7 @@ class _Draw:
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         values = self.extractor(image)["value"]
-        pixels = hashlib.blake2b(image.tobytes(), digest_size=8).digest()
-        rng = np.random.default_rng([self.seed, int.from_bytes(pixels, "little")])
-        return values[rng.permutation(len(values))[: self.size]]
+        return values[generator_for(image, self.seed).permutation(len(values))[: self.size]]
 
 
 class _Moments:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...kernels.sift import LENGTH, SIDE, cells, descriptors, directions
-from ...wording import shown
-from ..images import pillow
+from ..images import pillow, said_of
+from ..kernels.sift import LENGTH, SIDE, cells, descriptors, directions
+from .numbers import whole
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,7 @@ class DenseSIFT:
 
     def __post_init__(self) -> None:
         for name in ("patch", "step"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of pixels, at least 1, got {shown(value)}.")
+            whole(name, getattr(self, name), 1, "pixels")
         if self.patch % SIDE:
             raise ValueError(
                 f"patch must be a multiple of {SIDE}, since a patch has {SIDE} × {SIDE} cells, got {self.patch}."
@@ -112,10 +110,10 @@ class DenseSIFT:
         """
         if not (isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8):
             raise ValueError(
-                f"Descriptors are taken of grey images, arrays (height, width) of uint8; got {_said(image)}. "
+                f"Descriptors are taken of grey images, arrays (height, width) of uint8; got {said_of(image)}. "
                 "maxmargin.vision.images.read_image makes one of any image."
             )
-        whole = image.shape
+        full_size = image.shape
         image = self._reduced(image)
         height, width = image.shape
         fitting = [cell for cell in self._cells() if SIDE * cell <= min(height, width)]
@@ -128,7 +126,7 @@ class DenseSIFT:
         gradients = directions(np.ascontiguousarray(image))
         parts = [self._one_size(gradients, image.shape, cell) for cell in fitting]
         values, x, y = (np.concatenate(part) if len(parts) > 1 else part[0] for part in zip(*parts, strict=True))
-        return Descriptors(values, x * (whole[1] / width), y * (whole[0] / height), whole)
+        return Descriptors(values, x * (full_size[1] / width), y * (full_size[0] / height), full_size)
 
     def _reduced(self, image: np.ndarray) -> np.ndarray:
         if self.max_side is None or max(image.shape) <= self.max_side:
@@ -155,8 +153,3 @@ class DenseSIFT:
         x = np.tile(left + 0.5 * side + step * np.arange(across), down)
         y = np.repeat(top + 0.5 * side + step * np.arange(down), across)
         return values, x, y
-
-
-def _said(image: object) -> str:
-    shape, dtype = getattr(image, "shape", None), getattr(image, "dtype", None)
-    return type(image).__name__ if shape is None or dtype is None else f"shape {shape} of {dtype}"

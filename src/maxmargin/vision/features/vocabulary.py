@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...wording import shown
+from .numbers import whole
 
 _BLOCK = 1024  # rows whose products with all words stay in the cache of a core
 
@@ -36,11 +36,8 @@ class Vocabulary:
     """
 
     def __init__(self, n_words: int = 200, *, max_iter: int = 100, random_state: int = 0) -> None:
-        for name, value in (("n_words", n_words), ("max_iter", max_iter)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number, at least 1, got {shown(value)}.")
-        self.n_words = int(n_words)
-        self.max_iter = int(max_iter)
+        self.n_words = whole("n_words", n_words, 1)
+        self.max_iter = whole("max_iter", max_iter, 1)
         self.random_state = random_state
 
     @classmethod

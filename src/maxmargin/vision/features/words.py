@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...wording import shown
 from .grid import checked_grid
+from .numbers import generator_for, whole
 from .sift import DenseSIFT, Descriptors
 from .vocabulary import Vocabulary
 
@@ -77,11 +77,8 @@ class WordHistograms:
     ) -> None:
         self.grid = checked_grid(grid)
         self.sift = DenseSIFT() if sift is None else sift
-        for name, value, least in (("n_sampled", n_sampled, 1), ("random_state", random_state, 0)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ValueError(f"{name} must be a whole number, at least {least}, got {shown(value)}.")
-        self.n_sampled = int(n_sampled)
-        self.random_state = int(random_state)
+        self.n_sampled = whole("n_sampled", n_sampled, 1)
+        self.random_state = whole("random_state", random_state, 0, most=2**63 - 1)
         self._vocabulary = Vocabulary(n_words, max_iter=max_iter, random_state=self.random_state)
         self.n_words, self.max_iter = self._vocabulary.n_words, self._vocabulary.max_iter
 
@@ -170,9 +167,7 @@ class _Draw:
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         values = self.sift.describe(image).values
-        pixels = hashlib.blake2b(image.tobytes(), digest_size=8).digest()
-        rng = np.random.default_rng([self.seed, int.from_bytes(pixels, "little")])
-        chosen = rng.permutation(len(values))[: self.size]
+        chosen = generator_for(image, self.seed).permutation(len(values))[: self.size]
         out = np.full((self.size, values.shape[1]), np.nan, np.float32)
         out[: chosen.size] = values[chosen]
         return out

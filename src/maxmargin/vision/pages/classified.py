@@ -46,15 +46,14 @@ def features_kept(model: Any) -> Iterator[None]:
             model.cache = None
 
 
-def classified(model: Any, data: Data, described: Any) -> Classified | None:
-    """Answers to the images of a report; ``described`` tells what was given. None where nothing was."""
+def classified(model: Any, data: Data) -> Classified | None:
+    """Answers to the images of a report. None where nothing was given."""
     if not data.given:
         return None
-    found = described(data.X)
+    found = model._described(data.X)
     true = _true(data, found, model.classes_)
     if found.images is None:
-        features = next(value for key, value in vars(found).items() if key not in ("images", "labels"))
-        return Classified(None, features, true, np.asarray(model.predict(features)))
+        return Classified(None, found.features, true, np.asarray(model.predict(found.features)))
     if model.extractor_ is None:
         raise ValueError(
             "The model was trained on features and cannot look at images: give features of these images instead."

@@ -23,7 +23,7 @@ ABOUT = "of the last convex bound, placements of objects fixed; about other plac
 def story(detector: Any, images: list[Any], curve: Any, on: str) -> Story:
     """Of a fitted DeformablePartDetector; ``curve`` is None where the objects in the images are not known."""
     pyplot()  # complains before any work is done
-    from ... import plots
+    from .. import plots
 
     # Of the last stage: bounds of the one before count anew, and have another objective.
     history = search(detector.history_[detector.n_root_bounds_ :], detector.bound_tol, "placements")

@@ -7,7 +7,6 @@ from typing import Any
 from ...report import numbers
 from ...report.search import steps
 from ...report.story import Data, Story
-from .. import given_patches
 from .classified import classified, compare, features_kept
 from .pictures import picture, pyplot
 
@@ -19,8 +18,8 @@ ABOUT = "of the part weights, the filters fixed; about other filters nothing is 
 def story(model: Any, data: Data) -> Story:
     """Of a fitted PartClassifier."""
     pyplot()  # complains before any work is done
-    from ... import plots
-    from ...plots.parts import heaviest_parts
+    from .. import plots
+    from ..plots.parts import heaviest_parts
 
     told = Story("Parts", subject="With these filters the objective", about=ABOUT, history=steps(model.history_))
     grids = " + ".join(f"{g} × {g}" for g in model.regions)
@@ -29,7 +28,7 @@ def story(model: Any, data: Data) -> Story:
         ("regions", grids), ("training", model.training),
     ]  # fmt: skip
     with features_kept(model):
-        looked = classified(model, data, given_patches.described)
+        looked = classified(model, data)
         if looked is not None:
             compare(model, looked, data.name, told)
         weights = picture(plots.part_weights(model).figure, "part weights")

@@ -12,7 +12,6 @@ from ...report.markup import Markup, element, together
 from ...report.search import climb, search
 from ...report.story import LAST_BOUND, Data, Story
 from ...report.weights import MOST_CLASSES
-from .. import given
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
 
@@ -30,7 +29,7 @@ def story(model: Any, data: Data) -> Story:
     ]  # fmt: skip
     _proof(model, told)
     with features_kept(model):
-        looked = classified(model, data, given.described)
+        looked = classified(model, data)
         if looked is not None:
             compare(model, looked, data.name, told)
         if model.kind != "bow":
@@ -54,7 +53,7 @@ def _proof(model: Any, told: Story) -> None:
 
 
 def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | None]]:
-    from ... import plots
+    from .. import plots
 
     figures = []
     for name in model.classes_[:MOST_CLASSES]:
@@ -79,7 +78,7 @@ def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | 
 
 def _labelled(model: Any, images: list[Any], answered: np.ndarray) -> Markup:
     """One image of each class, until there are enough."""
-    from ... import plots
+    from .. import plots
 
     shown = [int(np.flatnonzero(answered == name)[0]) for name in np.unique(answered)][:_LABELLED]
     parts = model.predict_regions([images[i] for i in shown], answered[shown])

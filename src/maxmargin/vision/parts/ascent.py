@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...kernels import part_ascent as kernels
-from ...problem import Loss, Problem
+from ...problem import Problem, TotalLoss
 from ...rounding import UNIT
 from ...solvers.searchers import search
+from ..kernels import part_ascent as kernels
 from .filters import FilterBound, FilterShares, ImageShare
 
 _CHUNK = 32  # images that are searched at the same filters
@@ -169,7 +169,7 @@ class PartState:
     most: int | None = None
     """Rivals that an image may keep."""
     stuck: bool = False
-    evaluated: tuple[np.ndarray, Loss] | None = None
+    evaluated: tuple[np.ndarray, TotalLoss] | None = None
     beat: Any = None
 
     def recombine(self) -> None:

@@ -1,3 +1,5 @@
+"""Where a part responds most."""
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -16,14 +16,14 @@ import numpy as np
 
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
-from ...kernels import part_ascent, part_places as kernels
 from ...kernels.shared import project
 from ...kernels.sums import within
-from ...problem import Loss, Rivals, RowErrors, Totals
+from ...problem import Rivals, RowErrors, TotalLoss, Totals
 from ...regularizers import GaussianPrior
 from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from ...rounding import gamma
+from ..kernels import part_ascent, part_places as kernels
 from .responses import Responder, in_parts
 from .weights import PartWeights
 
@@ -206,14 +206,14 @@ class FilterBound:
             part_ascent.add_rows(image.features, image.share, v)
         return v
 
-    def evaluate(self, w: np.ndarray) -> Loss:
+    def evaluate(self, w: np.ndarray) -> TotalLoss:
         missing, error = self._missing(np.arange(self.n_examples), w, self.responder)
         near = np.flatnonzero(missing + error > 0.0)
         if near.size and self.responder.dtype == np.float32:  # rounding would be seen in the certificate
             missing[near], error[near] = self._missing(near, w, self.responder.precise())
         total = dot(self.budget, np.maximum(missing, 0.0))
         hidden = dot(self.budget, np.where(missing + error > 0.0, error, 0.0))
-        return Loss(total, rounding=hidden + gamma(self.n_examples + 4) * total)
+        return TotalLoss(total, rounding=hidden + gamma(self.n_examples + 4) * total)
 
     def _missing(self, ids: np.ndarray, w: np.ndarray, responder: Responder) -> tuple[np.ndarray, np.ndarray]:
         """What is missing of the margins of some images, and by how much that may be underrated."""

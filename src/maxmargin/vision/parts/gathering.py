@@ -1,3 +1,5 @@
+"""The patches of many images, gathered from an extractor."""
+
 from __future__ import annotations
 
 import os
@@ -16,9 +18,7 @@ def gather_patches(
     extractor: Any,
     *,
     cache: str | os.PathLike[str] | None = None,
-    n_jobs: int | None = None,
-    on_error: str = "raise",
-    verbose: int = 0,
+    **run: Any,
 ) -> tuple[Patches, np.ndarray]:
     """The patches of many images.
 
@@ -29,9 +29,9 @@ def gather_patches(
     extractor : HOGPatches, CNNPatches, ReducedPatches, or the like
         Gives an array with the fields ``window`` and ``value`` for an image, and has ``settings()`` and ``color``; and
         ``n_views``, if not 1.
-    cache, n_jobs, on_error, verbose
-        As in ``extraction.over_images``. Without a cache all is in memory; with one, values and windows are views of a
-        file that is mapped.
+    cache, **run
+        ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.feed_images``. Without a cache all is in
+        memory; with one, values and windows are views of a file that is mapped.
 
     Returns
     -------
@@ -49,14 +49,13 @@ def gather_patches(
     ((10, 1152), [0, 2, 4, 7, 10])
     """
     views = int(getattr(extractor, "n_views", 1))
-    run: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs, "on_error": on_error, "verbose": verbose}
     work = _Checked(extractor, views)
     if cache is None:
         fields = _Fields()
         kept = feed_images(images, work, fields, **run)
         first, values, windows = fields.first, fields.values.finish(), fields.windows.finish()
     else:
-        found, first, kept = over_ragged_images(images, work, settings=extractor.settings(), **run)
+        found, first, kept = over_ragged_images(images, work, settings=extractor.settings(), cache=cache, **run)
         values, windows = found["value"], found["window"]
     return Patches(values, _by_view(first, views), windows, views), kept
 

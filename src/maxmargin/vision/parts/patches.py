@@ -1,3 +1,5 @@
+"""The patches of many images in one table, and where each image begins."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Random parts: single patches, whitened, of which useful ones are selected later."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,3 +1,5 @@
+"""Regions of an image in which the largest response of a part is taken."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""What parts respond to images, and where: on CPUs here, on other devices by PyTorch."""
+
 from __future__ import annotations
 
 import copy
@@ -6,8 +8,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from ...kernels import part_places as kernels
 from ...solvers.threads import one_blas_thread, run
+from ..kernels import part_places as kernels
 from .patches import Patches
 from .pooling import Pooling
 

@@ -1,3 +1,5 @@
+"""Part weights: how much each class likes every part, learned with the filters fixed."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

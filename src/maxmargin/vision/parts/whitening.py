@@ -1,3 +1,5 @@
+"""Mean and covariance of patches, and filters whitened by them."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

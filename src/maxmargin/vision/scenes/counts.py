@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import index
 from typing import Any
 
 import numpy as np
 
+from ...estimators.inputs import check_positive
 from ...wording import shown
 
 _CHUNK_BYTES = 32 << 20  # of float64 in flight where images are scored
@@ -62,27 +62,11 @@ def training_data(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, int]:
     return X, y, len(sizes)
 
 
-def checked_positive(name: str, value: Any, least: float = 0.0, *, least_allowed: bool = False) -> float:
-    """A finite number above ``least``, or from it on."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and (number > least or (least_allowed and number == least))):
-        bound = f"{least:g} or more" if least_allowed else f"more than {least:g}"
-        raise ValueError(f"{name} is {shown(value)}; give a number, {bound}.")
-    return number
-
-
-def checked_whole(name: str, value: Any) -> int:
-    """A whole number from 1 on."""
-    try:
-        number = index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
-        raise ValueError(f"{name} is {shown(value)}; give a whole number, 1 or more.")
-    return number
+def checked_temperature(temperature: Any) -> float:
+    """By what words within a region are divided: 1 or more."""
+    if check_positive("temperature", temperature) < 1.0:
+        raise ValueError(f"temperature must be at least 1, got {shown(temperature)}.")
+    return float(temperature)
 
 
 def log_class_prior(y: np.ndarray, n_classes: int, prior: Any) -> np.ndarray:

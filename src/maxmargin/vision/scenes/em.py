@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...estimators.inputs import check_positive
+from ...wording import whole
 from .counts import (
     checked_classes,
     checked_counts,
-    checked_positive,
-    checked_whole,
+    checked_temperature,
     log_class_prior,
     log_frequencies,
     pieces,
@@ -137,14 +138,14 @@ class ReconfigurableBagOfWords:
         if temperature is None:
             temperature = max(1.0, X.sum(dtype=np.float64) / (10 * X.shape[0] * X.shape[1]))
         settings = _Settings(
-            n_parts=checked_whole("n_parts", n_parts),
-            smoothing=checked_positive("smoothing", smoothing),
-            part_smoothing=checked_positive("part_smoothing", part_smoothing, least_allowed=True),
-            temperature=checked_positive("temperature", temperature, 1.0, least_allowed=True),
-            max_iter=checked_whole("max_iter", max_iter),
-            tol=checked_positive("tol", tol, least_allowed=True),
+            n_parts=whole("n_parts", n_parts),
+            smoothing=check_positive("smoothing", smoothing),
+            part_smoothing=check_positive("part_smoothing", part_smoothing, zero=True),
+            temperature=checked_temperature(temperature),
+            max_iter=whole("max_iter", max_iter),
+            tol=check_positive("tol", tol, zero=True),
         )
-        n_init = checked_whole("n_init", n_init)
+        n_init = whole("n_init", n_init)
         log_prior = log_class_prior(y, n_classes, prior)
         z = _start(start, X.shape[0], X.shape[1], settings.n_parts)
         rng = np.random.default_rng(random_state)

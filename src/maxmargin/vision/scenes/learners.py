@@ -12,8 +12,8 @@ import numpy as np
 
 from ...estimators import LatentStructuralSVM, LinearSVC
 from ...estimators.inputs import check_threads
-from ...models import Reconfigurable
 from ...persistence import storable_part
+from ..models import Reconfigurable
 from .em import ReconfigurableBagOfWords
 from .multinomial import BagOfWords, SpatialBagOfWords
 

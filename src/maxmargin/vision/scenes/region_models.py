@@ -1,3 +1,5 @@
+"""What was learned about the regions of each class, as arrays to look at."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators import GMMKMeans
+from ...clustering import GMMKMeans
 from .em import ReconfigurableBagOfWords
 
 STARTS = ("em", "kmeans", "fixed", "random")

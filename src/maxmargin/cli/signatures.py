@@ -1,0 +1,150 @@
+"""Parameters of estimators as options: names and defaults from ``__init__``, types and help from the docstring.
+
+They are read from the source text. Nothing is imported, so that help comes at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import math
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_PACKAGE = Path(__file__).parents[1]
+_REFERENCE = re.compile(r"(?:As for|See) (?::class:`(?:maxmargin\.)?(\w+)`|the other estimators)")
+_NOTHING = ("none", "all")  # what stands for None, where a parameter may be that
+
+
+class Parameter(NamedTuple):
+    """``kind`` is the type as the docstring has it, ``about`` its first sentence."""
+
+    name: str
+    default: Any = None
+    kind: str = "str"
+    about: str = ""
+
+    @property
+    def is_switch(self) -> bool:
+        return isinstance(self.default, bool)
+
+    @property
+    def words(self) -> list[str]:
+        return re.findall(r'"([^"]+)"', self.kind)
+
+    @property
+    def forms(self) -> list[tuple[str, Callable[[str], Any]]]:
+        """What a value may look like besides words: in words, and how it is read."""
+        return [(said, read) for mark, said, read in _FORMS if re.search(mark, self.kind)]
+
+    @property
+    def is_option(self) -> bool:
+        """Whether a command line can express it: objects and arrays it cannot."""
+        return self.is_switch or bool(self.words or self.forms)
+
+    @property
+    def wanted(self) -> str:
+        return " or ".join([", ".join(self.words)] * bool(self.words) + [said for said, _ in self.forms])
+
+    def read(self, text: str) -> Any:
+        """The value that text stands for."""
+        if text in self.words:
+            return text
+        if "None" in self.kind and text in _NOTHING:
+            return None
+        for _, read in self.forms:
+            try:
+                return read(text)
+            except ValueError:
+                continue
+        raise argparse.ArgumentTypeError(f"must be {self.wanted}, got {text!r}")
+
+
+def _pair(text: str) -> tuple[int, int]:
+    rows, columns = text.lower().split("x")
+    return int(rows), int(columns)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _label(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+_FORMS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
+    (r"\(int, int\)", "rows and columns such as 4x6", _pair),
+    (r"sequence of int", "whole numbers with commas such as 1,2", lambda text: tuple(map(int, text.split(",")))),
+    (r"(?<!\()(?<!of )\bint\b(?!\))", "a whole number", int),
+    (r"\bfloat\b", "a number", _finite),
+    (r"\bbool\b", "yes or no", lambda text: bool(("no", "yes").index(text))),
+    (r"^label\b", "a label", _label),
+    (r"\b(str|text|path)\b", "text", str),
+)
+
+
+@cache
+def fit_options(module: str, estimator: str) -> frozenset[str]:
+    """What ``fit`` takes besides data."""
+    return frozenset(argument.arg for argument in _method(_class(module, estimator), "fit").args.kwonlyargs)
+
+
+@cache
+def parameters(module: str, estimator: str) -> dict[str, Parameter]:
+    """The parameters of an estimator that lives in a module, by name and in order."""
+    node = _class(module, estimator)
+    arguments = _method(node, "__init__").args
+    names = arguments.args[1:] + arguments.kwonlyargs
+    defaults = [ast.literal_eval(default) for default in [*arguments.defaults, *arguments.kw_defaults] if default]
+    documented = _documented(ast.get_docstring(node) or "")
+    found = {}
+    for argument, default in zip(names, defaults, strict=True):
+        name = argument.arg
+        kind, about = documented.get(name, ("", ""))
+        other = _REFERENCE.match(about)
+        source = (other and other[1]) or "LinearSVC"
+        if (other or not about) and source != estimator:  # it is said where the docstring refers to
+            like = parameters(*_HOMES[source]).get(name, Parameter(name, kind=""))
+            kind, about = kind or like.kind, like.about
+        found[name] = Parameter(name, default, kind or ast.unparse(argument.annotation or ast.Constant("")), about)
+    return found
+
+
+_HOMES = {
+    "LinearSVC": ("estimators.classification", "LinearSVC"),
+    "StructuralSVM": ("estimators.structured", "StructuralSVM"),
+    "LatentStructuralSVM": ("estimators.latent", "LatentStructuralSVM"),
+}  # whom docstrings refer to
+
+
+def _class(module: str, name: str) -> ast.ClassDef:
+    text = _PACKAGE.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
+    return next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef:
+    return next(part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name)
+
+
+def _documented(docstring: str) -> dict[str, tuple[str, str]]:
+    """Type and first sentence of each parameter in a docstring of NumPy's style."""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-{3,}|\Z)", docstring, flags=re.DOTALL | re.MULTILINE)
+    found = {}
+    entries = re.compile(r"^(\S[^\n]*)\n((?:[ \t]+[^\n]*\n|\n)*)", flags=re.MULTILINE)
+    for entry in entries.finditer(section[1] + "\n" if section else ""):
+        names, _, kind = entry[1].partition(" : ")
+        text = " ".join(entry[2].split())
+        sentence = re.match(r".*?(?:[.](?= |$)|$)", text)
+        for name in names.split(", "):
+            found[name] = (kind.split(", default")[0], sentence[0] if sentence else "")
+    return found

@@ -1,0 +1,111 @@
+"""The story of a clustering: sizes of clusters, their centres, and how the objective came down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..report import numbers
+from ..report.bars import bars
+from ..report.heat import MOST, heat_table
+from ..report.markup import Markup, element, table, together
+from ..report.search import search
+from ..report.story import Data, Story
+
+_MOST_CLUSTERS = 40
+_MOST_FEATURES = 12
+
+
+def story(estimator: Any, data: Data) -> Story:
+    """Of a fitted GMMKMeans. Where ``data`` has labels, clusters are compared with them."""
+    centres, labels = estimator.cluster_centers_, estimator.labels_
+    told = Story("Clusters", history=search(estimator.history_, estimator.tol, "labels"))
+    objective = numbers.number(estimator.inertia_)
+    told.claim = together(
+        element(
+            "p",
+            "The points are at a squared distance of ",
+            element("b", objective),
+            " from their centres, in all.",
+            class_="claim",
+        ),
+        element(
+            "p",
+            "k-means has no certificate: other centres may be better. No centres on the way were worse than those at "
+            "the start, and every label is that of the nearest centre.",
+            class_="note",
+        ),
+    )
+    told.tiles += [
+        ("clusters", numbers.count(len(centres))), ("objective", objective),
+        ("bounds", numbers.count(estimator.n_iter_)), ("features", numbers.count(centres.shape[1])),
+    ]  # fmt: skip
+    spread = None
+    if data.given:
+        labels, nearest = estimator.predict(data.X), estimator.transform(data.X).min(axis=1)
+        told.tiles.insert(0, (f"mean distance on {data.name}", numbers.number(float(nearest.mean()))))
+        spread = np.bincount(labels, nearest, minlength=len(centres))
+        told.facts = table([], [["rows", numbers.count(labels.size)]], "facts")
+    sizes = np.bincount(labels, minlength=len(centres))
+    where = f"on {data.name}" if data.given else "in training"
+    told.sections += [
+        (f"Sizes of the clusters {where}", _sizes(sizes, spread)),
+        ("Clusters and labels", _labels(labels, np.asarray(data.y), len(centres)) if data.y is not None else None),
+        ("Centres", _centres(estimator, sizes)),
+    ]
+    told.hint = (
+        "With rows there are their distances, and with labels what clusters are made of: model.report(path, X, y)"
+    )
+    return told
+
+
+def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
+    order = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
+    total = max(sizes.sum(), 1)
+    entries = [
+        (f"cluster {k}", int(sizes[k]), f"{numbers.count(sizes[k])} ({numbers.share(sizes[k] / total)})") for k in order
+    ]
+    away = None
+    if spread is not None:
+        means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
+        away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
+    more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
+    return together(bars(entries), away, element("p", more, class_="note") if more else None)
+
+
+def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:
+    """How many rows of each cluster have which label."""
+    names, code = np.unique(y, return_inverse=True)
+    counts = np.zeros((n_clusters, names.size), np.int64)
+    np.add.at(counts, (labels, code), 1)
+    pure = counts.max(axis=1).sum() / max(labels.size, 1)
+    said = f"{numbers.share(pure)} of the rows have the label that is most frequent in their cluster."
+    if names.size > MOST or n_clusters > _MOST_CLUSTERS:
+        return element("p", said)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    rows = []
+    for k in range(n_clusters):
+        cells: list[Any] = [element("th", f"cluster {k}", scope="row")]
+        for n, share in zip(counts[k], shares[k], strict=True):
+            cells.append(
+                element("td", numbers.count(n) if n else "·", class_="plus", style=f"--depth:{100.0 * share:.0f}%")
+            )
+        rows.append(cells)
+    return together(element("p", said), table(["", *[numbers.label(name) for name in names]], rows, "heat"))
+
+
+def _centres(estimator: Any, sizes: np.ndarray) -> Markup:
+    """How far centres lie from the mean of all, in the features in which they differ most."""
+    centres = np.asarray(estimator.cluster_centers_, dtype=np.float64)
+    mean = np.average(centres, axis=0, weights=sizes if sizes.sum() else None)
+    spread = np.average((centres - mean) ** 2, axis=0, weights=sizes if sizes.sum() else None)
+    features = np.sort(np.argsort(-spread, kind="stable")[:_MOST_FEATURES])
+    clusters = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
+    known = getattr(estimator, "feature_names_in_", None)
+    names = [str(known[j]) if known is not None else f"feature {j}" for j in features]
+    rows = [f"cluster {k}" for k in clusters]
+    note = "How far each centre lies above (blue) or below (red) the mean of all rows"
+    note += f", in the {len(names)} features in which centres differ most." if centres.shape[1] > len(names) else "."
+    values = (centres - mean)[np.ix_(clusters, features)]
+    return together(element("p", note, class_="note"), heat_table(rows, names, values))

@@ -1,0 +1,155 @@
+"""Sequences and their labels, from what users give to what a chain model reads: a survey, encoding, checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..data.attributes import Attributes
+from ..data.sequences import Sequences
+from ..wording import shown
+from . import inputs
+from .structured import check_pairs
+from .tokens import as_sequences
+
+
+class SequenceSurvey:
+    """What a model must know of sequences that are shown a chunk at a time: labels, features, pairs if asked for."""
+
+    def __init__(self, *, pairs: bool) -> None:
+        self.labels: set[Any] = set()
+        self.pairs: set[tuple[Any, Any]] = set()
+        self.attributes: Attributes | None = None
+        self.n_features: int | None = None
+        self.encoded: Sequences | None = None
+        """The last that were looked at, in the form the model reads."""
+        self._count_pairs = pairs
+
+    def look(self, X: Any, Y: Any) -> None:
+        numeric = is_numeric(X)
+        if self.n_features is not None and numeric != (self.attributes is None):
+            raise ValueError("these sequences have the other kind of features than those before: names, or matrices.")
+        if not numeric and self.attributes is None:
+            self.attributes = Attributes()
+        self.encoded = Sequences.of(X, self.n_features) if self.attributes is None else self.attributes.learn(X)
+        self.n_features = self.encoded.n_features
+        check_lengths(self.encoded, Y)
+        self.labels |= label_set(Y)
+        if self._count_pairs:
+            self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
+
+
+def as_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+    return check_pairs(as_sequences(X), Y)
+
+
+def encoded_pairs(
+    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
+) -> tuple[Sequences, list[np.ndarray]]:
+    """Sequences and labels in the form the model reads, once all names and labels are known."""
+    X = as_sequences(X)
+    encoded = Sequences.of(X, n_features) if attributes is None else attributes.encode(X)
+    check_lengths(encoded, Y)
+    return encoded, numbered(Y, classes)
+
+
+def learned_names(attributes: Attributes | None) -> dict[str, Any]:
+    """The attributes of the estimator that remember named features."""
+    return {"_attributes": attributes, "_names": None if attributes is None else list(attributes.names)}
+
+
+def label_numbers(classes: np.ndarray) -> dict[Any, int]:
+    return {label: k for k, label in enumerate(classes.tolist())}
+
+
+def numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray]:
+    """Labels as numbers."""
+    number = label_numbers(classes)
+    numbered = []
+    for i, y in enumerate(Y):
+        try:
+            numbered.append(np.fromiter((number[label] for label in plain(y)), np.int32, len(y)))
+        except (KeyError, TypeError):
+            t = next(t for t, label in enumerate(plain(y)) if not is_known(label, number))
+            raise ValueError(
+                f"Sequence {i} has the label {shown(plain(y)[t])} at token {t}, which is not among the labels "
+                f"{classes.tolist()[:20]}."
+            ) from None
+    return numbered
+
+
+def is_numeric(X: Any) -> bool:
+    """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
+    if isinstance(X, Sequences):
+        return True
+    if hasattr(X, "dtype") and X.dtype != object:
+        return True
+    first = X[0]
+    if sp.issparse(first) or hasattr(first, "dtype"):
+        return True
+    if not isinstance(first, list | tuple) or not first:
+        return False
+    token = first[0]
+    if hasattr(token, "dtype") and not isinstance(token, str):
+        return True
+    return isinstance(token, list | tuple) and len(token) > 0 and all(isinstance(v, Real) for v in token)
+
+
+def plain(y: Any) -> Any:
+    """Labels as Python objects."""
+    return y.tolist() if hasattr(y, "tolist") else y
+
+
+def is_known(label: Any, numbers: dict[Any, int]) -> bool:
+    try:
+        return label in numbers
+    except TypeError:
+        return False
+
+
+def check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
+    for i, y in enumerate(Y):
+        if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
+            raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
+    length = np.fromiter(map(len, Y), np.int64, len(Y))
+    wrong = np.flatnonzero(length != np.diff(X.offsets))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels. Give one for each.")
+
+
+def label_set(Y: Sequence[Any]) -> set[Any]:
+    found: set[Any] = set()
+    for i, y in enumerate(Y):
+        try:
+            found.update(plain(y))
+        except TypeError:
+            raise ValueError(
+                f"Y[{i}] has labels that are not hashable, such as {shown(plain(y)[0])}. Give one text or number for "
+                "each token."
+            ) from None
+    if None in found:
+        i = next(i for i, y in enumerate(Y) if None in plain(y))
+        raise ValueError(
+            f"Y[{i}] has a label that is None at token {plain(Y[i]).index(None)}. Every token needs a label."
+        )
+    return found
+
+
+def sorted_classes(found: set[Any]) -> np.ndarray:
+    inputs.check_nameable(found)
+    if len({isinstance(label, str) for label in found}) > 1:
+        raise ValueError(
+            f"Labels mix text and other kinds: {sorted(map(repr, found))[:10]}. Make them all strings or all numbers."
+        )
+    if len(found) < 2:
+        raise ValueError(f"SequenceSVM needs at least 2 different labels, Y has {sorted(found)!r}.")
+    ordered = sorted(found)
+    classes = np.array(ordered) if not isinstance(ordered[0], tuple) else np.empty(len(ordered), object)
+    classes[:] = ordered  # tuples stay tuples
+    return classes

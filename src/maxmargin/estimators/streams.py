@@ -1,0 +1,115 @@
+"""Training on a stream: what is kept between two chunks of it (``training.partial_fit``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..constraints import Searched
+from ..constraints.oracle import Window
+from ..problem import Planes, Problem
+from ..rounding import rounded_down
+from ..solvers import StreamAscent, choose
+from ..solvers.certificate import lower_bound
+from ..solvers.searchers import dismiss
+from . import inputs
+
+_MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
+
+
+class ClosedStream:
+    """Rows that matter, of one problem or of several side by side."""
+
+    n_passes = 1
+
+    def __init__(self, task: Any, problems: list[Problem]) -> None:
+        memory = inputs.check_memory(task.memory) or _MEMORY
+        self._solver = StreamAscent(
+            memory // len(problems), random_state=task.random_state, n_threads=inputs.check_threads(task.n_jobs)
+        )
+        regularizer = problems[0].regularizer
+        self.states: list[Any] = [
+            self._solver.start(regularizer, p.n_weights, p.closed.dual_shape[1:]) for p in problems
+        ]
+        self.begun = False
+
+    def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
+        """Learn from the constraints of one more chunk."""
+        for state, problem in zip(self.states, problems, strict=True):
+            self._solver.absorb(state, problem.closed)
+        self.begun = True
+
+    def weights(self) -> list[np.ndarray]:
+        return [state.weights().copy() for state in self.states]
+
+    def lower(self) -> float:
+        """What the examples seen so far prove."""
+        return rounded_down(*(state.proved() for state in self.states))
+
+    @property
+    def alpha(self) -> np.ndarray | None:
+        """Dual variables of all examples, as far as they are known."""
+        shares = [state.shares() for state in self.states]
+        if any(alpha is None for alpha in shares):
+            return None
+        return shares[0] if len(shares) == 1 else np.stack(shares)
+
+
+class OpenStream:
+    """The cache of what searches have found."""
+
+    def __init__(self, task: Any, problems: list[Problem]) -> None:
+        self.state: Any = None
+        self._regularizer = problems[0].regularizer
+        self.n_passes = 0
+
+    @property
+    def begun(self) -> bool:
+        return self.n_passes > 0
+
+    def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
+        """Search among the examples of one more chunk, and learn; weights may have moved to ``facts.places``."""
+        state, chunk = self.state, problems[0]
+        regularizer = chunk.regularizer
+        regularizer.shape(chunk.n_weights)  # complains before anything has changed
+        if state is not None:
+            state.dismiss()
+        window = Window(chunk.open.oracle, 0 if state is None else state.cache.n_examples)
+        problem = Problem(Searched(window, chunk.open.budget), regularizer)
+        solver: Any = choose(
+            problem,
+            task.solver,
+            seed=task.random_state,
+            threads=inputs.check_threads(task.n_jobs),
+            memory=inputs.check_memory(task.memory),
+        )
+        if not hasattr(solver, "absorb"):
+            raise ValueError(f"partial_fit needs solver='auto' or 'oracle_ascent', got {task.solver!r}.")
+        if state is None:
+            state = solver.start(problem)
+            state.begin_stream()
+        else:
+            if facts.places is not None:
+                state.rename(facts.places, regularizer, chunk.n_weights)
+            state.grow(window.n_examples, chunk.open.budget)
+        try:
+            self.state = solver.absorb(problem, state, task.tol)
+        except BaseException:
+            state.shrink(window.first)  # as if the chunk had not come; features that it named may stay
+            raise
+        finally:
+            dismiss(window)
+            self._regularizer = regularizer
+        self.n_passes += 1
+
+    def weights(self) -> list[np.ndarray]:
+        return [self.state.averaged]
+
+    def lower(self) -> float:
+        """Planes that were spilled are known by their sums alone: they were feasible when they were frozen."""
+        return lower_bound(Problem(self.state.cache, self._regularizer), self.state.inner.alpha)
+
+    @property
+    def alpha(self) -> Planes:
+        return self.state.alpha

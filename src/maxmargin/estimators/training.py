@@ -1,0 +1,229 @@
+"""``fit``, ``partial_fit``, ``certify`` and ``path``, once for all estimators that end with a convex problem.
+
+An estimator brings its parameters, their checks, and a task: what its data mean. Here is what is done with them::
+
+    X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ solve ─▶ _learned
+            a source   facts      constraints  memory,            attributes
+                                  of chunks    disk, workers
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from ..constraints.duals_on_disk import stacked
+from ..constraints.sourced import is_source
+from ..problem import Certificate, Problem, Record, Solution
+from ..protocols import OracleError
+from ..solvers import certify as certified
+from ..wording import check_object, shown
+from . import inputs
+from .certified import CertifiedEstimator, Run, total
+from .fingerprints import of_source
+from .holders import InMemory, OnDisk, OnWorkers
+from .telling import changing, keep
+
+E = TypeVar("E", bound=CertifiedEstimator)
+
+
+class Task(Protocol):
+    """What the functions below ask of an estimator, beside what ``CertifiedEstimator`` has."""
+
+    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> AbstractContextManager[Any]:
+        """Data as users give it, checked: a source, or ``holders.Whole``. ``reset``: its width is not known yet."""
+        ...
+
+    def _survey(self, source: Any) -> tuple[Any, Any]:
+        """A look at all of the data: the source, perhaps in another form, and what is to be known of it (facts)."""
+        ...
+
+    def _known(self, source: Any) -> tuple[Any, Any]:
+        """The same for other data, where the estimator is fitted."""
+        ...
+
+    def _problems(self, source: Any, facts: Any, which: Sequence[int] | None = None) -> list[Problem]:
+        """The problems to be solved, all of them or some: constraints of the source, and the regularizer."""
+        ...
+
+    def _warm(self, holder: InMemory) -> list[Any]:
+        """Dual variables to start from, for each problem; None where there are none."""
+        ...
+
+    def _learned(self, facts: Any, weights: list[np.ndarray]) -> None:
+        """Keep what was learned: the weights of each problem become attributes."""
+        ...
+
+    def _weights(self) -> list[np.ndarray]:
+        """The same way back."""
+        ...
+
+    def _shares_for(self, problems: list[Problem]) -> list[Any]:
+        """The dual variables of the last fit, as far as they belong to these problems; else None."""
+        ...
+
+
+def fit(task: Any, X: Any, run: Run, **others: Any) -> None:
+    """Train on data in memory, from a source or on a cluster. If it fails, the estimator is what it was before.
+
+    But where a search fails after something was learned, that is kept.
+    """
+    with changing(task, run.callbacks) as callbacks:
+        run = replace(run, callbacks=callbacks)
+        task._check_settings()
+        with task._opened(X, run, reset=True, **others) as given:
+            source, facts = task._survey(given)
+            kind = OnWorkers if run.cluster is not None else OnDisk if is_source(X) else InMemory
+            with kind(task, source, facts, run) as holder:
+                try:
+                    solutions = _solved(task, holder, run, lambda: of_source(given))
+                except (OracleError, MemoryError) as error:
+                    partial = getattr(error, "solution", None)
+                    if partial is not None and partial.history and not holder.local[0].constraints.closed:
+                        task._learned(facts, [partial.weights])
+                        task._store([partial], partial.alpha)
+                        keep(task, error)
+                    raise
+            task._learned(facts, [solution.weights for solution in solutions])
+            alpha = [solution.alpha for solution in solutions]
+            task._keep(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
+            task._remember(source, facts)
+
+
+def _solved(task: Any, holder: InMemory, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+    """The solutions of all problems of a fit. Several of them share the threads, one for each."""
+    several = len(holder.problems) > 1
+    threads = 1 if several else inputs.check_threads(task.n_jobs)
+    warm = task._warm(holder)
+    with task._progress() as progress:
+        callbacks = (*progress, *run.callbacks)
+
+        def solved(k: int, stop: Callable[[Record], object]) -> Solution:
+            with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
+                return task._solve(holder, k, warm[k], threads, (*callbacks, stop), folder)
+
+        return _side_by_side(solved, len(holder.problems), holder.at_a_time() if several else 1)
+
+
+def _side_by_side(
+    solved: Callable[[int, Callable[[Record], object]], Solution], n: int, threads: int
+) -> list[Solution]:
+    """Independent solves on several threads (kernels release the GIL). Ctrl-C ends all of them in good order.
+
+    Each is given a callback that asks it to stop once an interrupt has been seen.
+    """
+    stop = threading.Event()
+
+    def asked_to_stop(_: Record) -> bool:
+        return stop.is_set()
+
+    def run(k: int) -> Solution:
+        solution = solved(k, asked_to_stop)
+        if solution.interrupted:
+            stop.set()
+        return solution
+
+    if threads == 1:
+        return [run(k) for k in range(n)]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = []
+        try:
+            futures = [pool.submit(run, k) for k in range(n)]
+            return [f.result() for f in futures]
+        except KeyboardInterrupt:
+            # Only this thread hears of Ctrl-C: the others are told, and finish with what they have.
+            stop.set()
+            if len(futures) < n:
+                raise
+            return [replace(f.result(), interrupted=True) for f in futures]
+
+
+def partial_fit(task: Any, X: Any, known: dict[str, Any] | None = None, **others: Any) -> None:
+    """Learn from one more chunk of a stream. ``known`` is what is said of chunks to come."""
+    task._check_stream()
+    stream = getattr(task, "_stream", None)
+    source, facts = task._next_chunk(task._arrays(X, reset=stream is None, **others), **(known or {}))
+    if stream is not None and not task._size(source.labels()):
+        return  # nothing to learn from
+    problems = task._problems(source, facts)
+    stream = task._new_stream(problems) if stream is None else stream
+    try:
+        stream.absorb(task, problems, facts)
+    finally:
+        if stream.begun:  # what came before a chunk that failed is still there
+            task._learned(facts, stream.weights())
+            task._stream, task._stream_began = stream, task._stream_settings()
+            task._alpha, task._fitted_C = None, float(task.C)
+            task.__dict__.pop("certificate_", None)  # found when somebody asks: it takes a pass over what is kept
+            task.history_, task.n_passes_ = [], stream.n_passes
+
+
+def certify(task: Any, X: Any, **others: Any) -> Certificate:
+    """Bounds on the optimum of the training problem on some data, from weights and dual variables alone.
+
+    Says so where nothing was fitted, or other data was than is given now.
+    """
+    task._check_trained()
+    with task._opened(X, Run(), reset=False, **others) as given:
+        problems = task._problems(*task._known(given))
+        parts = zip(problems, task._weights(), task._shares_for(problems), strict=True)
+        found = [certified(problem, w, alpha) for problem, w, alpha in parts]
+    return task._compared(found[0] if len(found) == 1 else total(found))
+
+
+def path(
+    estimator: E,
+    X: Any,
+    y: Any,
+    *,
+    C: Iterable[float] | None = None,
+    group_norm: Iterable[float] | None = None,
+    **fit_params: Any,
+) -> list[E]:
+    """Fit the estimator for every C, or for every strength of the group norm, each fit hot-started from the one before.
+
+    Ascending values are the fast direction; with a group norm they are the only one: weights that are all zero would
+    have nothing to choose latent values by. Every step carries its own certificate. With latent variables a path
+    is one way among many: a fit of its own may end lower, or higher.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import LinearSVC, path
+    >>> X, y = load_iris(return_X_y=True)
+    >>> steps = path(LinearSVC(random_state=0), X, y, C=[0.01, 0.1, 1.0])
+    >>> [s.C for s in steps], all(s.certificate_.relative_gap <= 1e-3 for s in steps)
+    ([0.01, 0.1, 1.0], True)
+    """
+    check_object("estimator", estimator)
+    given = {name: values for name, values in (("C", C), ("group_norm", group_norm)) if values is not None}
+    if len(given) != 1:
+        raise ValueError("path needs the values of one parameter: C=[...] or group_norm=[...].")
+    ((name, values),) = given.items()
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ValueError(f"{name} must be a list of values, got {shown(values)}.")
+    if not hasattr(estimator, "_begin_like"):
+        raise ValueError(
+            f"estimator must be one of maxmargin's that starts from an earlier fit, such as LinearSVC() or "
+            f"SequenceSVM(), got {shown(estimator)}."
+        )
+    if name not in estimator.get_params(deep=False):
+        raise ValueError(f"{type(estimator).__name__} has no parameter {name}; LatentStructuralSVM has. Use C=[...].")
+    values = list(values)
+    if not values:
+        raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
+    for value in values if name == "C" else ():
+        inputs.check_positive(name, value)  # the last one too, before the first is fitted
+    steps: list[E] = []
+    for value in values:
+        step = clone(estimator).set_params(**{name: value}, warm_start=True)
+        if steps:
+            step._begin_like(steps[-1])
+        steps.append(step.fit(X, y, **fit_params))
+    return [step.set_params(warm_start=estimator.warm_start) for step in steps]

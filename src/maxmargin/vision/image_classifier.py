@@ -1,0 +1,123 @@
+"""What classifiers of images have in common: what they are given, what describes it, and how they answer."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..estimators import inputs
+from . import image_inputs
+from .features.extractors import trained
+from .image_inputs import ImageInputs
+
+if TYPE_CHECKING:
+    from ..report.story import Data
+
+
+class ImageClassifier(ClassifierMixin, ABC):
+    """Base of the classifiers of images. ``_unit`` is what an image consists of, as messages call it."""
+
+    classes_: np.ndarray
+    extractor_: Any
+    left_out_: int
+    n_features_in_: int
+    cache: Any
+    n_jobs: int | None
+    on_error: str
+    verbose: int
+    _unit: str
+
+    @staticmethod
+    @abstractmethod
+    def _described(X: Any) -> ImageInputs:
+        """Images, or features as this estimator takes them."""
+
+    @abstractmethod
+    def _named_extractor(self) -> Any:
+        """What ``features`` means."""
+
+    @abstractmethod
+    def _extract(self, images: Any, on_error: str) -> tuple[Any, np.ndarray]:
+        """Features of all images that can be read, and which these are."""
+
+    @abstractmethod
+    def _check_known(self, features: Any) -> None:
+        """An error, if the features are not of the kind that the model was trained on."""
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> np.ndarray: ...
+
+    def _extraction(self, on_error: str) -> dict[str, Any]:
+        """How images are worked on."""
+        return {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
+
+    def _training(self, X: Any, y: Any) -> ImageInputs:
+        return image_inputs.training(X, y, self._described)
+
+    def _features_of(self, data: ImageInputs, on_error: str) -> tuple[Any, np.ndarray]:
+        """Features of all images that could be read, and which these are."""
+        if data.images is None:
+            return data.features, np.arange(len(data))
+        if self.extractor_ is None:
+            raise ValueError(
+                f"This model was trained on features of {self._unit} and cannot describe images. Give their features, "
+                "or train it on images."
+            )
+        return self._extract(data.images, on_error)
+
+    def _learn_from(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
+        """Features, numbers of classes and weights of the images that could be read, and which these are."""
+        data = self._training(X, y)
+        weight = data.weights(sample_weight)
+        if not len(data):
+            raise ValueError(f"X has no images: its shape is {np.shape(data.given)}.")
+        self.classes_, label = image_inputs.classes_of(data.labels, type(self).__name__)
+        if data.images is None:
+            self.extractor_ = None
+        else:
+            self.extractor_ = trained(self._named_extractor(), data.images, **self._extraction(self.on_error))
+        features, kept = self._features_of(data, self.on_error)
+        label = label[kept]
+        image_inputs.check_all_there(self.classes_, label)
+        self.left_out_ = len(data) - len(kept)
+        return features, label, None if weight is None else inputs.check_weights(weight[kept], label), kept
+
+    def _certified_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        """Features, numbers of classes and weights, of the kind that the model was trained on."""
+        check_is_fitted(self)
+        data = self._training(X, y)
+        features, kept = self._features_of(data, self.on_error)
+        self._check_known(features)
+        label = self._codes(data.labels[kept], len(kept))  # type: ignore[index]
+        weight = data.weights(sample_weight)
+        return features, label, None if weight is None else inputs.check_weights(weight[kept], label)
+
+    def _codes(self, y: Any, n: int) -> np.ndarray:
+        """The numbers of classes."""
+        y = np.asarray(y)
+        if y.shape != (n,):
+            raise ValueError(f"There are {n} images, y has shape {y.shape}; one class for each image is needed.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has classes that were not there in fit: {unknown[:5].tolist()}.")
+        return np.searchsorted(self.classes_, y)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of every image: of a folder, a pattern, files, arrays, or of features as ``fit`` takes them."""
+        scores = self.decision_function(X)  # which says so if nothing was fitted
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
+        data = self._training(X, y)
+        weight = data.weights(sample_weight)
+        return float(np.average(self.predict(data.given) == data.labels, weights=weight))
+
+    def _check_report_data(self, data: Data) -> None:
+        """Images do without labels: then there is nothing to compare answers with, but much to see."""
+        if not data.given and data.y is not None:
+            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")

@@ -1,0 +1,218 @@
+"""What users hand over, told apart and checked: folders, files, images as arrays, features of regions or patches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..estimators import inputs
+from .features.maps import first_not_finite
+from .images import ImageFolder, list_images
+from .parts.patches import Patches
+
+_CHANNELS = (1, 3, 4)
+_LARGE = 40  # rows and columns that no grid has, where a region has one, three or four features
+
+
+@dataclass(frozen=True)
+class ImageInputs:
+    """Images, or features of them, never both; labels where a folder had them, or where they were given."""
+
+    images: Sequence[Any] | None = None
+    features: Any = None
+    """Of regions, an array (n, rows, columns, features); or of patches, ``Patches``."""
+    labels: np.ndarray | None = None
+
+    @property
+    def given(self) -> Any:
+        return self.features if self.images is None else self.images
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def weights(self, sample_weight: Any) -> np.ndarray | None:
+        """The weights of all images, those included that cannot be read."""
+        if sample_weight is None:
+            return None
+        weights = np.asarray(sample_weight)
+        if weights.shape != (len(self),):
+            raise ValueError(
+                f"There are {len(self)} images, sample_weight has shape {weights.shape}; one weight for each image is "
+                "needed."
+            )
+        return inputs.check_weights(weights, weights)
+
+
+def training(X: Any, y: Any, described: Callable[[Any], ImageInputs]) -> ImageInputs:
+    """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
+    if isinstance(X, str | os.PathLike | ImageFolder):
+        if y is not None:
+            raise ValueError(
+                "A folder of images brings its labels, the names of its sub-folders: leave y out. With labels of your "
+                "own give a list of files."
+            )
+        folder = X if isinstance(X, ImageFolder) else ImageFolder(X)
+        return ImageInputs(images=folder.paths, labels=folder.labels)
+    found = described(X)
+    return replace(found, labels=checked_labels(y, len(found)))
+
+
+def checked_labels(y: Any, n: int) -> np.ndarray:
+    """One label for each image."""
+    if y is None:
+        raise ValueError(
+            "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
+        )
+    inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"X has {n} images, y has shape {labels.shape}; one label for each image is needed.")
+    return labels
+
+
+def classes_of(labels: Any, estimator: str) -> tuple[np.ndarray, np.ndarray]:
+    """The classes there are, and which of them each image is of."""
+    inputs.check_classes(labels)
+    classes, label = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"{estimator} needs images of at least 2 classes, got {classes[0]} alone.")
+    return classes, label
+
+
+def check_all_there(classes: np.ndarray, label: np.ndarray) -> None:
+    """Whether images of every class are left, where some could not be read."""
+    gone = np.setdiff1d(np.arange(classes.size), label)
+    if gone.size:
+        raise ValueError(f"No image of the class {classes[gone[0]]} could be read.")
+
+
+def images_or_regions(X: Any) -> ImageInputs:
+    """Images or regions without labels: files, folders and patterns of files, arrays of pixels, or features."""
+    if isinstance(X, str | os.PathLike):
+        return ImageInputs(images=list_images(X))
+    if isinstance(X, ImageFolder):
+        return ImageInputs(images=X.paths)
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "UO":  # of paths, or of images of any size
+        X = X.tolist()
+    if isinstance(X, np.ndarray):
+        if _pixels(X, X.ndim - 1):
+            if X.ndim == 3 and X.shape[-1] in _CHANNELS[1:]:
+                raise ValueError(f"X of shape {X.shape} is one image in colour. Give a list of images: [image].")
+            return ImageInputs(images=list(X))
+        if X.ndim == 4:
+            _check_no_pictures(X[0] if len(X) else X)
+            return ImageInputs(features=X)
+        raise ValueError(
+            f"X is an array of {X.dtype} of shape {X.shape}. Images are arrays of unsigned bytes (n, height, width) or "
+            "(n, height, width, 3); features of regions are arrays (n, rows, columns, features). One image: [image]."
+        )
+    X = list(X) if hasattr(X, "to_numpy") else X  # a column of a table
+    if not isinstance(X, Sequence) or not len(X):
+        raise ValueError(
+            f"X must be a folder, a list of files or of images, or an array; got {'nothing' if _empty(X) else type(X)}."
+        )
+    if all(isinstance(x, str | os.PathLike) for x in X):
+        return ImageInputs(images=list(X))
+    if any(hasattr(x, "getexif") for x in X):  # images of Pillow's
+        return ImageInputs(images=list(X))
+    arrays = [np.asarray(x) for x in X if not isinstance(x, str | os.PathLike)]
+    if len(arrays) == len(X) and all(a.ndim == 3 and not _pixels(a, 3) for a in arrays):
+        _check_no_pictures(arrays[0])
+        shapes = {a.shape for a in arrays}
+        if len(shapes) > 1:
+            raise ValueError(f"Features of regions must have the same shape in all images, got {sorted(shapes)[:3]}.")
+        return ImageInputs(features=np.stack(arrays))
+    return ImageInputs(images=list(X))
+
+
+def images_or_patches(X: Any) -> ImageInputs:
+    """The same, where the patches of an image are its features; those of regions are patches, too."""
+    patches = _patches(X)
+    if patches is not None:
+        return ImageInputs(features=patches)
+    found = images_or_regions(X)
+    return found if found.features is None else ImageInputs(features=_of_regions(found.features))
+
+
+def _patches(X: Any) -> Patches | None:
+    """Patches, if that is what was given: ``Patches`` or bags of feature vectors."""
+    if isinstance(X, Patches):
+        return X.checked()
+    if isinstance(X, str | os.PathLike | ImageFolder) or not hasattr(X, "__len__") or not len(X):
+        return None
+    if isinstance(X, np.ndarray) and X.dtype != object:
+        return Patches.stack(list(X)).checked() if X.dtype.kind == "f" and X.ndim == 3 else None
+    arrays = [x for x in X if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    if len(arrays) < len(X) or arrays[0].ndim != 2:
+        return None
+    return Patches.stack(arrays).checked()
+
+
+def _of_regions(regions: np.ndarray) -> Patches:
+    """Features of the cells of a grid, (n, rows, columns, features): every cell is a patch."""
+    regions = checked_regions(regions, np.arange(len(regions)))
+    n, rows, columns, d = regions.shape
+    values = regions.reshape(n, -1, d).astype(regions.dtype if regions.dtype.kind == "f" else np.float32, copy=False)
+    top, left = (corner.ravel() for corner in np.mgrid[0:rows, 0:columns])
+    windows = np.column_stack([left / columns, top / rows, (left + 1) / columns, (top + 1) / rows])
+    return Patches.stack(list(values), [windows] * n).checked()
+
+
+def _pixels(array: np.ndarray, ndim: int) -> bool:
+    """Whether an array holds images of so many dimensions rather than features."""
+    if array.dtype != np.uint8:
+        return False
+    return ndim == 2 or (ndim == 3 and array.shape[-1] in _CHANNELS)
+
+
+def _check_no_pictures(array: np.ndarray) -> None:
+    """Pictures as floating numbers look like features of very many regions."""
+    if array.ndim == 3 and array.shape[-1] in _CHANNELS and min(array.shape[:2]) > _LARGE:
+        raise ValueError(
+            f"Are these images, or features of {array.shape[0]} × {array.shape[1]} regions? Images must be arrays of "
+            f"unsigned bytes, got {array.dtype}: (255 * image).astype(np.uint8), if they run from 0 to 1."
+        )
+
+
+def _empty(X: Any) -> bool:
+    return hasattr(X, "__len__") and len(X) == 0
+
+
+def checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Regions that can be learned from; ``number`` says which image each belongs to."""
+    if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
+        raise ValueError(
+            "Features of regions must be numbers, for each image an array (rows, columns, features); got "
+            f"{regions.dtype} of shape {regions.shape}."
+        )
+    bad = first_not_finite(regions)
+    if bad is not None:
+        raise ValueError(
+            f"The features of image {number[bad]} are not finite: there is a NaN or an infinity among them. Leave this "
+            "image out, or mend its features."
+        )
+    return regions
+
+
+def check_counts(what: str, regions: np.ndarray, instead: str) -> None:
+    if regions.min() < 0:
+        raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
+
+
+def checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+    try:
+        parts = np.asarray(Z)
+    except ValueError:  # of rows of different lengths
+        parts = np.asarray(Z, dtype=object)
+    if parts.size != n * grid[0] * grid[1] or len(parts) != n or parts.dtype.kind not in "iu":
+        raise ValueError(
+            f"Z must be whole numbers, one part for each region: shape {(n, *grid)}; got {parts.dtype} of shape "
+            f"{parts.shape}."
+        )
+    if parts.min() < 0 or parts.max() >= n_parts:
+        raise ValueError(f"Z has parts from {parts.min()} to {parts.max()}, n_parts={n_parts} counts from 0.")
+    return parts.reshape(n, *grid).astype(np.int16)

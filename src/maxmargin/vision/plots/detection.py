@@ -1,0 +1,299 @@
+"""What a detector finds in images, and how often it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...plots.needs import axes_for, figure_for, needs_matplotlib
+from .frames import COLORS, LINES, bare, number, outline
+from .pixels import pixels
+
+_RIGHT, _WRONG, _UNKNOWN = "#009e73", "#d55e00", "#1b6ca8"  # which is also said in words
+_AROUND = 1.7  # what is cut out around a detection, in sides of its box
+_MARKS = {"": _UNKNOWN, "right": _RIGHT}
+_CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.2")
+
+
+@needs_matplotlib
+def detected(
+    image: Any, detections: Any, *, ax: Any = None, most: int = 10, parts: bool = True, roots: bool = False
+) -> Any:
+    """Draw what was found in an image: boxes with their scores, and the parts in them; the best stand out.
+
+    Parameters
+    ----------
+    image : path or array (height, width[, 3])
+    detections : Detections
+        What ``DeformablePartDetector.detect`` found in it.
+    ax : matplotlib Axes or None
+        A new figure by default.
+    most : int
+        Draw so many of them, the best.
+    parts : bool
+        Draw boxes of parts: thin lines, broken ones for counter-evidence.
+    roots : bool
+        Draw where root filters are too, dotted. The boxes are predicted from roots and parts, and differ from them.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from maxmargin.vision import DeformablePartDetector
+    >>> images = np.random.default_rng(0).integers(0, 40, (6, 80, 80), dtype=np.uint8)
+    >>> images[:, 20:52, 24:56] = 200
+    >>> detector = DeformablePartDetector(n_parts=0, random_state=0).fit(images, [[24, 20, 56, 52]] * 6)
+    >>> axes = detected(images[0], detector.detect(images[0]), most=1)
+    >>> len(axes.patches)
+    1
+    """
+    if most < 0:
+        raise ValueError(f"most must be at least 0, got {most}.")
+    if not hasattr(detections, "part_boxes"):
+        raise ValueError(
+            f"detections must be what a detector's detect found, got {type(detections).__name__}. "
+            "Of predict's list give the entry of this image."
+        )
+    picture = pixels(image)
+    height, width = picture.shape[:2]
+    explained = len(detections) > 0 and most > 0 and (roots or (parts and bool(detections.part_signs.any())))
+    scale, beside = 5.0 / max(height, width), 1.6 if explained else 0.0
+    ax = axes_for(ax, (max(width * scale, 1.5) + beside, max(height * scale, 1.5)))
+    ax.imshow(picture, extent=(0, width, height, 0))
+    drawn: set[str] = set()
+    for k in reversed(range(min(most, len(detections)))):  # the best on top, the others paler
+        alpha = max(0.65**k, 0.25)
+        if parts:
+            for box, sign in zip(detections.part_boxes[k], detections.part_signs[k], strict=True):
+                if sign:
+                    kind = "part" if sign > 0 else "negative part"
+                    outline(ax, box, COLORS[kind], 1.2, LINES[kind], alpha=alpha)
+                    drawn.add(kind)
+        if roots:
+            outline(ax, detections.root_boxes[k], COLORS["root"], 1.2, LINES["root"], alpha=alpha)
+            drawn.add("root")
+        outline(ax, detections.boxes[k], COLORS["object"], 2.2, LINES["object"], alpha=alpha)
+        drawn.add("object")
+    for k in reversed(range(min(most, len(detections)))):
+        _score(ax, detections.boxes[k], detections.scores[k], height)
+    ax.set_xlim(0, width)
+    ax.set_ylim(height, 0)
+    ax.set_axis_off()
+    if not len(detections):
+        ax.set_title("nothing found", fontsize=9)
+    elif len(drawn) > 1:
+        _legend(ax, drawn)
+    return ax
+
+
+@needs_matplotlib
+def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
+    """Draw precision over recall, with the average precision of each curve in the legend.
+
+    The strong line is the best precision at a recall or a larger one: the area under it is the average precision. The
+    faint one has a point for every box.
+
+    Parameters
+    ----------
+    curves : PrecisionRecall, or dict of names and such
+        What ``DeformablePartDetector.precision_recall`` or ``precision_recall`` returns.
+    ax : matplotlib Axes or None
+        A new figure by default.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from maxmargin.vision.detection.evaluation import precision_recall
+    >>> curve = precision_recall([([[0, 0, 9, 9], [9, 9, 18, 18]], [2.0, 1.0])], [[[9, 9, 18, 18]]])
+    >>> precision_recall_curves({"squares": curve}).get_legend().get_texts()[0].get_text()
+    'squares, AP 50.0 %'
+    """
+    named: dict[str, Any] = dict(curves) if isinstance(curves, Mapping) else {"": curves}
+    if not named or not all(hasattr(curve, "average_precision") for curve in named.values()):
+        given = {name: type(curve).__name__ for name, curve in named.items()} if isinstance(curves, Mapping) else curves
+        raise ValueError(
+            f"curves must be what precision_recall returns, or a dict of names and at least one such, got {given!r}."
+        )
+    ax = axes_for(ax, (4.6, 4.0))
+    for k, (name, curve) in enumerate(named.items()):
+        color, line = _CURVES[k % len(_CURVES)], ("-", "--", "-.", ":")[k // len(_CURVES) % 4]
+        label = f"{name}, AP {100.0 * curve.average_precision:.1f} %".removeprefix(", ")
+        ax.plot(*envelope(curve.precision, curve.recall), line, color=color, linewidth=1.8, label=label)
+        ax.plot(curve.recall, curve.precision, color=color, linewidth=0.7, alpha=0.45)
+    ax.set_xlim(0.0, 1.02)
+    ax.set_ylim(0.0, 1.03)
+    ax.set_xlabel("recall")
+    ax.set_ylabel("precision")
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="lower left", fontsize=9)
+    return ax
+
+
+@needs_matplotlib
+def detection_mosaic(
+    images: Any,
+    found: Sequence[Any],
+    truths: Sequence[Any] | None = None,
+    n: int = 12,
+    *,
+    overlap: float = 0.5,
+    columns: int = 6,
+    fig: Any = None,
+) -> Any:
+    """Draw the best detections of many images, cut out, with some of what is around them; the best first.
+
+    Where the objects are known, each is marked as right or wrong by the rule of ``precision_recall``: "second" is a box
+    on an object that a better box has found already. Broken lines show the objects themselves.
+
+    Parameters
+    ----------
+    images : folder, pattern, list of files or of arrays
+    found : list of Detections, or of pairs of boxes and scores
+        For each image, such as ``DeformablePartDetector.predict`` returns.
+    truths : list of arrays (m, 4), or None
+        Boxes of the objects of each image.
+    n : int
+        Detections to draw.
+    overlap : float
+        Boxes that overlap by at least so much show the same object.
+    columns : int
+        Detections in a row.
+    fig : matplotlib Figure, SubFigure or None
+        A new figure by default.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> image = np.zeros((30, 40), np.uint8)
+    >>> found = [([[0, 0, 9, 9], [9, 9, 18, 18]], [2.0, 1.0])]
+    >>> figure = detection_mosaic([image], found, [[[9, 9, 18, 20]]], n=2)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['2.00 wrong', '1.00 right']
+    """
+    if n < 1 or columns < 1:
+        raise ValueError(f"n and columns must be at least 1, got {n} and {columns}.")
+    from ..image_inputs import images_or_regions
+
+    files = list(images_or_regions(images).images or [])
+    boxes, scores, objects = _found_in(files, found, truths)
+    image = np.repeat(np.arange(len(files)), [len(some) for some in boxes])
+    every, score = np.concatenate([np.zeros((0, 4)), *boxes]), np.concatenate([np.zeros(0), *scores])
+    order = np.argsort(-score, kind="stable")
+    if not order.size:
+        raise ValueError(f"Nothing was found in the {len(files)} images. Detect with a lower threshold.")
+    verdicts = [""] * order.size if objects is None else judged(every[order], image[order], objects, overlap)
+    shown = order[:n]
+    across = min(columns, len(shown))
+    down = -(-len(shown) // across)
+    fig = figure_for(fig, (1.55 * across, 1.75 * down))
+    axes = fig.subplots(down, across, squeeze=False).ravel()
+    for ax in axes[len(shown) :]:
+        ax.remove()
+    for ax, k, verdict in zip(axes, shown.tolist(), verdicts, strict=False):
+        there = None if objects is None else objects[image[k]]
+        _cut_out_with_box(ax, pixels(files[image[k]]), every[k], there, _MARKS.get(verdict, _WRONG))
+        ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=_MARKS.get(verdict, _WRONG))
+    return fig
+
+
+def envelope(precision: np.ndarray, recall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corners (recall, precision) of the best precision at each recall or a larger one: level, then down.
+
+    >>> [side.tolist() for side in envelope(np.array([1.0, 0.5, 0.6]), np.array([0.3, 0.3, 0.6]))]
+    [[0.0, 0.3, 0.3, 0.6, 0.6], [1.0, 1.0, 0.6, 0.6, 0.0]]
+    """
+    best = np.maximum.accumulate(precision[::-1])[::-1]
+    rises = np.diff(recall, prepend=0.0) > 0.0
+    x, y = recall[rises], best[rises]
+    return np.r_[0.0, np.repeat(x, 2)], np.r_[np.repeat(y, 2), 0.0]
+
+
+def judged(boxes: np.ndarray, image: np.ndarray, objects: list[np.ndarray], overlap: float) -> list[str]:
+    """What boxes are by falling score, in these images: right, wrong, or second on an object."""
+    from ..detection.evaluation import shown_by
+
+    taken: set[tuple[int, int]] = set()
+    out = []
+    for box, i in zip(boxes, image.tolist(), strict=True):
+        best = int(shown_by(box[None], objects[i], overlap)[0])
+        if best < 0:
+            out.append("wrong")
+        else:
+            out.append("second" if (i, best) in taken else "right")
+            taken.add((i, best))
+    return out
+
+
+def _score(ax: Any, box: Any, score: float, height: int) -> None:
+    """Above the box, or within it where the image ends there."""
+    above = "bottom" if box[1] > 0.06 * height else "top"
+    label = {"boxstyle": "square,pad=0.15", "facecolor": COLORS["object"], "edgecolor": "none", "alpha": 0.9}
+    ax.text(
+        float(box[0]), float(box[1]), number(score), fontsize=8, ha="left", va=above, color="black", clip_on=True,
+        bbox=label,
+    )  # fmt: skip
+
+
+def _legend(ax: Any, drawn: set[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=COLORS[kind] if kind != "root" else "0.6", linestyle=line, linewidth=2.0, label=kind)
+        for kind, line in LINES.items()
+        if kind in drawn
+    ]
+    ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+
+
+def _found_in(
+    files: list[Any], found: Sequence[Any], truths: Sequence[Any] | None
+) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray] | None]:
+    """Boxes and scores of each image, and its objects."""
+    from ..detection.boxes import as_boxes, as_scores
+
+    for name, given in (("found", found), ("truths", truths)):
+        if given is not None and len(given) != len(files):
+            raise ValueError(f"There are {len(files)} images, and {name} of {len(given)}; each needs one.")
+    pairs = [(some.boxes, some.scores) if hasattr(some, "boxes") else tuple(some) for some in found]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("found must have Detections, or boxes and scores, for each image.")
+    boxes = [as_boxes(f"boxes of found[{i}]", pair[0]) for i, pair in enumerate(pairs)]
+    scores = [as_scores(f"scores of found[{i}]", pair[1], boxes[i]) for i, pair in enumerate(pairs)]
+    objects = None if truths is None else [as_boxes(f"truths[{i}]", some) for i, some in enumerate(truths)]
+    return boxes, scores, objects
+
+
+def _cut_out_with_box(ax: Any, picture: np.ndarray, box: np.ndarray, objects: np.ndarray | None, color: str) -> None:
+    """A square around a box; grey where the image has ended."""
+    height, width = picture.shape[:2]
+    half = 0.5 * _AROUND * max(float(box[2] - box[0]), float(box[3] - box[1]), 1.0)
+    x, y = 0.5 * float(box[0] + box[2]), 0.5 * float(box[1] + box[3])
+    left, right = (int(np.clip(v, 0, width)) for v in (np.floor(x - half), np.ceil(x + half)))
+    top, bottom = (int(np.clip(v, 0, height)) for v in (np.floor(y - half), np.ceil(y + half)))
+    if right > left and bottom > top:
+        ax.imshow(picture[top:bottom, left:right], extent=(left, right, bottom, top))
+    for one in np.zeros((0, 4)) if objects is None else objects:
+        outline(ax, one, "white", 1.0, "--")
+    outline(ax, box, color, 2.0)
+    ax.set_xlim(x - half, x + half)
+    ax.set_ylim(y + half, y - half)
+    ax.set_aspect("equal")
+    ax.set_facecolor("0.85")
+    bare(ax)

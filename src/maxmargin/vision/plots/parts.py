@@ -1,0 +1,275 @@
+"""Parts that nobody labelled: what they are, where they are seen, and which classes they speak for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...plots.needs import axes_for, figure_for, needs_matplotlib
+from ...wording import shown
+from .frames import bare, some_of
+from .hog import edge_strengths, hog_glyphs
+from .pixels import cut_out, pixels
+
+_MANY_PARTS = 60  # beyond it only some are numbered
+_SHOWN = 8  # parts, if nobody says which
+
+
+@needs_matplotlib
+def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
+    """Draw how much every part speaks for every class (red) or against it (blue), in one region of the image.
+
+    Parameters
+    ----------
+    model : fitted PartClassifier
+    region : int
+        Regions are counted through the grids, row by row: with ``regions=(1, 2)`` 0 is the whole image, 1 its upper
+        left quarter.
+    ax : matplotlib Axes or None
+        A new figure by default.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from maxmargin.vision import PartClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(8, 5, 4)), list("ab" * 4)
+    >>> model = PartClassifier(3, "random", regions=(1,), random_state=0).fit(X, y)
+    >>> part_weights(model).images[0].get_array().shape  # parts, classes
+    (3, 2)
+    """
+    table = _checked(model).part_weights_
+    n_classes, n_parts, n_regions = table.shape
+    if not 0 <= region < n_regions:
+        raise ValueError(f"region must be from 0 to {n_regions - 1}, got {region}.")
+    drawn = table[:, :, region].T
+    ax = axes_for(ax, (2.2 + 0.3 * n_classes, 1.6 + 0.19 * min(n_parts, _MANY_PARTS)))
+    limit = float(np.abs(table).max()) or 1.0  # the same for all regions
+    picture = ax.imshow(drawn, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    ax.set_xticks(np.arange(n_classes), [str(name) for name in model.classes_], rotation=90 if n_classes > 3 else 0)
+    ax.set_yticks(np.arange(0, n_parts, -(-n_parts // _MANY_PARTS)))
+    ax.tick_params(length=0, labelsize=8)
+    ax.set_ylabel("part")
+    ax.set_title(f"weights, {_region_name(model.regions, region)}", fontsize=10)
+    ax.figure.colorbar(picture, ax=ax, shrink=0.6, aspect=24).ax.tick_params(labelsize=7)
+    return ax
+
+
+@needs_matplotlib
+def top_detections(
+    model: Any,
+    images: Any,
+    parts: Sequence[int] | None = None,
+    n: int = 10,
+    *,
+    features: Any = None,
+    labels: Any = None,
+    per_image: int = 1,
+    fig: Any = None,
+) -> Any:
+    """Draw the patches that parts respond to most, one part in a row, the best first.
+
+    They are cut out of the images; those that were found in the mirror image are shown as they are seen there.
+
+    Parameters
+    ----------
+    model : fitted PartClassifier, or dict of names and such
+        Several models, such as those before and after joint training, have their rows under each other.
+    images : folder, pattern, list of files or of arrays
+    parts : sequence of int or None
+        By default those with the largest weights, in the first model, eight at most.
+    n : int
+        Patches of each part.
+    features : None, or what the model takes
+        Patches of ``images``, with windows, where the model was trained on features.
+    labels : array (n_images,), "predicted" or None
+        To be written above each patch: classes of the images.
+    per_image : int
+        Patches of a part from one image, at most.
+    fig : matplotlib Figure, SubFigure or None
+        A new figure by default.
+
+    Returns
+    -------
+    Figure
+    """
+    models: dict[str, Any] = dict(model) if isinstance(model, Mapping) else {"": model}
+    shown = _chosen_parts(models, parts)
+    files, X = _looked_at(models, images, features)
+    if labels is not None and not isinstance(labels, str) and len(labels) != len(files):
+        raise ValueError(f"There are {len(files)} images, and labels of {len(labels)}; each needs one.")
+    fig, axes = _rows(fig, len(shown) * len(models), n, labels is not None)
+    for k, (name, one) in enumerate(models.items()):
+        names = one.predict(X) if isinstance(labels, str) else labels
+        for j, (part, found) in enumerate(zip(shown, one.detections(X, shown, n, per_image=per_image), strict=True)):
+            row = axes[j * len(models) + k]
+            row[0].set_ylabel(f"part {part}\n{name}".strip(), fontsize=8, rotation=0, ha="right", va="center")
+            _patches(row, found, files, names)
+    return fig
+
+
+@needs_matplotlib
+def filter_glyphs(
+    model: Any, parts: Sequence[int] | None = None, *, negative: bool = False, columns: int = 8, fig: Any = None
+) -> Any:
+    """Draw the filters of parts over histograms of gradients, each in its own scale: see ``hog_glyphs``.
+
+    Parameters
+    ----------
+    model : fitted PartClassifier
+        With features "hog".
+    parts : sequence of int or None
+        By default those with the largest weights, eight at most.
+    negative : bool
+        Whether to draw the edges that a filter dislikes beside those that it likes.
+    columns : int
+        Filters in a row.
+    fig : matplotlib Figure, SubFigure or None
+        A new figure by default.
+
+    Returns
+    -------
+    Figure
+    """
+    shown = _chosen_parts({"": model}, parts)
+    filters = _checked(model).filter_images()
+    edge_strengths(filters[0])  # complains of what is no such filter, before there is an empty figure
+    across = max(1, min(columns, len(shown)))
+    down = -(-len(shown) // across)
+    wide = 2.0 if negative else 1.0
+    fig = figure_for(fig, (1.3 * wide * across, 1.5 * down))
+    axes = fig.subplots(down, across, squeeze=False).ravel()
+    for ax in axes:
+        ax.set_axis_off()
+    for ax, part in zip(axes, shown, strict=False):
+        hog_glyphs(filters[part], ax, negative=negative).set_title(f"part {part}", fontsize=8)
+    return fig
+
+
+@needs_matplotlib
+def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Any = None) -> Any:
+    """Draw accuracy against the number of parts, a curve for each way to get them.
+
+    Parameters
+    ----------
+    results : dict of dicts
+        ``{"random": {8: 0.41, 16: [0.50, 0.52]}, "joint": …}``: names of curves, numbers of parts, and the share that
+        is right; or that of several trials, of which the mean is drawn, and the range between worst and best.
+    ax : matplotlib Axes or None
+        A new figure by default.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> ax = part_curve({"random": {8: [0.4, 0.5], 16: 0.6}, "joint": {8: 0.7}})
+    >>> ax.lines[0].get_xydata().round(1).tolist()
+    [[8.0, 45.0], [16.0, 60.0]]
+    """
+    if (
+        not isinstance(results, Mapping)
+        or not results
+        or not all(isinstance(c, Mapping) and c for c in results.values())
+    ):
+        raise ValueError(
+            "results must have for each curve at least one number of parts and its accuracy, {'joint': {16: 0.7}}; "
+            f"got {shown(results)}."
+        )
+    if min(min(curve) for curve in results.values()) < 1:
+        raise ValueError("Numbers of parts must be at least 1: they are drawn in powers of two.")
+    from matplotlib import ticker
+
+    ax = axes_for(ax, (5.2, 3.6))
+    for name, curve in results.items():
+        at = sorted(curve)
+        trials = [100.0 * np.atleast_1d(np.asarray(curve[m], dtype=np.float64)) for m in at]
+        (line,) = ax.plot(at, [t.mean() for t in trials], marker="o", markersize=4, label=name)
+        if any(t.size > 1 for t in trials):
+            low, high = [t.min() for t in trials], [t.max() for t in trials]
+            ax.fill_between(at, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
+    ax.set_xscale("log", base=2)
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:g}"))
+    ax.set_xlabel("parts")
+    ax.set_ylabel("right, %")
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _region_name(grids: Sequence[int], region: int) -> str:
+    for g in grids:
+        if region < g * g:
+            return "whole image" if g == 1 else f"row {region // g + 1}, column {region % g + 1} of {g} × {g} regions"
+        region -= g * g
+    raise ValueError(f"There is no such region in grids of {list(grids)}.")
+
+
+def heaviest_parts(part_weights: np.ndarray) -> np.ndarray:
+    """All parts, those with the largest weights for all classes and regions together first."""
+    return np.argsort(-np.sqrt((part_weights**2).sum(axis=(0, 2))), kind="stable")
+
+
+def _checked(model: Any) -> Any:
+    if not hasattr(model, "part_weights_"):
+        raise ValueError(f"model must be a fitted PartClassifier, got {shown(model)}. Call fit first.")
+    return model
+
+
+def _chosen_parts(models: dict[str, Any], parts: Sequence[int] | None) -> list[int]:
+    """The parts that were asked for, or those with the largest weights."""
+    if not models:
+        raise ValueError("There is no model: give a PartClassifier, or a dict of names and such.")
+    first, *_ = [_checked(model).part_weights_ for model in models.values()]
+    if parts is None:
+        return heaviest_parts(first)[:_SHOWN].tolist()
+    return some_of("parts", parts, min(one.part_weights_.shape[1] for one in models.values()))
+
+
+def _looked_at(models: dict[str, Any], images: Any, features: Any) -> tuple[list[Any], Any]:
+    """The images to cut patches out of, and what the models are asked about."""
+    from ..image_inputs import images_or_regions
+
+    files = list(images_or_regions(images).images or [])
+    if not files:
+        raise ValueError("images must be a folder, files or arrays of pixels; features of patches go to features=.")
+    if features is None:
+        if any(one.extractor_ is None for one in models.values()):
+            raise ValueError("The model was trained on features of patches: give features= of these images as well.")
+        return files, files
+    if len(features) != len(files):
+        raise ValueError(f"There are {len(files)} images, and features of {len(features)}; they must belong together.")
+    return files, features
+
+
+def _rows(fig: Any, rows: int, n: int, labelled: bool) -> tuple[Any, np.ndarray]:
+    """A figure with rows of axes for patches."""
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    fig = figure_for(fig, (0.8 + 0.95 * n, (1.2 if labelled else 1.0) * rows))
+    axes = fig.subplots(rows, n, squeeze=False)
+    for ax in axes.ravel():
+        bare(ax)
+    return fig, axes
+
+
+def _patches(axes: np.ndarray, found: list[Any], files: list[Any], labels: Any) -> None:
+    for ax, detection in zip(axes, found, strict=False):
+        if detection.window is None:
+            raise ValueError("Nobody knows where these patches are: give Patches with windows as features=.")
+        patch = cut_out(pixels(files[detection.image]), detection.window, detection.mirrored)
+        ax.imshow(patch, aspect="auto")
+        ax.set_box_aspect(1.0)  # windows are square in cells, if not in pixels
+        if labels is not None:
+            ax.set_title(str(labels[detection.image]), fontsize=7, pad=2)

@@ -1,0 +1,281 @@
+"""What the three linear estimators have in common: every setting, storage, start and refusal, asked of each of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimator_cases import BAD_INPUTS, BAD_SETTINGS, BAD_WEIGHTS, D, N, bad_regularizers, good
+from generators import many_classes
+from interruptions import interrupt_at
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from maxmargin import LinearSVC, LinearSVR, RankingSVM, path
+from maxmargin.regularizers import Bounded, GaussianPrior, GroupNorm
+from maxmargin.solvers import DualCoordinate
+
+TIGHT = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0}
+BY_COORDINATES = {"solver": "dual_coordinate", "random_state": 0}
+
+
+def _classes():
+    return many_classes(np.random.default_rng(20240))
+
+
+def _line():
+    rng = np.random.default_rng(20240)
+    X = rng.normal(size=(80, 5))
+    return X, X @ rng.normal(size=5) + 0.7 + 0.3 * rng.normal(size=80)
+
+
+def _graded():
+    rng = np.random.default_rng(20240)
+    X = rng.normal(size=(50, 5))
+    y = np.digitize(X @ rng.normal(size=5) + 0.5 * rng.normal(size=50), [-1.0, 0.5]).astype(float)
+    return X, y, rng.integers(0, 6, size=50)
+
+
+TASKS = {
+    "Crammer–Singer": (LinearSVC, {}, _classes),
+    "one-vs-rest": (LinearSVC, {"multi_class": "ovr"}, _classes),
+    "regression": (LinearSVR, {}, _line),
+    "ranking": (RankingSVM, {}, _graded),
+}
+ESTIMATORS = [LinearSVC, LinearSVR, RankingSVM]
+
+
+@pytest.fixture(params=TASKS)
+def task(request):
+    """(a function that makes the estimator, its data)."""
+    kind, own, data = TASKS[request.param]
+    return (lambda **settings: kind(**own, **settings)), data()
+
+
+def test_warm_start_begins_near_the_same_optimum(task):
+    make, data = task
+    settings = {"tol": 1e-5, **BY_COORDINATES}
+    cold = make(C=1.1, **settings).fit(*data)
+    warm = make(C=1.0, warm_start=True, **settings).fit(*data).set_params(C=1.1).fit(*data)
+    assert warm.history_[0].lower > cold.history_[0].lower
+    assert warm.certificate_.upper == pytest.approx(cold.certificate_.upper, rel=2e-5)
+    assert warm.certificate_.relative_gap <= 1e-5
+
+
+def test_path_gives_every_optimum_with_its_certificate_and_hot_starts(task):
+    make, (X, y, *groups) = task
+    values = [0.1, 0.12, 0.14]
+    estimator = make(tol=1e-5, **BY_COORDINATES)
+    extra = {"groups": groups[0]} if groups else {"sample_weight": np.linspace(0.5, 2.0, y.size)}
+    steps = path(estimator, X, y, C=values, **extra)
+    alone = [clone(estimator).set_params(C=c).fit(X, y, **extra) for c in values]
+    assert [s.C for s in steps] == values
+    assert not any(s.warm_start for s in steps)
+    assert not hasattr(estimator, "coef_")
+    for step, expected in zip(steps, alone, strict=True):
+        assert step.certificate_.relative_gap <= 1e-5
+        assert step.certificate_.upper == pytest.approx(expected.certificate_.upper, rel=2e-5)
+    assert all(s.history_[0].lower > a.history_[0].lower for s, a in zip(steps[1:], alone[1:], strict=True))
+
+
+def test_threads_and_memory_limits_do_not_change_the_optimum(task):
+    make, data = task
+    expected = make(**TIGHT).fit(*data).certificate_.upper
+    for settings in ({"n_jobs": 2}, {"memory": 90 * 64}, {"memory": "1.5 MiB"}):
+        found = make(solver="dual_coordinate", **settings, **TIGHT).fit(*data)
+        assert found.certificate_.upper == pytest.approx(expected, rel=1e-7)
+        assert found.certify(*data).relative_gap <= 1e-8 * (1 + 1e-3)
+
+
+def test_same_random_state_gives_the_same_bits(task):
+    make, data = task
+    a, b, c = (make(random_state=seed, solver="dual_coordinate").fit(*data) for seed in (5, 5, 6))
+    assert np.array_equal(a.coef_, b.coef_)
+    assert np.array_equal(a.dual_coef_, b.dual_coef_)
+    assert not np.array_equal(a.dual_coef_, c.dual_coef_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt_keeps_the_best_weights_warns_and_certifies(task, n_jobs, monkeypatch):
+    make, data = task
+    optimum = make(**TIGHT).fit(*data).certificate_
+    interrupt_at(monkeypatch, DualCoordinate, "step", 4)
+    found = make(tol=1e-9, n_jobs=n_jobs, **BY_COORDINATES)
+    with pytest.warns(ConvergenceWarning, match=f"{type(found).__name__} was interrupted, at a relative gap of"):
+        found.fit(*data)
+    both, again = found.certificate_, found.certify(*data)
+    assert both.lower <= optimum.upper
+    assert both.upper >= optimum.lower
+    assert both.relative_gap > 1e-9
+    assert (again.lower, again.upper) == pytest.approx((both.lower, both.upper), rel=1e-9)
+    assert found.predict(data[0]).shape == data[1].shape
+
+
+def test_too_few_passes_warn_and_the_certificate_stays_true(task):
+    make, data = task
+    with pytest.warns(ConvergenceWarning, match="stopped after max_passes=2 passes, at a relative gap of") as caught:
+        found = make(max_passes=2, tol=1e-9, **BY_COORDINATES).fit(*data)
+    assert caught[0].filename == __file__
+    optimum = make(**TIGHT).fit(*data).certificate_
+    assert found.certificate_.lower <= optimum.upper
+    assert found.certificate_.upper >= optimum.lower
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert make(random_state=0).fit(*data).certificate_.relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"tol": 1e-4},
+        {"regularizer": GaussianPrior(0.2, 3.0)},
+        {"regularizer": Bounded(0.0, [1])},
+        {"regularizer": GroupNorm([[0, 1], [2, 3, 4]])},
+        {"regularizer": GaussianPrior(0.0, 0.5 * np.eye(5) + 0.5)},
+    ],
+    ids=str,
+)
+def test_certify_recomputes_the_certificate(task, settings):
+    make, (X, y, *groups) = task
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=y.size)
+    weight[:3] = 0.0
+    extra = {"groups": groups[0]} if groups else {"sample_weight": weight}
+    found = make(random_state=0, **settings).fit(X, y, **extra)
+    again = found.certify(X, y, **extra)
+    assert (again.lower, again.upper) == pytest.approx((found.certificate_.lower, found.certificate_.upper), rel=1e-9)
+    if not groups:
+        with pytest.warns(UserWarning, match="not the rows of fit"):
+            assert found.certify(X, y).upper != pytest.approx(again.upper, rel=1e-3)
+
+
+def test_weights_are_the_dual_combination_of_the_rows(task):
+    make, data = task
+    found = make(C=0.5, solver="dual_coordinate", **TIGHT).fit(*data)
+    rows = np.atleast_2d(found.coef_).shape[0]
+    assert found.dual_coef_.shape == (rows, data[1].size)
+    assert np.allclose(found.dual_coef_ @ data[0], np.atleast_2d(found.coef_), atol=1e-3)
+    if isinstance(found, RankingSVM):
+        assert abs(found.dual_coef_.sum()) <= 1e-9
+    else:
+        assert np.allclose(found.dual_coef_.sum(axis=1), found.intercept_, atol=1e-3)
+
+
+@pytest.mark.parametrize("squared", [False, True])
+def test_sample_weight_equals_repetition(squared):
+    for name in ("one-vs-rest", "regression", *([] if squared else ["Crammer–Singer"])):
+        kind, own, data = TASKS[name]
+        X, y = data()
+        times = np.random.default_rng(2).integers(0, 4, size=y.size)
+        loss = {"loss": "squared_epsilon_insensitive" if kind is LinearSVR else "squared_hinge"} if squared else {}
+        weighted = kind(**own, **loss, **TIGHT).fit(X, y, sample_weight=times)
+        repeated = kind(**own, **loss, **TIGHT).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        assert weighted.certificate_.upper == pytest.approx(repeated.certificate_.upper, rel=1e-7)
+        assert np.allclose(weighted.coef_, repeated.coef_, atol=1e-3)
+
+
+def test_dense_sparse_and_float32_have_the_same_optimum(task):
+    make, (X, *rest) = task
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    X[3] = 0.0
+    dense = make(**TIGHT).fit(X, *rest)
+    wide = sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    narrow = make(**TIGHT).fit(sp.csr_matrix(X), *rest)
+    assert np.array_equal(make(**TIGHT).fit(wide, *rest).coef_, narrow.coef_)
+    for other in (sp.csr_matrix(X), sp.coo_array(X), np.asfortranarray(X)):
+        found = make(**TIGHT).fit(other, *rest)
+        assert found.certificate_.upper == pytest.approx(dense.certificate_.upper, rel=1e-7)
+        assert np.allclose(found.coef_, dense.coef_, atol=5e-3)
+    for other in (X.astype(np.float32), sp.csr_matrix(X, dtype=np.float32)):
+        found = make(**TIGHT).fit(other, *rest)
+        assert found.certificate_.upper == pytest.approx(dense.certificate_.upper, rel=1e-5)
+
+
+def test_input_is_never_changed(task):
+    make, (X, *rest) = task
+    kept, stored = X.copy(), sp.csr_matrix(X)
+    make().fit(X, *rest)
+    make().fit(stored, *rest)
+    assert np.array_equal(X, kept)
+    assert np.array_equal(stored.toarray(), kept)
+
+
+def test_frames_keep_their_names_and_progress_is_shown_on_request(task, capsys):
+    pandas = pytest.importorskip("pandas")
+    make, (X, *rest) = task
+    table = pandas.DataFrame(X, columns=list("abcde"))
+    found = clone(make(verbose=1, **BY_COORDINATES)).fit(table, *map(pandas.Series, rest))
+    assert list(found.feature_names_in_) == list("abcde")
+    printed = " ".join(capsys.readouterr().err.split())
+    assert f"{type(found).__name__}: pass" in printed
+    assert "goal 1e-03" in printed
+    silent = make(**BY_COORDINATES).fit(X, *rest)
+    assert np.array_equal(silent.coef_, found.coef_)
+    assert "".join(capsys.readouterr()) == ""
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(table[table.columns[::-1]])
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_parameters_survive_a_clone(kind):
+    copied = clone(kind(C=2.0, regularizer=GaussianPrior(0.0, 2.0), tol=1e-4))
+    assert (copied.C, copied.tol, copied.regularizer.covariance) == (2.0, 1e-4, 2.0)
+    assert not hasattr(clone(kind().fit(*good())), "coef_")
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("case", BAD_INPUTS)
+def test_bad_inputs_are_refused(case):
+    X, y, message = BAD_INPUTS[case]
+    for kind in ESTIMATORS:
+        with pytest.raises(ValueError, match=message):
+            kind().fit(X, y)
+
+
+@pytest.mark.parametrize("case", BAD_SETTINGS)
+def test_bad_settings_are_refused(case):
+    settings, message = BAD_SETTINGS[case]
+    for kind in ESTIMATORS:
+        with pytest.raises(ValueError, match=message):
+            kind(**settings).fit(*good())
+
+
+@pytest.mark.parametrize("case", bad_regularizers())
+def test_regularizers_that_do_not_fit_are_refused(case):
+    regularizer, message = bad_regularizers()[case]
+    for kind in ESTIMATORS:
+        with pytest.raises(ValueError, match=message):
+            kind(regularizer=regularizer).fit(*good())
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_bad_sample_weights_are_refused(case):
+    weight, message = BAD_WEIGHTS[case]
+    for kind in (LinearSVC, LinearSVR):
+        with pytest.raises(ValueError, match=message):
+            kind().fit(*good(), sample_weight=weight)
+        with pytest.raises(ValueError, match="intercept_scaling must be greater than 0"):
+            kind(intercept_scaling=0.0).fit(*good())
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_wrong_width_is_refused_and_unfitted_says_so(kind):
+    X, y = good()
+    found = kind().fit(X, y)
+    for use in (found.predict, lambda X: found.certify(X, y)):
+        with pytest.raises(ValueError, match=f"X has 2 features, but {kind.__name__} is expecting {D} features"):
+            use(X[:, :2])
+    with pytest.raises(ValueError, match="X contains NaN at row 4, column 2"):
+        found.predict(BAD_INPUTS["NaN"][0])
+    for use in (lambda: kind().predict(np.zeros((1, D))), lambda: kind().dual_coef_):
+        with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
+            use()
+
+
+def test_labels_that_are_no_numbers_are_refused_where_numbers_are_needed():
+    for kind in (LinearSVR, RankingSVM):
+        with pytest.raises(ValueError, match=r"y must hold (grades|targets), one number per row"):
+            kind().fit(good()[0], ["a", "b"] * (N // 2))

@@ -1,0 +1,362 @@
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from estimator_cases import N, good
+from generators import many_classes, two_classes
+from interruptions import interrupt_at
+from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import LinearSVC
+from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
+from maxmargin.solvers import DualCoordinate
+
+TIGHT = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0}
+
+
+@pytest.fixture
+def two(rng):
+    return two_classes(rng)
+
+
+@pytest.fixture
+def four(rng):
+    return many_classes(rng)
+
+
+def _binary_objective(coef, intercept, X, sign, C, *, squared=False, scaling=1.0, weight=1.0):
+    loss = np.maximum(0.0, 1.0 - sign * (X @ coef + intercept))
+    return 0.5 * (coef @ coef + (intercept / scaling) ** 2) + np.sum(C * weight * (loss**2 if squared else loss))
+
+
+def _joint_objective(estimator, X, y, C, cost=None):
+    classes = np.unique(y)
+    label = np.searchsorted(classes, y)
+    score = X @ estimator.coef_.T + estimator.intercept_
+    cost = 1.0 - np.eye(classes.size) if cost is None else cost
+    loss = (cost[label] + score).max(axis=1) - score[np.arange(y.size), label]
+    return 0.5 * (np.sum(estimator.coef_**2) + np.sum(estimator.intercept_**2)) + C * loss.sum()
+
+
+def _quiet_reference(**settings):
+    return svm.LinearSVC(tol=1e-9, max_iter=2_000_000, random_state=0, **settings)
+
+
+@pytest.mark.parametrize("solver", ["auto", "dual_coordinate"])
+@pytest.mark.parametrize(("C", "intercept", "scaling"), [(0.01, False, 1.0), (1.0, True, 3.0), (30.0, True, 1.0)])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_two_classes_reach_the_optimum_of_scikit_learn(two, loss, intercept, scaling, C, solver):
+    X, y = two
+    shared = {"loss": loss, "C": C, "fit_intercept": intercept, "intercept_scaling": scaling}
+    ours = LinearSVC(**shared, solver=solver, **TIGHT).fit(X, y)
+    theirs = _quiet_reference(dual=True, **shared).fit(X, y)
+    values = [
+        _binary_objective(e.coef_[0], np.ravel(e.intercept_)[0], X, y, C, squared=loss != "hinge", scaling=scaling)
+        for e in (ours, theirs)
+    ]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    assert ours.certificate_.upper == pytest.approx(values[0], rel=1e-10)
+    assert ours.certificate_.lower <= values[1] * (1 + 1e-9)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-2 * np.abs(theirs.coef_).max())
+
+
+@pytest.mark.parametrize(("C", "intercept"), [(0.01, True), (1.0, False)])
+def test_crammer_singer_reaches_the_optimum_of_scikit_learn(four, C, intercept):
+    X, y = four
+    ours = LinearSVC(C=C, fit_intercept=intercept, **TIGHT).fit(X, y)
+    theirs = _quiet_reference(multi_class="crammer_singer", C=C, fit_intercept=intercept).fit(X, y)
+    value = _joint_objective(ours, X, y, C)
+    assert value == pytest.approx(_joint_objective(theirs, X, y, C), rel=1e-5)
+    assert ours.certificate_.upper == pytest.approx(value, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_one_vs_rest_reaches_the_optimum_of_scikit_learn(four, loss):
+    X, y = four
+    ours = LinearSVC(multi_class="ovr", loss=loss, **TIGHT).fit(X, y)
+    theirs = _quiet_reference(multi_class="ovr", loss=loss, dual=True).fit(X, y)
+
+    def value(e):
+        return sum(
+            _binary_objective(e.coef_[k], e.intercept_[k], X, np.where(y == k, 1, -1), 1.0, squared=loss != "hinge")
+            for k in range(4)
+        )
+
+    assert value(ours) == pytest.approx(value(theirs), rel=1e-5)
+    assert ours.certificate_.upper == pytest.approx(value(ours), rel=1e-10)
+    assert np.array_equal(ours.predict(X), theirs.predict(X))
+
+
+@pytest.mark.parametrize("class_weight", [{-1: 3.0, 1: 0.5}, "balanced"])
+def test_class_weight_reaches_the_optimum_of_scikit_learn(two, class_weight):
+    X, y = two
+    ours = LinearSVC(class_weight=class_weight, **TIGHT).fit(X, y)
+    theirs = _quiet_reference(class_weight=class_weight, loss="hinge").fit(X, y)
+    factor = {c: y.size / (2 * np.sum(y == c)) for c in (-1, 1)} if class_weight == "balanced" else class_weight
+    weight = np.where(y == 1, factor[1], factor[-1])
+    values = [_binary_objective(e.coef_[0], e.intercept_[0], X, y, 1.0, weight=weight) for e in (ours, theirs)]
+    assert values[0] == pytest.approx(values[1], rel=1e-5)
+    assert ours.certificate_.upper == pytest.approx(values[0], rel=1e-10)
+
+
+def test_class_weight_and_sample_weight_multiply(two, rng):
+    X, y = two
+    sample = rng.uniform(0.5, 2.0, size=y.size)
+    both = LinearSVC(class_weight={-1: 3.0, 1: 0.5}, **TIGHT).fit(X, y, sample_weight=sample)
+    one = LinearSVC(**TIGHT).fit(X, y, sample_weight=sample * np.where(y == 1, 0.5, 3.0))
+    assert both.certificate_.upper == pytest.approx(one.certificate_.upper, rel=1e-7)
+
+
+def test_cost_matrix_sets_the_margins(four):
+    X, y = four
+    cost = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) ** 1.5
+    cost[0, 3] = 9.0
+    ours = LinearSVC(cost=cost, **TIGHT).fit(X, y)
+    value = _joint_objective(ours, X, y, 1.0, cost)
+    assert ours.certificate_.upper == pytest.approx(value, rel=1e-10)
+    plain = LinearSVC(**TIGHT).fit(X, y)
+    assert value < _joint_objective(plain, X, y, 1.0, cost) * 0.999
+    same = LinearSVC(cost=1.0 - np.eye(4), **TIGHT).fit(X, y)
+    assert np.array_equal(same.coef_, plain.coef_)
+
+
+def _disordered(X, rng):
+    """The same matrix with every entry split in five and the entries of each row shuffled."""
+    whole = sp.csr_matrix(X)
+    data, indices, indptr = [], [], [0]
+    for r in range(whole.shape[0]):
+        row = whole[r]
+        # Five equal parts have a fifth of the squared norm: steps that believed it would be five times too long.
+        values, columns = np.tile(row.data / 5, 5), np.tile(row.indices, 5)
+        shuffled = rng.permutation(columns.size)
+        data.append(values[shuffled])
+        indices.append(columns[shuffled])
+        indptr.append(indptr[-1] + columns.size)
+    return sp.csr_matrix((np.concatenate(data), np.concatenate(indices), indptr), shape=whole.shape)
+
+
+@pytest.mark.parametrize("multi_class", ["crammer_singer", "ovr"])
+def test_unsorted_and_duplicate_entries_mean_their_sum(four, multi_class, rng):
+    X, y = four
+    messy = _disordered(X, rng)
+    before = messy.data.copy(), messy.indices.copy()
+    settings = TIGHT | {"multi_class": multi_class}
+    found = LinearSVC(**settings).fit(messy, y)
+    assert found.certificate_.upper == pytest.approx(LinearSVC(**settings).fit(X, y).certificate_.upper, rel=1e-7)
+    assert np.array_equal(messy.data, before[0])
+    assert np.array_equal(messy.indices, before[1])
+
+
+@pytest.mark.parametrize(("store", "intercept"), [(np.asarray, True), (sp.csr_matrix, False)])
+def test_empty_rows_cost_what_the_intercept_leaves(two, store, intercept):
+    X, y = two
+    X[::3] = 0.0
+    ours = LinearSVC(fit_intercept=intercept, **TIGHT).fit(store(X), y)
+    theirs = _quiet_reference(loss="hinge", fit_intercept=intercept).fit(X, y)
+    value = _binary_objective(theirs.coef_[0], np.ravel(theirs.intercept_)[0], X, y, 1.0)
+    assert ours.certificate_.upper == pytest.approx(value, rel=1e-5)
+    assert ours.certificate_.relative_gap <= 1e-8
+
+
+def test_warm_start_on_data_of_another_size_starts_anew(two):
+    X, y = two
+    found = LinearSVC(warm_start=True, **TIGHT).fit(X, y).fit(X[:50], y[:50])
+    expected = LinearSVC(**TIGHT).fit(X[:50], y[:50])
+    assert found.certificate_.upper == pytest.approx(expected.certificate_.upper, rel=1e-7)
+
+
+def test_warm_start_with_other_labels_reaches_their_optimum(two):
+    X, y = two
+    found = LinearSVC(warm_start=True, **TIGHT).fit(X, y).fit(X, -y)
+    assert found.certificate_.upper == pytest.approx(LinearSVC(**TIGHT).fit(X, -y).certificate_.upper, rel=1e-7)
+
+
+def test_interrupt_ends_the_classes_not_yet_begun_after_one_pass(four, monkeypatch):
+    X, y = four
+    interrupt_at(monkeypatch, DualCoordinate, "step", 3)
+    with pytest.warns(ConvergenceWarning, match="was interrupted"):
+        found = LinearSVC(multi_class="ovr", tol=1e-9, solver="dual_coordinate").fit(X, y)
+    assert len(found.history_) == 2 + 3
+
+
+def test_certify_on_other_data_keeps_a_true_bracket(two):
+    X, y = two
+    found = LinearSVC(**TIGHT).fit(X, y)
+    part = found.certify(X[:30], y[:30])
+    optimum = LinearSVC(**TIGHT).fit(X[:30], y[:30]).certificate_
+    assert part.lower <= optimum.upper
+    assert part.upper >= optimum.lower
+    flipped = found.certify(X, -y)
+    assert flipped.lower <= LinearSVC(**TIGHT).fit(X, -y).certificate_.upper
+
+
+def test_examples_outside_the_support_could_be_dropped(two):
+    X, y = two
+    found = LinearSVC(solver="dual_coordinate", **TIGHT).fit(X, y)
+    kept = found.support_
+    assert 0 < kept.size < y.size
+    again = LinearSVC(**TIGHT).fit(X[kept], y[kept])
+    assert again.certificate_.upper == pytest.approx(found.certificate_.upper, rel=1e-6)
+
+
+def test_regularizer_is_for_features_and_the_intercept_keeps_l2(rng):
+    X, y = two_classes(rng, d=5)
+    mean, variance = rng.normal(size=5), rng.uniform(0.5, 2.0, size=5)
+    rows = np.hstack([X, np.full((y.size, 1), 2.0)]) * y[:, None]
+    arrays = rows, np.ones(y.size), np.arange(y.size), np.ones(y.size)
+    settings = TIGHT | {"intercept_scaling": 2.0}
+
+    found = LinearSVC(regularizer=GaussianPrior(mean, variance), **settings).fit(X, y)
+    optimum = reference.quadratic(*arrays, mean=np.append(mean, 0.0), covariance=np.append(variance, 1.0))
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert np.allclose(found.coef_[0], optimum.weights[:5], atol=1e-3)
+    assert found.intercept_[0] == pytest.approx(2.0 * optimum.weights[5], abs=1e-3)
+
+    found = LinearSVC(regularizer=Bounded([0.0, 0.1], [0, 3]), **settings).fit(X, y)
+    floor = np.array([0.0, -np.inf, -np.inf, 0.1, -np.inf, -np.inf])
+    optimum = reference.quadratic(*arrays, lower=floor)
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert (found.coef_[0] >= floor[:5]).all()
+
+    groups = [np.array([0, 1]), np.array([2, 3, 4])]
+    found = LinearSVC(regularizer=GroupNorm(groups, 2.0), **settings).fit(X, y)
+    optimum = reference.group_norm_and_l2(*arrays, groups=groups, strength=2.0, free=[5])
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
+
+
+@pytest.mark.parametrize("first", ["l2", "group norm"])
+def test_pure_group_norm_beside_l2_is_exact_wherever_it_stands(first, rng):
+    X, y = two_classes(rng, d=5)
+    groups = [np.array([0, 4]), np.array([2, 3])]
+    parts = [([1], L2()), ([0, 4, 2, 3], GroupNorm([[0, 1], [2, 3]], 3.0))]
+    regularizer = Blocks(parts if first == "l2" else parts[::-1])
+    found = LinearSVC(regularizer=regularizer, fit_intercept=False, **TIGHT).fit(X, y)
+    one = np.ones(y.size)
+    optimum = reference.group_norm_and_l2(
+        X * y[:, None], one, np.arange(y.size), one, groups=groups, strength=3.0, free=[1]
+    )
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
+    assert np.allclose(found.coef_[0], optimum.weights, atol=1e-3)
+    again = found.certify(X, y)
+    assert again.lower <= optimum.value * (1 + 1e-9)
+    assert again.relative_gap <= TIGHT["tol"] * (1 + 1e-3)
+
+
+def _crammer_singer_rows(X, y, n_classes):
+    """Every difference of joint features, weights feature by feature, the intercept as the last feature."""
+    wide = np.hstack([X, np.ones((y.size, 1))])
+    rows, example = [], []
+    for i in range(y.size):
+        for k in range(n_classes):
+            if k != y[i]:
+                table = np.zeros((wide.shape[1], n_classes))
+                table[:, y[i]], table[:, k] = wide[i], -wide[i]
+                rows.append(table.ravel())
+                example.append(i)
+    return np.array(rows), np.ones(len(rows)), np.array(example), np.ones(y.size)
+
+
+def test_crammer_singer_regularizer_is_repeated_for_every_class(rng):
+    X, y = many_classes(rng, n=30, d=3, k=3)
+    arrays = _crammer_singer_rows(X, y, 3)
+    mean, variance = rng.normal(size=3), rng.uniform(0.5, 2.0, size=3)
+    found = LinearSVC(regularizer=GaussianPrior(mean, variance), **TIGHT).fit(X, y)
+    means, variances = np.append(np.repeat(mean, 3), np.zeros(3)), np.append(np.repeat(variance, 3), np.ones(3))
+    optimum = reference.quadratic(*arrays, mean=means, covariance=variances)
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+
+    found = LinearSVC(regularizer=Bounded(-0.1, [1]), **TIGHT).fit(X, y)
+    floor = np.full(12, -np.inf)
+    floor[3:6] = -0.1
+    assert found.certificate_.upper == pytest.approx(reference.quadratic(*arrays, lower=floor).value, rel=1e-6)
+
+
+def test_crammer_singer_with_a_full_prior_is_written_out_and_exact(rng):
+    X, y = many_classes(rng, n=30, d=3, k=3)
+    full = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.7]])
+    found = LinearSVC(regularizer=GaussianPrior(0.0, full), **TIGHT).fit(X, y)
+    whole = np.eye(12)
+    whole[:9, :9] = np.kron(full, np.eye(3))
+    optimum = reference.quadratic(*_crammer_singer_rows(X, y, 3), covariance=whole)
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certify(X, y).relative_gap <= 1e-8 * (1 + 1e-3)
+    assert found.dual_coef_.shape == (3, 30)
+
+
+def test_crammer_singer_with_a_pure_group_norm_is_exact(rng):
+    X, y = many_classes(rng, n=30, d=3, k=3)
+    groups = [[0, 2], [1]]
+    found = LinearSVC(regularizer=GroupNorm(groups, 1.5), **TIGHT).fit(X, y)
+    flat = [np.concatenate([[3 * j + k] for j in g]) for k in range(3) for g in groups]
+    optimum = reference.group_norm_and_l2(*_crammer_singer_rows(X, y, 3), groups=flat, strength=1.5, free=[9, 10, 11])
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert found.certificate_.relative_gap <= TIGHT["tol"]
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [True, False], [3, -8], [0.0, 2.0]])
+def test_labels_of_any_one_type_are_predicted_as_given(two, labels):
+    X, sign = two
+    y = np.array(labels)[(sign > 0).astype(int)]
+    found = LinearSVC(random_state=0).fit(X, y)
+    assert np.array_equal(found.classes_, np.unique(y))
+    assert set(found.predict(X)) <= set(y)
+    assert found.score(X, y) > 0.85
+    second = found.classes_[1]
+    assert np.array_equal(found.decision_function(X) > 0, found.predict(X) == second)
+
+
+def test_decision_function_shapes_and_values(two, four):
+    X, y = two
+    found = LinearSVC(random_state=0).fit(X, y)
+    assert np.allclose(found.decision_function(X), X @ found.coef_[0] + found.intercept_[0])
+    X, y = four
+    found = LinearSVC(random_state=0).fit(X, y)
+    assert np.allclose(found.decision_function(sp.csr_matrix(X)), X @ found.coef_.T + found.intercept_)
+    assert np.array_equal(found.predict(X), found.classes_[found.decision_function(X).argmax(axis=1)])
+
+
+def test_solver_object_is_used(two):
+    X, y = two
+    seen = []
+
+    class Counting(DualCoordinate):
+        def step(self, problem, state):
+            seen.append(1)
+            return super().step(problem, state)
+
+    found = LinearSVC(solver=Counting(random_state=0)).fit(X, y)
+    assert len(seen) == found.n_passes_
+
+
+THREE = np.arange(N) % 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "y", "message"),
+    [
+        ({"multi_class": "ovo"}, THREE, r"multi_class must be one of \['crammer_singer', 'ovr'\], got 'ovo'"),
+        ({"loss": "squared_hinge"}, THREE, "loss='squared_hinge' has no Crammer–Singer form"),
+        ({"cost": np.ones((3, 3))}, THREE, "zeros on the diagonal"),
+        ({"cost": np.eye(3) - 1}, THREE, "not negative"),
+        ({"cost": np.full((3, 3), np.nan)}, THREE, "must be finite|zeros on the diagonal"),
+        ({"cost": 1 - np.eye(2)}, THREE, r"cost must have shape \(3, 3\), one row per class, got \(2, 2\)"),
+        ({"cost": 1 - np.eye(3), "multi_class": "ovr"}, THREE, "cost is for Crammer–Singer problems"),
+        ({"cost": 1 - np.eye(2)}, good()[1], "cost is for Crammer–Singer problems of three or more classes"),
+        ({"class_weight": {0: -1.0}}, THREE, "class_weight must be finite, not negative"),
+        ({"class_weight": {9: 1.0}}, THREE, "factor for 9, which is not among the classes"),
+        ({"class_weight": "heavy"}, THREE, "class_weight"),
+        ({"class_weight": {0: 0.0, 1: 0.0, 2: 0.0}}, THREE, "class_weight|weights are zero"),
+        ({}, np.zeros(N), "at least 2 classes, y has one class only: .*0"),
+        ({}, np.arange(N) + 0.5, "Unknown label type"),
+        ({}, ["a", 1] * (N // 2), r"y mixes text and other labels: y\[0\] is 'a', y\[1\] is 1"),
+        ({}, [None, 1] * (N // 2), "label|y contains"),
+        ({}, np.eye(N)[:, :4], "label|1d array|bad input shape"),
+        ({"solver": "interior_point"}, THREE, "solver='interior_point' takes binary"),
+    ],
+)
+def test_bad_labels_and_settings_for_classes_are_refused(settings, y, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVC(**settings).fit(good()[0], y)

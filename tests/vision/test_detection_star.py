@@ -1,0 +1,114 @@
+"""Searching for a star of parts: every place tried by hand, and scores that are those of the placements returned."""
+
+import numpy as np
+import pytest
+from detection_by_hand import AGAINST, PARTS, random_level, random_weights, view_scores
+from thinned import rotating
+
+from maxmargin.vision.detection.model import Component, Part, StarModel
+from maxmargin.vision.detection.star import Star
+
+TWO_AGAINST = StarModel((Component(2, 2, (Part(2, 2, 0, 0, -1), Part(1, 2, 2, 1), Part(2, 1, 1, 2, -1))),))
+ROOTS = StarModel((Component(2, 3), Component(4, 2)))
+MODELS = [PARTS, AGAINST, TWO_AGAINST, ROOTS]
+
+
+def everything(star, level, k=0, held=None):
+    """All places of all views: scores, and placements."""
+    found = star.scores(level, held)
+    which, row, column = np.nonzero(np.isfinite(found.scores))
+    return found.scores[which, row, column], found.placements(k, which, row, column)
+
+
+@pytest.mark.parametrize(("model", "mirrored", "seed"), rotating(MODELS, [False, True], range(3), times=2))
+def test_scores_are_the_best_of_all_places_of_parts(model, mirrored, seed):
+    rng = np.random.default_rng(seed)
+    model = StarModel(model.components, mirrored)
+    w, level = random_weights(rng, model), random_level(rng)
+    found = Star(model, w).scores(level)
+    assert list(found.views) == model.views
+    for v, view in enumerate(model.views):
+        expected = view_scores(model, w, level, view)
+        rows, columns = expected.shape
+        np.testing.assert_allclose(found.scores[v, :rows, :columns], expected, atol=2e-5)
+        assert (found.scores[v, rows:] == -np.inf).all() and (found.scores[v, :, columns:] == -np.inf).all()
+
+
+@pytest.mark.parametrize("model", [AGAINST, TWO_AGAINST], ids=["against", "two"])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_held_negative_parts_stay_where_other_weights_place_them(rng, model, mirrored):
+    model = StarModel(model.components, mirrored)
+    w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
+    found = Star(model, w).scores(level, Star(model, held).negative_places(level))
+    free = Star(model, w).scores(level)
+    for v, view in enumerate(model.views):
+        expected = view_scores(model, w, level, view, held)
+        rows, columns = expected.shape
+        np.testing.assert_allclose(found.scores[v, :rows, :columns], expected, atol=2e-5)
+    inside = np.isfinite(free.scores)
+    assert (found.scores[inside] >= free.scores[inside] - 1e-5).all()
+    assert (found.scores[inside] > free.scores[inside] + 1e-3).any(), "other weights hold parts elsewhere"
+    again = Star(model, w).scores(level, Star(model, w).negative_places(level))
+    np.testing.assert_allclose(again.scores[inside], free.scores[inside], atol=1e-5)
+
+
+@pytest.mark.parametrize(("model", "hold"), rotating(MODELS, [False, True]))
+def test_scores_are_those_of_the_placements(rng, model, hold):
+    model = StarModel(model.components, mirrored=True)
+    w = random_weights(rng, model)
+    levels = [random_level(rng), random_level(rng, 5, 4)]
+    star, other = Star(model, w), Star(model, random_weights(rng, model))
+    for k, level in enumerate(levels):
+        scores, placements = everything(star, level, k, other.negative_places(level) if hold else None)
+        assert (placements[:, 1] == k).all()
+        np.testing.assert_allclose(model.features(levels, placements) @ w, scores, atol=2e-5)
+
+
+@pytest.mark.parametrize("method", ["fft", "auto"])
+def test_every_way_to_correlate_finds_the_same(rng, method):
+    model = StarModel(AGAINST.components, mirrored=True)
+    w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
+    one = Star(model, w).scores(level, Star(model, held).negative_places(level))
+    places = Star(model, held, method=method).negative_places(level)
+    other = Star(model, w, method=method).scores(level, places)
+    inside = np.isfinite(one.scores)
+    np.testing.assert_array_equal(inside, np.isfinite(other.scores))
+    np.testing.assert_allclose(one.scores[inside], other.scores[inside], atol=1e-4)
+
+
+@pytest.mark.parametrize("model", [AGAINST, TWO_AGAINST], ids=["against", "two"])
+def test_negative_places_are_those_of_the_whole_search(rng, model):
+    model = StarModel(model.components, mirrored=True)
+    star, level = Star(model, random_weights(rng, model)), random_level(rng)
+    every, negative = star.scores(level), star.negative_places(level)
+    for v, view in enumerate(model.views):
+        for p, part in enumerate(model.parts_of(view)):
+            if part.sign < 0:
+                np.testing.assert_array_equal(every.at_row[v, p], negative.at_row[v, p])
+                np.testing.assert_array_equal(every.at_column[v, p], negative.at_column[v, p])
+
+
+def test_grids_smaller_than_a_root_have_no_place(rng):
+    w, level = random_weights(rng, PARTS), random_level(rng, 2, 3)
+    found = Star(PARTS, w).scores(level)
+    assert (found.scores[0] == -np.inf).all()
+    assert np.isfinite(found.scores[1]).sum() == 1
+    expected = view_scores(PARTS, w, level, 2)
+    np.testing.assert_allclose(found.scores[1, 0, 0], expected[0, 0], atol=2e-5)
+
+
+def test_a_negative_part_that_has_learned_nothing_changes_nothing(rng):
+    """Filters of zero are best where they are expected, at no cost: the model without negative parts."""
+    parts = AGAINST.components[0].parts
+    with_it, without = StarModel((Component(3, 3, parts),)), StarModel((Component(3, 3, parts[:1]),))
+    few = random_weights(rng, without)
+    w = np.zeros(with_it.n_weights)
+    for name in ("root_at", "bias_at"):
+        w[getattr(with_it, name)(0)] = few[getattr(without, name)(0)]
+    w[with_it.filter_at(0, 0)], w[with_it.cost_at(0, 0)] = few[without.filter_at(0, 0)], few[without.cost_at(0, 0)]
+    w[with_it.cost_at(0, 1)] = 0.1, 0.0, 0.1, 0.0
+    level = random_level(rng)
+    inside = (slice(0, 4), slice(0, 5))
+    np.testing.assert_allclose(
+        Star(with_it, w).scores(level).scores[0][inside], Star(without, few).scores(level).scores[0][inside], atol=1e-6
+    )

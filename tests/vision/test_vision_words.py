@@ -1,0 +1,263 @@
+"""Dense SIFT, visual words and histograms of regions."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from maxmargin.vision.features.maps import square_root
+from maxmargin.vision.features.sift import DenseSIFT
+from maxmargin.vision.features.vocabulary import Vocabulary
+from maxmargin.vision.features.words import WordHistograms
+from maxmargin.vision.kernels import sift as kernels
+
+
+def noise(seed=0, shape=(40, 52)):
+    """Smooth noise: all directions occur, and neighbouring pixels are alike as in photographs."""
+    coarse = np.random.default_rng(seed).normal(size=shape)
+    smooth = sum(np.roll(coarse, (i, j), (0, 1)) for i in range(3) for j in range(3))
+    return np.clip(128 + 25 * smooth, 0, 255).astype(np.uint8)
+
+
+def by_definition(image, cell, left, top):
+    """The 128 mean gradients of one patch, straight from the formula, in float64."""
+    padded = np.pad(image.astype(float), 1, mode="edge")
+    gx = 0.5 * (padded[1:-1, 2:] - padded[1:-1, :-2])
+    gy = 0.5 * (padded[2:, 1:-1] - padded[:-2, 1:-1])
+    angle = np.arctan2(gy, gx) % (2 * np.pi) * 4 / np.pi
+    yy, xx = np.mgrid[: image.shape[0], : image.shape[1]] + 0.5
+    out = np.zeros((4, 4, 8))
+    for i in range(4):
+        for j in range(4):
+            u, v = left + (j + 0.5) * cell, top + (i + 0.5) * cell
+            window = np.maximum(0, 1 - abs(xx - u) / cell) * np.maximum(0, 1 - abs(yy - v) / cell) / cell**2
+            for o in range(8):
+                away = abs((angle - o + 4) % 8 - 4)
+                out[i, j, o] = (np.hypot(gx, gy) * window * np.maximum(0, 1 - away)).sum()
+    return out.ravel()
+
+
+def finished(c, contrast, clip, root):
+    n = np.linalg.norm(c)
+    d = np.minimum(c / n, clip)
+    d = np.sqrt(d / d.sum()) if root else d / np.linalg.norm(d)
+    return min(1, n / contrast) * d if contrast else d
+
+
+@pytest.mark.parametrize("root", [False, True])
+@pytest.mark.parametrize(("step", "scale", "contrast"), [(8, 1.0, 0.0), (4, 1.0, 50.0), (5, 1.5, 3.0), (6, 0.75, 1e4)])
+def test_descriptors_are_what_the_formula_says(step, scale, contrast, root):
+    image = noise(1, (37, 43))
+    sift = DenseSIFT(patch=16, step=step, scales=(scale,), contrast=contrast, root=root)
+    found = sift.describe(image)
+    side = round(16 * scale)
+    assert len(found) == ((43 - side) // step + 1) * ((37 - side) // step + 1)
+    for k in range(len(found)):
+        c = by_definition(image, side // 4, found.x[k] - side / 2, found.y[k] - side / 2)
+        np.testing.assert_allclose(found.values[k], finished(c, contrast, sift.clip, root), atol=2e-4)
+
+
+def test_eight_directions_of_an_edge():
+    ramp = np.arange(-20, 20)
+    for direction in range(8):
+        angle = direction * np.pi / 4
+        plane = np.cos(angle) * ramp + np.sin(angle) * ramp[:, None]
+        image = np.round(128 + 4 * np.sqrt(2) * plane / max(abs(np.cos(angle)), 0.7) / 2).astype(np.uint8)
+        cells = DenseSIFT().describe(image).values.reshape(-1, 16, 8).sum(axis=(0, 1))
+        assert cells.argmax() == direction
+        assert cells[direction] > 0.8 * cells.sum()
+
+
+def test_patches_lie_within_the_image_and_centres_are_theirs():
+    found = DenseSIFT(step=5, scales=(1, 1.5, 2)).describe(noise(2, (33, 47)))
+    half = np.repeat([8, 12, 16], [(31 // 5 + 1) * (17 // 5 + 1), (23 // 5 + 1) * (9 // 5 + 1), (15 // 5 + 1) * 1])
+    assert len(found) == half.size
+    assert (found.x - half >= 0).all() and (found.x + half <= 47).all()
+    assert (found.y - half >= 0).all() and (found.y + half <= 33).all()
+    assert found.shape == (33, 47)
+
+
+def test_a_mirrored_image_has_mirrored_descriptors():
+    image = noise(4, (40, 48))  # the grid is symmetric: 48 − 16 is a multiple of the step
+    sift = DenseSIFT(step=4, scales=(1.0,))
+    plain = sift.describe(image).values.reshape(7, 9, 4, 4, 8)
+    mirrored = sift.describe(image[:, ::-1]).values.reshape(7, 9, 4, 4, 8)
+    turned = [4, 3, 2, 1, 0, 7, 6, 5]  # directions with left and right exchanged
+    np.testing.assert_allclose(mirrored, plain[:, ::-1, :, ::-1][..., turned], atol=1e-4)
+
+
+def test_contrast_of_the_whole_image_does_not_matter_until_it_is_flat():
+    image = noise(5)
+    faint = 100 + image // 64
+    grey = np.full_like(image, 90)
+    for root in (False, True):
+        sift = DenseSIFT(root=root, contrast=20.0)
+        lengths = [np.linalg.norm(sift.describe(i).values, axis=1) for i in (image, faint, grey)]
+        np.testing.assert_allclose(lengths[0], 1, atol=1e-5)
+        assert (lengths[1] < 0.5).all() and (lengths[1] > 0).all()
+        assert (lengths[2] == 0).all()
+        np.testing.assert_allclose(
+            np.linalg.norm(replace(sift, contrast=0.0).describe(faint).values, axis=1), 1, atol=1e-5
+        )
+
+
+def test_kernels_run_as_plain_python():
+    image = noise(6, (24, 26))
+    compiled = kernels.cells(*kernels.directions(image), 4, 2, 1, 2, 10, 9)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in list(vars(kernels).items()):
+            if hasattr(value, "py_func"):
+                patch.setattr(kernels, name, value.py_func)
+        plain = kernels.cells(*kernels.directions(image), 4, 2, 1, 2, 10, 9)
+        out = np.empty((4, 128), np.float32)
+        kernels.descriptors(plain, 2, 2, 1.5, 0.2, True, 2, out)
+    np.testing.assert_allclose(compiled, plain, rtol=1e-4, atol=1e-5)
+    again = np.empty_like(out)
+    kernels.descriptors(compiled, 2, 2, 1.5, 0.2, True, 2, again)
+    np.testing.assert_allclose(again, out, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        (np.zeros((30, 30, 3), np.uint8), "shape .30, 30, 3. of uint8"),
+        (np.zeros((30, 30)), "float64"),
+        ("photo.jpg", "got str"),
+        (np.zeros((15, 90), np.uint8), "90 × 15 pixels, and a patch needs 16 × 16"),
+        (np.zeros((0, 0), np.uint8), "0 × 0 pixels"),
+    ],
+)
+def test_images_that_cannot_be_described(image, said):
+    with pytest.raises(ValueError, match=said):
+        DenseSIFT().describe(image)
+
+
+def test_a_size_that_does_not_fit_is_left_out():
+    image = noise(8, (20, 40))
+    both, small = DenseSIFT(scales=(1, 2)).describe(image), DenseSIFT(scales=(1,)).describe(image)
+    np.testing.assert_array_equal(both.values, small.values)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"patch": 0}, {"patch": 18}, {"patch": 16.0}, {"step": 0}, {"step": True}, {"scales": ()}, {"scales": (1, -1)},
+        {"scales": (np.nan,)}, {"contrast": -1}, {"contrast": np.inf}, {"clip": 0}, {"clip": 1.5},
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        DenseSIFT(**wrong)
+
+
+def test_words_are_the_nearest():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(3000, 16)).astype(np.float32)
+    vocabulary = Vocabulary(n_words=20).fit(values)
+    words = vocabulary.assign(values)
+    assert words.dtype == np.int32
+    far = ((values[:, None].astype(float) - vocabulary.words_) ** 2).sum(axis=2)
+    assert (far[np.arange(len(values)), words] <= far.min(axis=1) + 1e-4).all()
+    # k-means is at rest: words are the means of what they stand for
+    means = np.stack([values[words == k].mean(axis=0) for k in range(20)])
+    np.testing.assert_allclose(means, vocabulary.words_, atol=0.05)
+
+
+def test_the_same_seed_gives_the_same_words():
+    values = np.random.default_rng(1).normal(size=(500, 8)).astype(np.float32)
+    first, second = (Vocabulary(10, random_state=3).fit(values).words_ for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, Vocabulary(10, random_state=4).fit(values).words_)
+
+
+def test_vocabularies_refuse_what_they_cannot_use():
+    values = np.random.default_rng(2).normal(size=(50, 8)).astype(np.float32)
+    with pytest.raises(ValueError, match="60 words need as many different descriptors; 50 were given"):
+        Vocabulary(60).fit(values)
+    with pytest.raises(ValueError, match="1 of them different"):
+        Vocabulary(2).fit(np.zeros((30, 8)))
+    with pytest.raises(ValueError, match="finite"):
+        Vocabulary(2).fit(np.where(values > 2, np.nan, values))
+    with pytest.raises(ValueError, match="5 numbers, and words 8"):
+        Vocabulary(2).fit(values).assign(values[:, :5])
+    with pytest.raises(ValueError, match="n_words"):
+        Vocabulary(0)
+    with pytest.raises(ValueError, match="matrix"):
+        Vocabulary.of(np.zeros(5))
+
+
+@pytest.fixture(scope="module")
+def words():
+    return WordHistograms(grid=(2, 3), n_words=12, sift=DenseSIFT(step=4)).fit([noise(s) for s in range(6)])
+
+
+def test_counts_are_those_of_the_regions(words):
+    image = noise(9, (41, 55))
+    counts = words.histogram(image)
+    assert counts.shape == (2, 3, 12) and counts.dtype == np.float32
+    found = words.sift.describe(image)
+    number = words._vocabulary.assign(found.values)
+    for row in range(2):
+        for column in range(3):
+            inside = (found.y >= row * 41 / 2) & (found.y < (row + 1) * 41 / 2)
+            inside &= (found.x >= column * 55 / 3) & (found.x < (column + 1) * 55 / 3)
+            np.testing.assert_array_equal(counts[row, column], np.bincount(number[inside], minlength=12))
+    assert counts.sum() == len(found)
+
+
+def test_regions_without_a_patch_are_zero():
+    fine = WordHistograms(grid=9, n_words=4, sift=DenseSIFT(step=4, scales=(1.0,))).fit([noise(s) for s in range(3)])
+    counts = fine.histogram(noise(0, (20, 20)))
+    assert counts.sum() == 4 and np.isfinite(square_root(counts)).all()
+
+
+def test_histograms_travel_and_are_told_apart_by_their_settings(words):
+    image = noise(10)
+    twin = pickle.loads(pickle.dumps(words))
+    np.testing.assert_array_equal(twin(image), words(image))
+    assert twin.settings() == words.settings()
+    json.loads(words.settings())
+    rebuilt = WordHistograms(grid=words.grid, n_words=12, sift=words.sift)
+    rebuilt.vocabulary_ = words.vocabulary_
+    np.testing.assert_array_equal(rebuilt(image), words(image))
+    assert rebuilt.settings() == words.settings()
+    others = {words.settings()}
+    for change in ({"grid": 2}, {"sift": DenseSIFT(step=4, root=True)}, {"sift": DenseSIFT(step=4, contrast=2.0)}):
+        other = WordHistograms(**{"grid": words.grid, "sift": words.sift, **change}, n_words=12)
+        other.vocabulary_ = words.vocabulary_
+        others.add(other.settings())
+    rebuilt.vocabulary_ = words.vocabulary_ + np.float32(1e-6)
+    others.add(rebuilt.settings())
+    assert len(others) == 5
+
+
+def test_wrong_histograms_are_refused(words):
+    with pytest.raises(AttributeError, match="call fit"):
+        WordHistograms().histogram(noise(0))
+    with pytest.raises(ValueError, match="n_words is 5, and the vocabulary has 12"):
+        WordHistograms(n_words=5).vocabulary_ = words.vocabulary_
+    with pytest.raises(ValueError, match="none were given"):
+        WordHistograms().fit([])
+    with pytest.raises(ValueError, match="need as many different descriptors"):
+        WordHistograms(n_words=500).fit([noise(0)])
+    for grid in (0, (2, 0), (1, 2, 3), 2.0, True):
+        with pytest.raises(ValueError, match="grid"):
+            WordHistograms(grid=grid)
+    with pytest.raises(ValueError, match="n_sampled"):
+        WordHistograms(n_sampled=0)
+    with pytest.raises(ValueError, match="random_state"):
+        WordHistograms(random_state=-1)
+
+
+def test_square_roots_have_length_one_or_zero():
+    counts = np.random.default_rng(0).integers(0, 4, (5, 2, 2, 7))
+    counts[0, 1] = 0
+    for given in (counts, counts.astype(np.uint16), counts.astype(np.float32)):
+        before = given.copy()
+        mapped = square_root(given)
+        np.testing.assert_array_equal(given, before)
+        assert mapped.dtype == np.float32
+        np.testing.assert_allclose((mapped**2).sum(axis=-1), (counts.sum(axis=-1) > 0).astype(float), atol=1e-6)
+        np.testing.assert_allclose(mapped**2 * counts.sum(axis=-1, keepdims=True), counts, atol=1e-5)
