@@ -356,7 +356,7 @@ DAMAGE = {
     "class as attribute": (_of_header(lambda h: h["fitted"]["pairs"].append(["__class__", 1.0])), UNKNOWN),
     "regularizer": (_of_header(_regularizer(lambda r: r.update(regularizer="os.system", arguments={}))), UNREADABLE),
     "no regularizer": (_of_header(_regularizer(lambda r: r.update(regularizer=None, arguments={}))), UNREADABLE),
-    "argument": (_of_header(_regularizer(lambda r: r["arguments"].update(shape=1.0))), r"GaussianPrior.* argument 'shape'"),
+    "argument": (_of_header(_regularizer(lambda r: r["arguments"].update(shape=1.0))), "GaussianPrior.*'shape'"),
     "header that is cut": (_of_metadata(header="{"), UNREADABLE),
     "header that is a list": (_of_metadata(header="[]"), UNREADABLE),
     "no header": (lambda path: _rewrite(path, lambda metadata: metadata.pop("header")), UNREADABLE),
