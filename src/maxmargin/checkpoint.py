@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 import warnings
@@ -138,6 +139,8 @@ class CheckpointFolder:
         name = f"{self._number + 1:08d}"
         new = self.folder / f"{name}.new"
         for leftover in (new, self.folder / name):
+            if leftover.exists() and not _is_state(leftover):
+                raise FileExistsError(0, f"{leftover} is in the way, and no state of a run")
             shutil.rmtree(leftover, ignore_errors=True)
         new.mkdir()
         for i, array in enumerate(arrays.values()):
@@ -165,7 +168,7 @@ class CheckpointFolder:
         _flush_folder(self.folder)
         self._number += 1
         for other in self.folder.iterdir():
-            if other.is_dir() and other.name[:8].isdigit() and other.name != name:
+            if other.name != name and _is_state(other):
                 shutil.rmtree(other, ignore_errors=True)
 
     def _check_identity(self, saved: dict[str, str]) -> None:
@@ -177,6 +180,15 @@ class CheckpointFolder:
                 f"The checkpoint folder {self.folder} belongs to another run: {told}. Name another folder, or delete "
                 "this one to start anew."
             )
+
+
+def _is_state(path: Path) -> bool:
+    """Whether a folder was written by ``save``, to its end or not: others stay as they are."""
+    if not (re.fullmatch(r"\d{8}(\.new)?", path.name) and path.is_dir()):
+        return False
+    held = [entry.name for entry in path.iterdir()]
+    begun = path.suffix == ".new" or "state.json" in held
+    return begun and all(re.fullmatch(r"\d+\.npy|state\.json", name) for name in held)
 
 
 def _bytes(array: np.ndarray) -> Any:

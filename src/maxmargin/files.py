@@ -28,6 +28,8 @@ def replacing(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[P
     no plain file (a pipe, /dev/null) is written to as it is. Without ``flush`` a power failure may leave an empty file:
     for what is checked when it is read.
     """
+    if not os.fspath(path):
+        raise ValueError("The name of the file to write is empty. Name a file.")
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
         yield target
@@ -109,6 +111,8 @@ def _remove_if_dead(scratch: Path) -> None:
 
 def _put_in_place(new: Path, target: Path, aside: Path) -> None:
     """Rename, and where a folder is replaced, which takes two steps, set the old one aside for their time."""
+    if target.is_dir() and not new.is_dir():
+        raise IsADirectoryError(f"Cannot write the file {target}: it is a folder. Name a file.")
     if not target.is_dir() or not any(target.iterdir()):
         os.replace(new, target)
         return

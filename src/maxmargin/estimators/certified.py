@@ -51,7 +51,7 @@ class Run:
     cluster: Any = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.checkpoint, str | os.PathLike | None):
+        if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":
             raise ValueError(f"checkpoint must be the path of a folder, or None; got {shown(self.checkpoint)}.")
 
 

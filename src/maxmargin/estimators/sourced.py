@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,8 +56,7 @@ def readable(source: Any, memory: int | None, folder: Path | None = None, shared
         with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
             target, note, fingerprint = place / "data", place / "source", of_source(source)
             if not (target.exists() and note.exists() and note.read_text() == fingerprint):
-                shutil.rmtree(target, ignore_errors=True)
-                data.convert(source, target, **options)
+                data.convert(source, target, overwrite=True, **options)  # a folder of anything else is refused
                 note.write_text(fingerprint)
             yield data.open(target)  # type: ignore[misc]
         return

@@ -35,10 +35,19 @@ class ClosedStream:
         self.begun = False
 
     def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
-        """Learn from the constraints of one more chunk."""
-        for state, problem in zip(self.states, problems, strict=True):
-            self._solver.absorb(state, problem.closed)
-        self.begun = True
+        """Learn from the constraints of one more chunk: all problems do, or none."""
+        n_seen, n = self.states[0].n_seen, problems[0].closed.n_examples
+        try:
+            for state, problem in zip(self.states, problems, strict=True):
+                self._solver.absorb(state, problem.closed)
+        except BaseException:
+            # Bounds are sums over the same examples: what one problem cannot forget, the others count without a share.
+            counted = n if any(state.has_frozen(n_seen) for state in self.states) else 0
+            for state in self.states:
+                state.rewind(n_seen, counted)
+            raise
+        finally:
+            self.begun |= any(state.n_seen > 0 for state in self.states)
 
     def weights(self) -> list[np.ndarray]:
         return [state.weights().copy() for state in self.states]

@@ -88,7 +88,7 @@ class StreamAscent(RowAscent["StreamState"]):
         try:
             self.step(Problem(block, state.regularizer), state)
         except BaseException:
-            state.recover(block.n_examples)
+            state.rewind(state.n_seen, block.n_examples if state.has_frozen(state.n_seen) else 0)
             raise
         if state.interrupted:
             state.interrupted = False
@@ -272,19 +272,20 @@ class StreamState(RowState):
             v, linear = v + constraints.combine(self.alpha), linear + constraints.linear(self.alpha)
         self.stand(v, linear, self.regularizer)
 
-    def recover(self, n: int) -> None:
-        """Learning from ``n`` new examples has failed: forget them.
+    def has_frozen(self, first: int) -> bool:
+        """Whether a share of the example ``first``, or of a later one, can no longer be undone."""
+        return self.last_frozen >= first
 
-        If some of them are frozen already, which cannot be undone, all count as seen; those that are neither frozen nor
-        in the pool have no share then, which makes the lower bound no less true.
+    def rewind(self, n_seen: int, counted: int) -> None:
+        """Learning has failed: forget the examples after the first ``n_seen``, but for ``counted`` that count as seen.
+
+        Of those, the ones that are neither frozen nor in the pool have no share, which makes the lower bound no less
+        true.
         """
         self.waiting = None
+        self.n_seen = n_seen + counted
         whole = np.arange(min(len(self.pool), self.alpha.shape[0], self.at_rest.size))
-        if self.last_frozen >= self.n_seen:
-            self.n_seen += n
-        else:
-            whole = whole[self.pool.place[whole] < self.n_seen]
-        self.retain(whole)
+        self.retain(whole[self.pool.place[whole] < self.n_seen])
         self.reform()
 
     def shares(self) -> np.ndarray | None:
