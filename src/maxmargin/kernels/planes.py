@@ -104,14 +104,16 @@ def solve_block(g, a, k, c, gram):
 
 
 @compiled
-def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed, full):
+def sweep(rows, slots, budget, alpha, m, norms, order, n_active, block, seed):
     """One visit to each example of ``order[:n_active]``: (still active, gap as seen, change of Σ l α).
 
-    A full sweep looks at every plane; those that it leaves without a share are *cold* and not looked at until the
-    next one. Planes that carry no share are the majority, and reading them is what takes time.
+    A sweep over all examples looks at every plane; those that it leaves without a share are *cold* and not looked at
+    until the next one. Planes that carry no share are the majority, and reading them is what takes time. ``norms`` are
+    not needed: they are in the Gram blocks.
     """
     indptr, indices, data, width = rows
     row, shift, loss, first, count, gram_first, gram, hot = slots
+    full = n_active == count.size
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
     longest = longest_of(count)
     g = np.empty(longest)

@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from ..constraints.cache import Cache
-from ..constraints.searched import uncertainty, violations
+from ..constraints.searched import Searched, uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
-from ..protocols import OpenConstraints
 from ..regularizers.shape import refresh, weights_of
 from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
@@ -99,7 +98,7 @@ class OracleAscent(Explore[AscentState]):
             state.n_views = FEW_VIEWS
         return state
 
-    def _fill(self, constraints: OpenConstraints, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
+    def _fill(self, constraints: Searched, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
         shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
         if shares.rivals is not None:

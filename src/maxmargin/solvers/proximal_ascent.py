@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..constraints.searched import violations
-from ..problem import Planes, Problem, Rows, TotalLoss
+from ..problem import Planes, Problem, Rows
 from .ascent_state import AscentState
 from .oracle_ascent import OracleAscent
 from .proximal_point import AroundInner, around, first_strength, scaled_bound
@@ -86,6 +86,7 @@ class ProximalAscent:
         ascent, centred = state.inner, state.centred(problem)
         ascent.goal, ascent.beat = self.fraction * state.goal, state.beating(problem)
         inner_gap = self.inner.explore(centred, ascent, at=state.centre if state.unseen else None)
+        state.visited, state.evaluated = ascent.visited, ascent.evaluated
         ascent.estimate = inner_gap / max(abs(ascent.inner.lower + inner_gap), 1e-300)
         w = ascent.weights().copy() if ascent.evaluated is None else ascent.evaluated[0]
         loss = ascent.inner.lower + inner_gap - centred.regularizer.value(w)
@@ -133,7 +134,7 @@ class ProximalAscent:
         return state
 
     def _state(self, problem: Problem, ascent: AscentState, centre: np.ndarray, l2: float) -> ProximalAscentState:
-        return ProximalAscentState(ascent, centre, l2, lower=scaled_bound(problem, ascent.inner))
+        return ProximalAscentState(inner=ascent, centre=centre, l2=l2, lower=scaled_bound(problem, ascent.inner))
 
     def _first_centre(self, problem: Problem) -> np.ndarray:
         if self.centre is None:
@@ -164,24 +165,17 @@ class ProximalAscent:
         state.inner.regularize(around(problem, w, state.l2).regularizer)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProximalAscentState(AroundInner):
     """The ascent around the present centre, and where that is."""
 
     inner: AscentState
-    centre: np.ndarray
-    l2: float
-    lower: float = -np.inf
-    estimate: float = np.inf
     moved_at: int = 0
     """Passes over the cache before the centre moved for the last time."""
     unseen: bool = False
     """Whether the centre was given and has not been evaluated: the first epoch does."""
     offered: bool = False
     """Whether the last epoch changed nothing, because all seemed good enough. If it was not, the next one must."""
-    goal: float = 0.0
-    stuck: bool = False
-    beat: Any = None
 
     def beating(self, problem: Problem) -> Callable[[], None] | None:
         """What the inner ascent calls between views: the lower bound shall be that of the original problem."""
@@ -198,7 +192,3 @@ class ProximalAscentState(AroundInner):
     def centred(self, problem: Problem) -> Problem:
         """The problem with the proximal term."""
         return replace(problem, regularizer=self.inner.cached.regularizer)
-
-    @property
-    def evaluated(self) -> tuple[np.ndarray, TotalLoss] | None:
-        return self.inner.evaluated

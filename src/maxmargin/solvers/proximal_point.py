@@ -17,6 +17,7 @@ import numpy as np
 from ..problem import Problem
 from .certificate import lower_bound
 from .dual_coordinate import DualCoordinate, DualState
+from .state import Progress
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,14 @@ class ProximalPoint:
             l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
         centred = around(problem, centre, l2)
         inner = self.inner.start(centred, warm)
-        return ProximalState(inner, centred, centre, l2, inner.alpha.copy(), lower=scaled_bound(problem, inner))
+        return ProximalState(
+            inner=inner,
+            centred=centred,
+            centre=centre,
+            l2=l2,
+            best=inner.alpha.copy(),
+            lower=scaled_bound(problem, inner),
+        )
 
     def save(self, state: ProximalState, settled: bool = True) -> dict[str, Any]:
         """What the inner solver saves, and the centre: dual variables alone do not tell the weights."""
@@ -59,12 +67,19 @@ class ProximalPoint:
         centred = around(problem, centre, l2)
         inner, best = self.inner.restore(centred, saved["inner"]), problem.closed.feasible(saved["alpha"])
         return ProximalState(
-            inner, centred, centre, l2, best, lower=lower_bound(problem, best), since=int(saved["since"])
+            inner=inner,
+            centred=centred,
+            centre=centre,
+            l2=l2,
+            best=best,
+            lower=lower_bound(problem, best),
+            since=int(saved["since"]),
         )
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
         state.inner = self.inner.step(state.centred, state.inner)
+        state.visited = state.inner.visited
         state.since += 1
         state.estimate = np.inf
         if state.inner.inner > 0:
@@ -121,10 +136,13 @@ def scaled_bound(problem: Problem, inner: DualState) -> float:
     return scale * inner.linear - problem.regularizer.conjugate(scale * v)
 
 
-class AroundInner:
-    """What a proximal state has from the state of the problem around its centre."""
+@dataclass(kw_only=True)
+class AroundInner(Progress):
+    """A centre, and the state of the problem around it."""
 
     inner: Any
+    centre: np.ndarray
+    l2: float
 
     @property
     def n_constraints(self) -> int:
@@ -142,15 +160,11 @@ class AroundInner:
     def active(self) -> int:
         return self.inner.active
 
-    @property
-    def visited(self) -> int:
-        return self.inner.visited
-
     def weights(self) -> np.ndarray:
         return self.inner.weights()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProximalState(AroundInner):
     """The ascent around the present centre, and the dual variables that prove the most about the original problem.
 
@@ -159,16 +173,8 @@ class ProximalState(AroundInner):
 
     inner: DualState
     centred: Problem
-    centre: np.ndarray
-    l2: float
     best: np.ndarray
-    lower: float = -np.inf
-    estimate: float = np.inf
     since: int = 0
-    goal: float = 0.0
-    stuck: bool = False
-    evaluated: None = None
-    beat: Any = None
 
     @property
     def alpha(self) -> np.ndarray:
