@@ -15,7 +15,7 @@ from latent_models import Table, UnlistedTable, another, by_hand, losses_by_hand
 from scipy.stats import chisquare
 
 from maxmargin import solve
-from maxmargin.kernels import segments, walks
+from maxmargin.kernels import vectors, walks
 from maxmargin.latent import (
     CCCP,
     Biased,
@@ -617,6 +617,6 @@ def test_the_largest_of_each_segment_is_the_first_of_equal_ones(rng):
     first = np.array([0, 1, 4, 9])
     values = rng.integers(0, 3, 9).astype(float)
     out, plain = np.empty(3, np.int64), np.empty(3, np.int64)
-    segments.largest(values, first, out)
-    segments.largest.py_func(values, first, plain)
+    vectors.largest(values, first, out)
+    vectors.largest.py_func(values, first, plain)
     assert out.tolist() == plain.tolist() == [int(np.argmax(values[a:b])) for a, b in pairwise(first)]

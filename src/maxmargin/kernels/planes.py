@@ -18,8 +18,8 @@ import numpy as np
 from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
-from .rows import bounds, column, dot
-from .shared import budget_of, project
+from .rows import at, bounds, column, dot
+from .shared import project
 from .sums import within
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
@@ -129,7 +129,7 @@ def sweep(rows, slots, budget, alpha, m, norms, order, n_active, block, seed):
         for p in range(block_start, block_stop):
             i = order[p]
             start = first[i]
-            c = budget_of(budget, i)
+            c = at(budget, i)
             worst = 0.0
             paid = 0.0
             k = 0
@@ -185,7 +185,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
             trial[j] = free[j] if p < active else alpha[s]
             previous[s] = alpha[s]
         if p < active:
-            project(trial[:k], budget_of(budget, i))
+            project(trial[:k], at(budget, i))
         for j in range(k):
             s = start + j
             change += (trial[j] - alpha[s]) * loss[s]
@@ -244,23 +244,15 @@ def _gram_column(indptr, indices, data, width, slots, i, last, m, everywhere, sc
 
 
 @compiled
-def fill_gram(rows, slots, ids, m, everywhere, scratch):
-    """The Gram blocks of some examples, after each got one plane more.
+def fill_gram(rows, slots, ids, m, everywhere, scratch, all_planes):
+    """The Gram blocks of some examples, after each got one plane more; or of all their planes, from nothing.
 
     ``everywhere``: the metric joins weights that a row does not have, so ``scratch`` fills up.
     """
     indptr, indices, data, width = rows
     for p in range(ids.size):
-        last = np.int64(slots[4][ids[p]]) - 1
-        _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
-
-
-@compiled
-def refill_gram(rows, slots, ids, m, everywhere, scratch):
-    """The Gram blocks of some examples, from nothing."""
-    indptr, indices, data, width = rows
-    for p in range(ids.size):
-        for last in range(slots[4][ids[p]]):
+        count = np.int64(slots[4][ids[p]])
+        for last in range(0 if all_planes else count - 1, count):
             _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
 
 
@@ -394,5 +386,5 @@ def project_slots(slots, budget, alpha):
     """Make every example's shares feasible, in place."""
     row, shift, loss, first, count, gram_first, gram, hot = slots
     for i in range(count.size):
-        project(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))
-        within(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))
+        project(alpha[first[i] : first[i] + count[i]], at(budget, i))
+        within(alpha[first[i] : first[i] + count[i]], at(budget, i))

@@ -24,7 +24,7 @@ from ..solvers import certify, solve
 from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
 from ..wording import as_float, shown
-from .cccp import CCCP
+from .gmm import CCCP
 from .kept import Kept
 from .situation import Situation, differ
 
@@ -146,32 +146,34 @@ def minimise(
     return search.result()
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self,
-        objective: LatentObjective,
-        solver: Callable[[Problem, np.ndarray | None], Solver],
-        settings: Settings,
-        rng: np.random.Generator,
-        callbacks: tuple[Any, ...],
-        inner_callbacks: Sequence[Any],
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        self.objective, self.solver, self.settings, self.rng = objective, solver, settings, rng
-        self.callbacks, self.inner_callbacks, self.checkpoint = callbacks, inner_callbacks, checkpoint
-        self.kept: Kept | None = None
-        self.clock = time.perf_counter()
-        self.history: list[BoundRecord] = []
-        self.best = _Best()
-        self.tol = max(settings.tol, _LOOSE)
-        self.ceiling = np.inf  # what the value of the next bound cannot exceed
-        self.ended: Ending | None = None
-        self.finishing = self.behind = self.solved = False
-        self.weights: np.ndarray | None = None
-        self.latent: Any = ()
-        self.alpha: Any = None
-        self.changed = 1.0
-        self.under_way: dict[str, Any] | None = None  # what was saved in the midst of the bound at hand
+    objective: LatentObjective
+    solver: Callable[[Problem, np.ndarray | None], Solver]
+    settings: Settings
+    rng: np.random.Generator
+    callbacks: tuple[Any, ...]
+    inner_callbacks: Sequence[Any]
+    checkpoint: Checkpoint | None
+    kept: Kept | None = None
+    clock: float = field(default_factory=time.perf_counter)
+    history: list[BoundRecord] = field(default_factory=list)
+    best: _Best = field(default_factory=_Best)
+    ceiling: float = np.inf
+    """What the value of the next bound cannot exceed."""
+    ended: Ending | None = None
+    finishing: bool = False
+    behind: bool = False
+    solved: bool = False
+    weights: np.ndarray | None = None
+    latent: Any = ()
+    alpha: Any = None
+    changed: float = 1.0
+    under_way: dict[str, Any] | None = None
+    """What was saved in the midst of the bound at hand."""
+
+    def __post_init__(self) -> None:
+        self.tol = max(self.settings.tol, _LOOSE)
 
     def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None

@@ -62,6 +62,35 @@ def check_sweeps(chooser: Any) -> None:
         )
 
 
+def by_proposals(
+    situation: Situation,
+    latent: Any,
+    sweeps: int,
+    rng: np.random.Generator,
+    welcome: Callable[[int, Any], bool] = lambda i, z: True,
+    listed: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Any:
+    """Change ``latent``, in place, by proposals for one example at a time, so many for each of them.
+
+    One is made if the budget allows it and it is ``welcome``. Proposals are the model's own, or drawn from the list.
+    """
+    standing = situation.standing
+    regret = standing.regrets(situation.everybody(), latent)
+    total = float(regret.sum())
+    for i in rng.integers(0, len(latent), sweeps * len(latent)).tolist():
+        if listed is None:
+            proposed = standing.propose(i, latent[i], rng)
+            new = float(standing.regrets(np.array([i]), [proposed])[0])
+        else:
+            regrets, first = listed
+            proposed = rng.integers(0, first[i + 1] - first[i])
+            new = float(regrets[first[i] + proposed])
+        if total - regret[i] + new <= situation.budget and welcome(i, proposed):
+            total += new - regret[i]
+            latent[i], regret[i] = proposed, new
+    return latent
+
+
 def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:
     """``others`` where ``chosen``, else ``values``; a new sequence of the same kind."""
     if isinstance(values, np.ndarray):

@@ -79,7 +79,7 @@ class InteriorPoint:
             return state
         state.rows.centre(w)
         with threads.one_blas_thread():
-            self._advance(problem, state, np.zeros((0, w.size)), np.zeros(w.size), 0.0, 0.0)
+            self._stay(problem, state)
         return state
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
@@ -133,7 +133,7 @@ class InteriorPoint:
         for shift in _SHIFTS:
             if shift and not state.precise:
                 state.precise = True
-                self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
+                self._stay(problem, state)
                 state.idle = 0  # a point that coarse steps have spoiled takes some to recover
             matrix = state.root.whiten(state.gram)
             matrix[np.diag_indices_from(matrix)] += 1.0
@@ -159,8 +159,7 @@ class InteriorPoint:
         if "kept" in saved:
             state.lower = lower_bound(problem, saved["kept"])
         with threads.one_blas_thread():
-            nowhere = np.zeros(state.omega.size)
-            self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
+            self._stay(problem, state)
         return state
 
     def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
@@ -184,6 +183,11 @@ class InteriorPoint:
         if hasattr(constraints, "interior_rows"):
             return constraints.interior_rows(self.n_threads)
         return InteriorRows(constraints if hasattr(constraints, "blocks") else problem.closed, self.n_threads)
+
+    def _stay(self, problem: Problem, state: InteriorState) -> None:
+        """Gather the normal equations at the point where it is."""
+        nowhere = np.zeros((1, state.omega.size))
+        self._advance(problem, state, nowhere[:0], nowhere[0], 0.0, 0.0)
 
     def _advance(
         self,
