@@ -144,13 +144,15 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``rivals`` are
+    these vectors, and ``totals`` what all shares come to, where somebody has formed them.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
     rivals: Rivals | None = None
+    totals: Totals | None = None
 
     def __len__(self) -> int:
         return self.alpha.size

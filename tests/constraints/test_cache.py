@@ -163,19 +163,6 @@ def test_sweep_over_some_examples_passes_over_cold_planes_and_a_full_one_wakes_t
     assert cache.linear(shares) - regularizer.conjugate(m.v) > between
 
 
-@pytest.mark.parametrize("name", REGULARIZERS)
-def test_optimum_over_the_cache_agrees_with_cone_solver(name):
-    for seed in range(2):
-        case = _case(seed, name, seed % 2, awkward=True)
-        data, X, cache, shares, regularizer = case.data, case.X, case.cache, case.shares, case.regularizer
-        optimum = case.solver(X, data.loss, data.example, data.budget, **case.terms).value
-        problem = Problem(cache, regularizer)
-        for warm in (None, shares):
-            solution = solve(problem, DualCoordinate(random_state=0), tol=1e-9, max_passes=20_000, warm=warm)
-            assert solution.certificate.upper == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-            assert solution.certificate.lower == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-
-
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_solve_block_reaches_the_optimum_of_one_example(k, rng):
     for _ in range(5):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import chains, many_classes
+from generators import chains
 from regularized import REGULARIZED
 from user_models import (
     CountingTags,
@@ -14,8 +14,10 @@ from user_models import (
     HalfBlindTags,
     Tags,
     every_rival,
-    labellings,
     objective,
+    small_chain,
+    small_multiclass,
+    small_tags,
     tagged,
 )
 
@@ -23,7 +25,7 @@ from maxmargin import Problem, certify, solve
 from maxmargin.constraints import Cache, Searched
 from maxmargin.constraints.oracle import oracle_for
 from maxmargin.data.arrays import as_rows
-from maxmargin.models import Chain, Multiclass, binary
+from maxmargin.models import Chain, binary
 from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
 from maxmargin.regularizers import L2
@@ -39,48 +41,24 @@ SOLVERS = {
 }
 
 
-def _chain(rng, **settings):
-    X, Y = chains(rng)
-    if settings.get("forbidden"):
-        forbidden = np.ones((3, 3), bool)
-        np.fill_diagonal(forbidden, False)
-        for y in Y:
-            forbidden[y[:-1], y[1:]] = False
-        assert forbidden.any()
-        settings["forbidden"] = forbidden
-    model = Chain(3, 2, **settings)
-    return model, X, Y, lambda x: labellings(model, x)
-
-
-def _multiclass(rng, **settings):
-    X, y = many_classes(rng, n=12, d=3, k=4)
-    return Multiclass(4, 3, **settings), X, y, lambda x: range(4)
-
-
-def _tags(rng, **settings):
-    X, Y = tagged(rng)
-    model = Tags(**settings)
-    return model, X, Y, model.answers
-
-
 COST = np.array([[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [3.0, 1.0, 0.0]])
 COST4 = np.array([[0.0, 1.0, 2.0, 1.0], [0.5, 0.0, 1.0, 4.0], [3.0, 1.0, 0.0, 1.0], [1.0, 1.0, 2.0, 0.0]])
 CASES = {
-    "chain": (_chain, {}),
-    "chain-normalized": (_chain, {"loss": "normalized_hamming", "bias": True}),
-    "chain-table": (_chain, {"loss": COST, "start": True, "end": True}),
-    "chain-forbidden": (_chain, {"forbidden": True}),
-    "chain-slack": (_chain, {"rescaling": "slack"}),
+    "chain": (small_chain, {}),
+    "chain-normalized": (small_chain, {"loss": "normalized_hamming", "bias": True}),
+    "chain-table": (small_chain, {"loss": COST, "start": True, "end": True}),
+    "chain-forbidden": (small_chain, {"forbidden": True}),
+    "chain-slack": (small_chain, {"rescaling": "slack"}),
     "chain-slack-normalized-forbidden": (
-        _chain,
+        small_chain,
         {"rescaling": "slack", "loss": "normalized_hamming", "forbidden": True, "end": True},
     ),
-    "chain-no-transitions": (_chain, {"transitions": False, "bias": True}),
-    "classes": (_multiclass, {}),
-    "classes-cost": (_multiclass, {"cost": COST4}),
-    "classes-slack": (_multiclass, {"cost": COST4, "rescaling": "slack"}),
-    "tags": (_tags, {}),
-    "tags-slack": (_tags, {"rescaling": "slack"}),
+    "chain-no-transitions": (small_chain, {"transitions": False, "bias": True}),
+    "classes": (small_multiclass, {}),
+    "classes-cost": (small_multiclass, {"cost": COST4}),
+    "classes-slack": (small_multiclass, {"cost": COST4, "rescaling": "slack"}),
+    "tags": (small_tags, {}),
+    "tags-slack": (small_tags, {"rescaling": "slack"}),
 }
 
 
@@ -369,13 +347,13 @@ def test_same_seed_gives_the_same_bits(name, solver):
 
 
 def test_dense_and_sparse_inputs_are_the_same_problem():
-    model, X, Y, _ = _chain(np.random.default_rng(0))
+    model, X, Y, _ = small_chain(np.random.default_rng(0))
     found = [
         solve(Problem(Searched(oracle_for(model, x, Y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)
         for x in (X, [sp.csr_matrix(x) for x in X])
     ]
     np.testing.assert_allclose(found[0].weights, found[1].weights, rtol=1e-9)
-    model, X, y, _ = _multiclass(np.random.default_rng(0))
+    model, X, y, _ = small_multiclass(np.random.default_rng(0))
     found = [
         solve(Problem(Searched(oracle_for(model, x, y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)
         for x in (X, sp.csr_matrix(X))

@@ -5,7 +5,16 @@ import pytest
 import reference
 from generators import chains, many_classes, partition
 from sklearn.exceptions import ConvergenceWarning
-from user_models import CountingTags, HalfBlindTags, Tags, every_rival, labellings, objective, tagged
+from user_models import (
+    CountingTags,
+    HalfBlindTags,
+    every_rival,
+    objective,
+    small_chain,
+    small_multiclass,
+    small_tags,
+    tagged,
+)
 
 import maxmargin as mm
 from maxmargin import Problem, certify, solve
@@ -24,23 +33,7 @@ def _solver(**settings):
     return ProximalAscent(OracleAscent(random_state=0), **settings)
 
 
-def _chain(rng):
-    X, Y = chains(rng)
-    model = Chain(3, 2)
-    return model, X, Y, lambda x: labellings(model, x)
-
-
-def _classes(rng):
-    X, y = many_classes(rng, n=12, d=3, k=4)
-    return Multiclass(4, 3), X, y, lambda x: range(4)
-
-
-def _tags(rng):
-    X, Y = tagged(rng)
-    return Tags(), X, Y, Tags().answers
-
-
-MODELS = {"chain": _chain, "classes": _classes, "tags": _tags}
+MODELS = {"chain": small_chain, "classes": small_multiclass, "tags": small_tags}
 
 
 def _case(name, seed=0, budget=1.0, strength=0.3):
@@ -100,7 +93,7 @@ def test_the_first_strength_follows_the_units_of_the_problem(scale):
 
 def test_group_norm_beside_l2():
     rng = np.random.default_rng(3)
-    model, X, y, answers = _classes(rng)
+    model, X, y, answers = small_multiclass(rng)
     groups, free = [[0, 1, 2], [3, 4, 5]], np.arange(6, 12)
     parts = Blocks([(np.arange(6), GroupNorm(groups, 0.4)), (free, L2())])
     arrays = every_rival(model, X, y, answers, 1.0)

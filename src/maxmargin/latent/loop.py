@@ -23,7 +23,7 @@ from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Stand
 from ..solvers import certify, solve
 from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
-from ..wording import as_float, shown
+from ..wording import as_float, shown, whole
 from .gmm import CCCP
 from .kept import Kept
 from .situation import Situation, differ
@@ -64,10 +64,8 @@ class Settings:
             value = getattr(self, name)
             if not (_is_number(value) and value > 0.0):
                 raise ValueError(f"{name} must be a number above 0, got {shown(value)}.")
-        for name in ("max_bounds", "max_passes"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {shown(value)}.")
+        whole("max_bounds", self.max_bounds)
+        whole("max_passes", self.max_passes)
 
 
 def _is_number(value: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import LatentObjective, Standing
+from ..wording import whole
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,7 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
 
 
 def check_sweeps(chooser: Any) -> None:
-    if not isinstance(chooser.sweeps, int | np.integer) or isinstance(chooser.sweeps, bool) or chooser.sweeps < 1:
-        raise ValueError(
-            f"{type(chooser).__name__}: sweeps must be a whole number of at least 1, got {chooser.sweeps!r}."
-        )
+    whole(f"{type(chooser).__name__}: sweeps", chooser.sweeps)
 
 
 def by_proposals(

@@ -288,9 +288,6 @@ class BlockState(RowState):
 
     def place(self, regularizer: Regularizer, v: np.ndarray) -> None:
         """Go on at another v, which others have moved, under another regularizer; dual variables and pool stay."""
-        shape = regularizer.shape(v.size)
-        if not shape.same_metric(self.shape):
-            self.pool.norms[:] = -1.0
         self.map.v[:] = v
-        self.shape, self.map = shape, shape.bind(self.map.v)
-        self.bound(regularizer)
+        if self.regularize(regularizer):
+            self.pool.norms[:] = -1.0

@@ -25,7 +25,8 @@ def search(
 ) -> Iterator[Found]:
     """(ids, the weights they were searched at, their rivals), chunk by chunk in order."""
     if hasattr(oracle, "submit"):
-        yield from _ahead(oracle, chunks, weights, oracle.n_ahead - 1, oracle.submit, waits=False)
+        elsewhere: Any = oracle
+        yield from _ahead(oracle, chunks, weights, elsewhere.n_ahead - 1, elsewhere.submit, waits=False)
     elif n_jobs == 1:
         for ids in chunks:
             w = weights()

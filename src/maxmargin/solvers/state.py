@@ -53,6 +53,13 @@ class Weighted(Progress):
         """The lower bound as it follows from v and the linear part."""
         self.lower = self.linear - regularizer.conjugate(self.map.v)
 
+    def regularize(self, regularizer: Regularizer) -> bool:
+        """Go on under another regularizer of the same weights; whether it measures rows by another metric."""
+        before, self.shape = self.shape, regularizer.shape(self.map.v.size)
+        self.map = self.shape.bind(self.map.v)
+        self.bound(regularizer)
+        return not self.shape.same_metric(before)
+
     def stand(self, v: np.ndarray, linear: float, regularizer: Regularizer) -> None:
         """Go on at this v, as it follows from the dual variables."""
         self.map.v[:], self.linear = v, linear
