@@ -113,6 +113,18 @@ def combine(rows, start, stop, coefficients, v):
 
 
 @inlined
+def _known(side, budget, loss, excess, common, i):
+    """What is known of an example without its score: C, the loss's q, whether it has two sides, the sign of its one
+    side, and what is stored of its point besides β."""
+    c = at(budget, i)
+    two = at(side, i) == 0
+    sign = -1.0 if at(side, i) < 0 else 1.0
+    e = np.float64(excess[i]) if loss.bounded else 0.0
+    m = np.float64(common[i]) if two else 0.0
+    return c, dual_curvature(c, loss), two, sign, e, m
+
+
+@inlined
 def _pairs(beta, excess, common, two, c, bend, r, loss):
     """(a, b, s, y, z, ξ) of an example from what is stored; ``bend`` is the loss's q."""
     a = max(beta, 0.0) + common if two else beta
@@ -305,16 +317,10 @@ def look(rows, target, side, budget, loss, w, directions, mu, start, stop, point
             scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
-            c = at(budget, i)
+            c, bend, two, sign, e, m = _known(side, budget, loss, excess, common, i)
             if c <= 0.0:
                 k[j] = 0.0
                 continue
-            bend = dual_curvature(c, loss)
-            side_i = at(side, i)
-            two = side_i == 0
-            sign = -1.0 if side_i < 0 else 1.0
-            e = np.float64(excess[i]) if loss.bounded else 0.0
-            m = np.float64(common[i]) if two else 0.0
             r = sign * (np.float64(at(target, i)) - u[j])
             a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, r, loss)
             (p, q, h, inverse, damp), (na, nb, ns), (da, db, dy, dz, dxi) = _along(
@@ -363,18 +369,12 @@ def advance(rows, target, side, budget, loss, w, directions, mu, step, start, st
             scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
-            c = at(budget, i)
+            c, bend, two, sign, e, m = _known(side, budget, loss, excess, common, i)
             if c <= 0.0:
                 k[:, j] = 0.0
                 weight[i - start] = 0.0
                 continue
-            bend = dual_curvature(c, loss)
-            side_i = at(side, i)
-            two = side_i == 0
-            sign = -1.0 if side_i < 0 else 1.0
             t = np.float64(at(target, i))
-            e = np.float64(excess[i]) if loss.bounded else 0.0
-            m = np.float64(common[i]) if two else 0.0
             a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
             if depth > 0:
                 _, _, (da, db, dy, dz, dxi) = _along(
@@ -395,7 +395,7 @@ def advance(rows, target, side, budget, loss, w, directions, mu, step, start, st
                     common[i] = min(a, b)
                     m = np.float64(common[i])
                 a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
-            paid += cost(excess_of(t - u[j], side_i, loss), c, loss)
+            paid += cost(excess_of(t - u[j], at(side, i), loss), c, loss)
             linear += dual_term(beta[i], t, c, loss)
             products += a * y
             pairs += 1

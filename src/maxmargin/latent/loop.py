@@ -72,15 +72,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and math.isfinite(as_float(value))
 
 
-@dataclass
-class _Best:
-    """The best weights met, and the bound whose minimiser they were."""
-
-    objective: float = np.inf
-    weights: np.ndarray = field(default_factory=lambda: np.empty(0))
-    latent: Any = ()
-    alpha: Any = None
-    certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
+_NOTHING = LatentSolution(np.empty(0), (), np.inf, None, Certificate(-np.inf, np.inf), [], Ending.INTERRUPTED)
 
 
 class _Passed(KeyboardInterrupt):
@@ -156,7 +148,8 @@ class _Search:
     kept: Kept | None = None
     clock: float = field(default_factory=time.perf_counter)
     history: list[BoundRecord] = field(default_factory=list)
-    best: _Best = field(default_factory=_Best)
+    best: LatentSolution = _NOTHING
+    """The best weights met, and the bound whose minimiser they were."""
     ceiling: float = np.inf
     """What the value of the next bound cannot exceed."""
     ended: Ending | None = None
@@ -227,7 +220,7 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
+            self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
@@ -356,18 +349,12 @@ class _Search:
             # The bound at hand may lie well above F. What is said of the weights is said of the one that touches there.
             with contextlib.suppress(Exception, KeyboardInterrupt):  # of a model that has failed before, or in a hurry
                 self.best = self._touching(self.best)
-        best = self.best
-        return LatentSolution(
-            best.weights,
-            best.latent,
-            best.objective,
-            best.alpha,
-            best.certificate,
-            self.history,
-            Ending.INTERRUPTED if self.ended is None else self.ended,
-        )
+        return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _touching(self, best: _Best) -> _Best:
+    def _keep(self, objective: float, w: np.ndarray, latent: Any, alpha: Any, certificate: Certificate) -> None:
+        self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
+
+    def _touching(self, best: LatentSolution) -> LatentSolution:
         latent = self.objective.standing(best.weights).best
         problem = self.objective.problem(latent)
         certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
@@ -423,7 +410,7 @@ class _Search:
             return
         w = np.array(best["weights"], dtype=np.float64)
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
-        self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
+        self._keep(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         regret = self.objective.standing(w).regrets(np.arange(self.objective.n_examples), best["latent"])
         at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
         if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
