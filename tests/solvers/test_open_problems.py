@@ -28,8 +28,8 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.models import Chain, binary
 from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
-from maxmargin.regularizers import L2
-from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, searchers
+from maxmargin.regularizers import L2, GroupNorm
+from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, ProximalAscent, searchers
 from maxmargin.solvers.certificate import lower_bound
 
 REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, relative to the optimum
@@ -251,13 +251,25 @@ def test_error_of_a_worker_process_names_the_example():
     assert caught.value.example == 5
 
 
-@pytest.mark.parametrize("solver", [OracleAscent(random_state=0), CuttingPlane()])
-def test_approximate_search_claims_no_upper_bound_and_its_lower_bound_is_true(solver):
+NORM = GroupNorm([np.arange(6), np.arange(6, 9)], 0.3)  # of the weights of tags
+PROXIMAL = ProximalAscent(OracleAscent(random_state=0))
+
+
+def _optimum(regularizer, arrays):
+    if regularizer is NORM:
+        return reference.group_norm(*arrays, groups=NORM.groups, strength=0.3).value
+    return reference.quadratic(*arrays).value
+
+
+@pytest.mark.parametrize(
+    ("solver", "regularizer"), [(OracleAscent(random_state=0), L2()), (CuttingPlane(), L2()), (PROXIMAL, NORM)]
+)
+def test_approximate_search_claims_no_upper_bound_and_its_lower_bound_is_true(solver, regularizer):
     X, Y = tagged(np.random.default_rng(0))
     model = HalfBlindTags()
     arrays = every_rival(model, X, Y, model.answers, 0.5)
-    optimum = reference.quadratic(*arrays).value
-    problem = Problem(Searched(oracle_for(model, X, Y), np.array([0.5])), L2())
+    optimum = _optimum(regularizer, arrays)
+    problem = Problem(Searched(oracle_for(model, X, Y), np.array([0.5])), regularizer)
     solution = solve(problem, solver, tol=1e-5, max_passes=3000)
     assert solution.converged
     assert not solution.certificate.exact
@@ -322,19 +334,23 @@ def test_search_that_forgets_the_loss_is_caught():
     assert f"example {caught.value.example}" in str(caught.value)
 
 
-@pytest.mark.parametrize(("at", "solver"), [(1, OracleAscent()), (12, CuttingPlane()), (40, OracleAscent())])
-def test_interrupted_search_returns_the_best_so_far(at, solver):
+@pytest.mark.parametrize(
+    ("at", "solver", "regularizer"),
+    [(1, OracleAscent(), L2()), (12, CuttingPlane(), L2()), (40, OracleAscent(), L2()), (28, PROXIMAL, NORM)],
+)
+def test_interrupted_search_returns_the_best_so_far(at, solver, regularizer):
     X, Y = tagged(np.random.default_rng(1))
     model = CountingTags(at, KeyboardInterrupt())
-    problem = Problem(Searched(oracle_for(model, X, Y), np.ones(1)), L2())
+    problem = Problem(Searched(oracle_for(model, X, Y), np.ones(1)), regularizer)
     solution = solve(problem, solver, tol=1e-8)
     assert solution.interrupted
     assert not solution.converged
-    assert len(solution.history) == (at - 1) // 8
+    # The proximal term is first measured by a search for each example, which is no part of a pass.
+    assert len(solution.history) == (at - 1) // 8 - (solver is PROXIMAL)
     arrays = every_rival(model, X, Y, model.answers, 1.0)
-    optimum = reference.quadratic(*arrays).value
-    assert solution.certificate.lower <= optimum * (1 + 1e-6)
-    assert solution.certificate.upper == pytest.approx(objective(arrays, L2().value, solution.weights), rel=1e-6)
+    assert solution.certificate.lower <= _optimum(regularizer, arrays) * (1 + 1e-6)
+    by_hand = objective(arrays, regularizer.value, solution.weights)
+    assert solution.certificate.upper == pytest.approx(by_hand, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags", "chain"], SOLVERS, strict=True)))
