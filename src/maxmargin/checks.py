@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .constraints.base import Closed
 from .constraints.oracle import (
     NOTHING,
     PlainOracle,
@@ -27,7 +28,7 @@ from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
 from .losses import shape_of
 from .problem import Problem
-from .protocols import ClosedConstraints, LatentModel, Loss, Model, OracleError, Regularizer, Solver
+from .protocols import LatentModel, Loss, Model, OracleError, Regularizer, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -105,7 +106,7 @@ def check_loss(loss: Loss, *, random_state: Any = 0) -> None:
     )
 
 
-def check_constraints(constraints: ClosedConstraints, *, random_state: Any = 0) -> None:
+def check_constraints(constraints: Closed, *, random_state: Any = 0) -> None:
     """Feasibility, linearity of ``combine``, weak duality, and sweeps that raise the dual objective.
 
     >>> from maxmargin.data.arrays import as_rows

@@ -12,8 +12,11 @@ import numpy as np
 from .rounding import bounded_sum, rounded_down, rounded_up
 
 if TYPE_CHECKING:
+    from .constraints.base import Closed
+    from .constraints.blocked import Blocked
+    from .constraints.searched import Searched
     from .kernels.rows import RowArrays
-    from .protocols import BlockedConstraints, ClosedConstraints, Constraints, OpenConstraints, Regularizer
+    from .protocols import Constraints, Regularizer
 
 
 @dataclass(frozen=True)
@@ -141,13 +144,15 @@ class Rivals:
 class Planes:
     """Dual variables of an open problem: a share α for some answers to some examples.
 
-    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew.
+    Answers rather than feature vectors are kept, so that whoever has the data can form the vectors anew. ``rivals`` are
+    these vectors, and ``totals`` what all shares come to, where somebody has formed them.
     """
 
     example: np.ndarray
     labels: Sequence[Any]
     alpha: np.ndarray
     rivals: Rivals | None = None
+    totals: Totals | None = None
 
     def __len__(self) -> int:
         return self.alpha.size
@@ -196,7 +201,7 @@ class Problem:
         return self.constraints.n_weights
 
     @property
-    def closed(self) -> ClosedConstraints:
+    def closed(self) -> Closed:
         """The constraints, for solvers that need all of them at hand."""
         if not self.constraints.closed:
             raise ValueError(
@@ -208,24 +213,24 @@ class Problem:
                 "This solver needs all constraints in memory, but they come in blocks here. Use BlockAscent or "
                 "InteriorPoint."
             )
-        return cast("ClosedConstraints", self.constraints)
+        return cast("Closed", self.constraints)
 
     @property
-    def blocked(self) -> BlockedConstraints:
+    def blocked(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
         if not hasattr(self.constraints, "blocks"):
             raise ValueError("This solver reads constraints in blocks, but there are none here. Use DualCoordinate.")
-        return cast("BlockedConstraints", self.constraints)
+        return cast("Blocked", self.constraints)
 
     @property
-    def open(self) -> OpenConstraints:
+    def open(self) -> Searched:
         """The constraints, for solvers that search for them."""
         if self.constraints.closed:
             raise ValueError(
                 "This solver searches for constraints, but all of them are at hand here. Use DualCoordinate, or "
                 "InteriorPoint."
             )
-        return cast("OpenConstraints", self.constraints)
+        return cast("Searched", self.constraints)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from .kernels.losses import LossShape
-    from .kernels.maps import WeightMap
-    from .problem import Problem, Rivals, Rows, TotalLoss, Totals
+    from .problem import Problem, Rivals, TotalLoss, Totals
     from .regularizers.shape import Shape
 
 
@@ -176,12 +175,13 @@ class OracleError(Exception):
         return type(self), (str(self), self.example)  # errors of worker processes travel as pickles
 
 
-class LatentModel(Protocol):
+class LatentModel(Model, Protocol):
     """A model whose answers are pairs (y, z). Only y is ever given: z, the latent value, is chosen while learning.
 
-    Optional, used where present:
+    ``features(x, answer)`` takes such a pair, ``predict`` and ``most_violated`` give one, and ``loss(y, answer)`` is
+    zero where ŷ is y, whatever ẑ. Optional, used where present:
 
-    - ``exact``, ``sized``, ``joined``: as for ``Model``.
+    - ``exact``, ``sized``, ``joined``, ``predict_all``: as for ``Model``.
     - ``latent_scores(x, y, w)``: w·φ(x, y, z) for every z there is, where these can be listed. A latent value is then
       its number in that list.
     - ``propose(x, y, z, w, rng)``: one small change of z where they cannot; as likely as the change back.
@@ -189,27 +189,7 @@ class LatentModel(Protocol):
     - ``groups``: lists of weights, one for each state that the group norm may drop; ``states``: their names.
     - ``regularizer``: the one that its weights need (bounds on some of them, say), where the user gives none.
     - ``latent_oracle(X, Y)``: a ``LatentOracle``, compiled for whole data sets.
-    - ``predict_all(X, w)``: many predictions at once.
     """
-
-    @property
-    def n_weights(self) -> int: ...
-
-    def features(self, x: Any, answer: Any) -> Any:
-        """The joint feature vector φ(x, y, z) of an answer (y, z), dense or sparse."""
-        ...
-
-    def loss(self, y: Any, answer: Any) -> float:
-        """How bad it is to answer (ŷ, ẑ) where y is true; zero where ŷ is y, whatever ẑ."""
-        ...
-
-    def predict(self, x: Any, w: np.ndarray) -> Any:
-        """argmax over (y, z) of w·φ(x, y, z)."""
-        ...
-
-    def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
-        """argmax over (ŷ, ẑ) of loss(y, (ŷ, ẑ)) + w·φ(x, ŷ, ẑ)."""
-        ...
 
     def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
         """argmax over z of w·φ(x, y, z)."""
@@ -316,18 +296,21 @@ class BoundChooser(Protocol):
 class Constraints(Protocol):
     """What a problem asks of the weights, and what certificates need to know of it.
 
-    What dual variables are (an array, ``Planes``) is known to the constraints alone.
+    What dual variables are (an array, ``Planes``) is known to the constraints alone. What solvers ask besides is in
+    ``constraints``: ``Closed`` has compiled steps over dual variables, ``Blocked`` reads such constraints one block
+    after another, ``Searched`` has an oracle.
 
     Optional, used where present by closed ones:
 
     - ``describe()``: a ``constraints.description.Description``, the few numbers that solvers are chosen by.
-    - ``interior_rows(n_threads)``: an ``InteriorSums``, where rows are not at hand.
+    - ``interior_rows(n_threads)``: what answers as ``solvers.interior_rows.InteriorRows`` does, where rows are not at
+      hand.
     """
 
     n_examples: int
     n_weights: int
     closed: bool
-    """Whether every constraint is known at once (``ClosedConstraints``) or searched for (``OpenConstraints``)."""
+    """Whether every constraint is known at once, or searched for."""
 
     def no_shares(self) -> Any:
         """Dual variables that are all zero."""
@@ -351,174 +334,6 @@ class Constraints(Protocol):
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         """Σ_i C_i·(loss of example i), every example at this one w, and by how much it may be underrated."""
-        ...
-
-
-class OpenConstraints(Constraints, Protocol):
-    """Constraints that an oracle searches for. Dual variables are ``Planes``."""
-
-    oracle: Oracle
-    budget: np.ndarray
-
-    @property
-    def live(self) -> np.ndarray:
-        """The examples that can be searched: all, unless this is a window on a stream."""
-        ...
-
-    @property
-    def in_views(self) -> bool:
-        """Whether examples come by in views, those of one chunk of a source after another."""
-        ...
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether searches are made elsewhere, several at the same time."""
-        ...
-
-    @property
-    def searchable(self) -> np.ndarray:
-        """The examples that can be searched and weigh something."""
-        ...
-
-    def views(self, rng: np.random.Generator, n: int) -> Iterator[np.ndarray]:
-        """Examples to be searched, in random order: in n views, or as their source has them."""
-        ...
-
-    def chunks(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
-        """Examples in chunks of about this size that are searched one after another."""
-        ...
-
-    def at_once(self, ids: np.ndarray, chunks: list[np.ndarray]) -> list[np.ndarray]:
-        """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
-        ...
-
-    def settled(self, alpha: Any) -> Any:
-        """As ``feasible``, but with v and Σ l α in place of rows, few of which are formed at the same time."""
-        ...
-
-    def weighted(
-        self, ids: np.ndarray, missing: np.ndarray, rounding: np.ndarray, excess: np.ndarray | None = None
-    ) -> TotalLoss:
-        """C_i·max(0, what is missing of the margin), summed over some examples; see ``constraints.searched``."""
-        ...
-
-
-class ClosedConstraints(Constraints, Protocol):
-    """All constraints, with compiled steps over their dual variables: an array of ``dual_shape``."""
-
-    budget: np.ndarray
-    by_example: bool
-    """Whether the first axis of the dual variables counts examples."""
-
-    @property
-    def rows(self) -> Rows: ...
-
-    @property
-    def n_constraints(self) -> int: ...
-
-    @property
-    def dual_shape(self) -> tuple[int, ...]: ...
-
-    def supports(self, kind: type) -> bool:
-        """Whether ``sweep`` can work under this type of weight map (see ``kernels.maps``)."""
-        ...
-
-    def sweep(
-        self,
-        alpha: np.ndarray,
-        weights: WeightMap,
-        norms: np.ndarray,
-        order: np.ndarray,
-        active: int,
-        block: int,
-        seed: int,
-    ) -> tuple[int, float, float]:
-        """One ascent step per example of ``order[:active]``: (still active, gap estimate, change of linear).
-
-        ``norms`` (one float32 per row, negative at first) is the kernel's memory of squared norms.
-        """
-        ...
-
-    def extrapolate(
-        self,
-        alpha: np.ndarray,
-        previous: np.ndarray,
-        momentum: float,
-        weights: WeightMap,
-        order: np.ndarray,
-        active: int,
-        visited: int,
-    ) -> float:
-        """alpha ← Proj(alpha + momentum·(alpha − previous)) for ``order[:active]``, previous ← the old alpha.
-
-        The caller has extrapolated v already; what is held back (by the projection, and all of
-        ``order[active:visited]``) is corrected in it. Returns the change of linear.
-        """
-        ...
-
-
-class BlockedConstraints(Constraints, Protocol):
-    """Closed constraints in blocks that are read one after another. Dual variables are one array for all blocks."""
-
-    first: np.ndarray
-    """Where the dual variables of each block begin, and their number."""
-    n_blocks: int
-    n_constraints: int
-    dual_shape: tuple[int, ...]
-    largest: int
-    """Bytes of the largest block."""
-
-    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
-        """(number, ClosedConstraints), one after another; each is gone when the next is taken."""
-        ...
-
-    def a_block(self) -> np.ndarray:
-        """The number of one block that has examples, as ``blocks`` takes it."""
-        ...
-
-    def share(self, alpha: np.ndarray, b: int) -> np.ndarray:
-        """The dual variables of block b, not a copy."""
-        ...
-
-
-class InteriorSums(Protocol):
-    """What an interior-point method asks of rows and of the point of their examples, wherever these are.
-
-    ``solvers.interior_rows.InteriorRows`` answers for rows of its own, and its methods say what the answers are. What
-    stands for several of those hands every question on to each of them, and joins what they say with ``added_looks``
-    and ``added_advances``.
-    """
-
-    @property
-    def alpha(self) -> Any:
-        """The dual variables, as the constraints read them."""
-        ...
-
-    @property
-    def kept(self) -> Any:
-        """The dual variables that were kept, zero if none were."""
-        ...
-
-    def saved(self) -> Sequence[np.ndarray]:
-        """The point: the dual variables, and what else there is of every example."""
-        ...
-
-    def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
-        """Go on from a point that was saved, and from dual variables that were kept."""
-        ...
-
-    def centre(self, w: np.ndarray) -> None:
-        """Begin in the midst of all bounds."""
-        ...
-
-    def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
-        """Look along the last of the directions: (vector, sums)."""
-        ...
-
-    def advance(
-        self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Go that way: (gram, vectors, sums) at the new point; perhaps keep the dual variables left behind."""
         ...
 
 
@@ -573,35 +388,6 @@ class Loss(Protocol):
         ...
 
 
-class State(Protocol):
-    """Where a solver stands after a pass."""
-
-    alpha: Any
-    lower: float
-    """The dual objective at ``alpha``."""
-    estimate: float
-    """The relative gap as far as the pass could see: it may call for a check, never end a run."""
-    active: int
-    visited: int
-    """How many examples the pass went through, and how many of them still move."""
-    stuck: bool
-    """Whether further steps would be in vain, because of rounding."""
-    goal: float
-    """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
-
-    evaluated: tuple[np.ndarray, TotalLoss] | None
-    """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
-    n_constraints: int
-    nbytes: int
-    """Constraints at hand, and the bytes of dual variables and cache."""
-    beat: Any
-    """Set by ``solve``: to be called in long steps whenever ``alpha`` and all that follows from it agree."""
-
-    def weights(self) -> np.ndarray:
-        """The weights that belong to ``alpha``."""
-        ...
-
-
 class Checkpoint(Protocol):
     """A place where runs are saved. What is saved consists of numbers, text, arrays and ``Planes``."""
 
@@ -624,6 +410,10 @@ class Solver(Protocol):
     says that what was saved before is worth more.
     """
 
-    def start(self, problem: Problem, warm: Any = None) -> Any: ...
+    def start(self, problem: Problem, warm: Any = None) -> Any:
+        """A state, which has what ``solvers.state.Progress`` says; from these dual variables, if there are any."""
+        ...
 
-    def step(self, problem: Problem, state: Any) -> Any: ...
+    def step(self, problem: Problem, state: Any) -> Any:
+        """One pass."""
+        ...

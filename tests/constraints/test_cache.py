@@ -24,7 +24,7 @@ from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate
 
 SEED = 987654321
-
+NO_NORMS = np.empty(0, np.float32)
 
 REGULARIZERS = {name: REGULARIZED[name] for name in ("l2", "diagonal", "full", "bounds", "group+l2")}
 
@@ -119,7 +119,7 @@ def test_sweep_raises_the_dual_and_keeps_v(name):
         active = visits.size
         for _ in range(3):
             before = linear - regularizer.conjugate(m.v)
-            active, _, change = cache.sweep(shares, m, np.empty(0), visits, active, 2, int(rng.integers(2**62)))
+            active, _, change = cache.sweep(shares, m, NO_NORMS, visits, active, 2, int(rng.integers(2**62)))
             linear += change
             after = linear - regularizer.conjugate(m.v)
             assert after >= before - 1e-9 * (1 + abs(before))
@@ -141,7 +141,7 @@ def test_sweep_over_some_examples_passes_over_cold_planes_and_a_full_one_wakes_t
     cache, shares, m = case.cache, case.shares, case.m
     visits = np.arange(20, dtype=np.int32)
     for _ in range(5):
-        cache.sweep(shares, m, np.empty(0), visits, 20, 1, SEED)
+        cache.sweep(shares, m, NO_NORMS, visits, 20, 1, SEED)
         visits = np.arange(20, dtype=np.int32)
     # Planes that carry a share are never cold, nor are those that have just come.
     assert cache.slots.hot[shares > 0].all()
@@ -150,30 +150,17 @@ def test_sweep_over_some_examples_passes_over_cold_planes_and_a_full_one_wakes_t
     cache.slots.loss[cold] += 100.0  # now they all matter
     before = cache.linear(shares) - regularizer.conjugate(m.v)
     some = np.arange(19, dtype=np.int32)
-    cache.sweep(shares, m, np.empty(0), some, 19, 1, SEED)
+    cache.sweep(shares, m, NO_NORMS, some, 19, 1, SEED)
     assert not shares[cold].any()
     between = cache.linear(shares) - regularizer.conjugate(m.v)
     assert between >= before - 1e-9 * (1 + abs(before))
     np.testing.assert_allclose(m.v, cache.combine(shares), rtol=1e-9, atol=1e-9)
-    cache.sweep(shares, m, np.empty(0), visits, 20, 1, SEED)
+    cache.sweep(shares, m, NO_NORMS, visits, 20, 1, SEED)
     owners = np.searchsorted(cache.slots.first, np.flatnonzero(cold), side="right") - 1
     paid = data.budget[owners] > 0
     assert shares[cold][paid].any()
     assert cache.slots.hot[shares > 0].all()
     assert cache.linear(shares) - regularizer.conjugate(m.v) > between
-
-
-@pytest.mark.parametrize("name", REGULARIZERS)
-def test_optimum_over_the_cache_agrees_with_cone_solver(name):
-    for seed in range(2):
-        case = _case(seed, name, seed % 2, awkward=True)
-        data, X, cache, shares, regularizer = case.data, case.X, case.cache, case.shares, case.regularizer
-        optimum = case.solver(X, data.loss, data.example, data.budget, **case.terms).value
-        problem = Problem(cache, regularizer)
-        for warm in (None, shares):
-            solution = solve(problem, DualCoordinate(random_state=0), tol=1e-9, max_passes=20_000, warm=warm)
-            assert solution.certificate.upper == pytest.approx(optimum, rel=1e-6, abs=1e-9)
-            assert solution.certificate.lower == pytest.approx(optimum, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -342,7 +329,7 @@ def test_relabelled_cache_equals_one_built_with_the_new_truth(name):
             solve(p, DualCoordinate(random_state=0), tol=1e-8, max_passes=5000) for p in (problem, new_problem)
         )
         assert found.certificate.upper == pytest.approx(wanted.certificate.upper, rel=1e-5, abs=1e-6)
-        cache.sweep(shares, m, np.empty(0), np.arange(10, dtype=np.int32), 10, 1, SEED)
+        cache.sweep(shares, m, NO_NORMS, np.arange(10, dtype=np.int32), 10, 1, SEED)
         np.testing.assert_allclose(m.v, cache.combine(shares), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(cache.combine(cache.merge(shares, m)), m.v, rtol=1e-5, atol=1e-5)
 
@@ -379,9 +366,11 @@ def test_sweep_and_extrapolation_equal_their_source(name, sparse):
     stored, slots = cache.store.arrays, cache.slots
     slots.gram[np.abs(slots.gram) > 1e6] = 0.0  # the room of spare slots was never written to
     visits = np.arange(8, dtype=np.int32)
-    for full in (True, False):
+    for active in (8, 7):
         slots.hot[:] = shares > 0
-        equals_its_source(kernels.sweep, stored, slots, data.budget, shares, m, visits, 7, 3, SEED, full, rtol=1e-6)
+        equals_its_source(
+            kernels.sweep, stored, slots, data.budget, shares, m, NO_NORMS, visits, active, 3, SEED, rtol=1e-6
+        )
     previous = 0.5 * shares
     equals_its_source(
         kernels.extrapolate, stored, slots, data.budget, shares, previous, 0.7, m, visits, 6, 8, rtol=1e-6
@@ -400,7 +389,7 @@ def test_other_kernels_equal_their_source(sparse):
     equals_its_source(kernels.combine, stored, slots, shares, np.zeros(X.shape[1]))
     scratch = np.zeros(X.shape[1])
     for everywhere in (False, True):
-        equals_its_source(kernels.refill_gram, stored, slots, ids, m, everywhere, scratch)
+        equals_its_source(kernels.fill_gram, stored, slots, ids, m, everywhere, scratch, True)
     equals_its_source(kernels.worst_cached, stored, slots, ids, rng.normal(size=X.shape[1]), np.zeros(3))
     equals_its_source(kernels.add_planes, slots, ids, np.array([True, False, True]), 1, np.array([1.0, 2.0, 3.0]))
     equals_its_source(kernels.tick, slots, shares, np.zeros(shares.size, np.int32))
@@ -408,7 +397,7 @@ def test_other_kernels_equal_their_source(sparse):
     equals_its_source(kernels.solve_block, data.loss[:2].copy(), np.zeros(2), 2, 1.0, (X[:2] @ X[:2].T).ravel())
     grown = slots._replace(count=slots.count.copy(), hot=slots.hot.copy())
     kernels.add_planes(grown, ids, np.ones(3, bool), 0, np.ones(3))
-    equals_its_source(kernels.fill_gram, stored, grown, ids, m, False, scratch)
+    equals_its_source(kernels.fill_gram, stored, grown, ids, m, False, scratch, False)
     keep = cache.used() & (rng.random(shares.size) < 0.5)
     kept = np.array([keep[a:b].sum() for a, b in zip(slots.first[:-1], slots.first[1:], strict=True)])
     new = type(slots).of_sizes(kept + 1, slots.shift)

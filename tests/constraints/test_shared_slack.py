@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import SharedSlackData, shared_slack
+from generators import shared_slack
 from regularized import PURE, REGULARIZED
 
 from maxmargin import Problem, certify, solve
 from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
-from maxmargin.regularizers import L2, Bounded
+from maxmargin.regularizers import L2
 from maxmargin.solvers import DualCoordinate, ProximalPoint
 
 # What the cone solver itself leaves open, relative to the optimum.
@@ -75,39 +75,6 @@ def test_group_norm_sets_exactly_the_groups_to_zero_that_vanish_in_the_reference
     assert stayed >= 5
 
 
-def _clip_in_place(data, floor, passes, rng):
-    """Coordinate ascent that forgets the unclipped v: after each step w itself is raised to its bounds."""
-    alpha, w = np.zeros(data.loss.size), np.maximum(np.zeros(floor.size), floor)
-    for _ in range(passes):
-        for j in rng.permutation(alpha.size):
-            x = data.X[j]
-            step = np.clip((data.loss[j] - w @ x) / (x @ x), -alpha[j], data.budget[data.example[j]] - alpha[j])
-            alpha[j] += step
-            w = np.maximum(w + step * x, floor)
-    return 0.5 * w @ w + _hinge(data, w)
-
-
-def test_clipping_weights_in_place_misses_the_optimum_and_the_solver_does_not():
-    excess = []
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        X, loss, n = rng.normal(size=(30, 6)), np.ones(30), 30
-        data = _single_rows(X, loss, np.ones(n))
-        floor = np.zeros(6)
-        optimum = reference.quadratic(*data.arrays(), lower=floor).value
-        solution = _solved(data.constraints, Bounded(0.0))
-        assert solution.certificate.upper == pytest.approx(optimum, rel=1e-6)
-        excess.append(_clip_in_place(data, floor, 300, rng) / optimum - 1)
-    assert min(excess) > -1e-6
-    assert np.median(excess) > 0.01
-
-
-def _single_rows(X, loss, budget):
-    n = loss.size
-    constraints = SharedSlack(as_rows(X), loss, np.arange(n + 1), budget)
-    return SharedSlackData(X, loss, np.arange(n), budget, constraints)
-
-
 def test_nearly_equal_rows_of_one_example_still_reach_the_optimum(rng):
     """Pairs of them have almost no curvature, which must not be taken for none at all."""
     n, d, noise = 15, 6, 1e-3
@@ -139,7 +106,7 @@ def test_sides_and_rows_named_by_number_equal_rows_written_out(name, sparse, rng
     example, loss = np.repeat(np.arange(5), np.diff(first)), rng.uniform(0.5, 1.5, size=20)
     regularizer, solver, terms = EVERY[name](rng, 6)
     stored = as_rows(sp.csr_matrix(X) if sparse else X, bias=0.5)
-    rows = replace(stored, first=picked, second=np.full(20, -1))
+    rows = replace(stored, first=picked, second=np.full(20, -1, np.int8))  # types that kernels are compiled for anyway
     constraints = SharedSlack(rows, loss, first, budget, side)
     wide = side[example, None] * np.hstack([X[picked], np.full((20, 1), 0.5)])
     optimum = solver(wide, loss, example, budget, **terms).value

@@ -15,7 +15,7 @@ from latent_models import Table, UnlistedTable, another, by_hand, losses_by_hand
 from scipy.stats import chisquare
 
 from maxmargin import solve
-from maxmargin.kernels import segments, walks
+from maxmargin.kernels import vectors, walks
 from maxmargin.latent import (
     CCCP,
     Biased,
@@ -315,23 +315,6 @@ def test_the_walk_by_proposals_is_uniform_where_proposals_are_symmetric(propose,
         assert p < 1e-9
 
 
-def test_one_step_of_the_walk_is_as_likely_as_the_step_back():
-    regrets, first = Regrets(UNEVEN).listed()
-    rng = np.random.default_rng(2)
-
-    def share(start, end):
-        hits = 0
-        for _ in range(8000):
-            latent = np.array(start)
-            walks.walk(regrets, first, latent, 10.0, 1, int(rng.integers(1, 2**63)))
-            hits += tuple(latent) == end
-        return hits / 8000
-
-    a, b = (0, 1, 0, 0), (0, 1, 3, 0)
-    assert share(a, b) == pytest.approx(1 / 12, abs=0.015)  # one of four examples, one of three other values
-    assert share(b, a) == pytest.approx(1 / 12, abs=0.015)
-
-
 @pytest.mark.parametrize("seed", [1, 2**62 + 5])
 def test_the_compiled_walk_is_the_plain_one(seed):
     regrets, first = Regrets(UNEVEN).listed()
@@ -617,6 +600,6 @@ def test_the_largest_of_each_segment_is_the_first_of_equal_ones(rng):
     first = np.array([0, 1, 4, 9])
     values = rng.integers(0, 3, 9).astype(float)
     out, plain = np.empty(3, np.int64), np.empty(3, np.int64)
-    segments.largest(values, first, out)
-    segments.largest.py_func(values, first, plain)
+    vectors.largest(values, first, out)
+    vectors.largest.py_func(values, first, plain)
     assert out.tolist() == plain.tolist() == [int(np.argmax(values[a:b])) for a, b in pairwise(first)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
+from labellings import best_on_forest
 
 import maxmargin as mm
 from maxmargin.constraints.searched import Searched
@@ -132,14 +133,12 @@ def test_more_than_sixteen_labels_in_a_cycle_are_cut(rng):
 
 def _best_of_ring(model, x, y, w, settled):
     """Label 0 is settled by a gain that nothing outweighs."""
-    from maxmargin.inference.trees import best_labelling
-
     size, tables = y.size, w[model.pair_at :].reshape(-1, 2, 2)
     gain = w[: 2 * size].reshape(2, size).T @ x + w[2 * size : 3 * size] + np.where(y, -1.0, 1.0)
     unary = np.stack([np.zeros(size), gain], axis=1)
     unary[-1] += tables[-1][:, settled]
     unary[0, 1 - settled] -= 1e6
-    return best_labelling(unary, model.pairs[:-1], tables[:-1])[1] + y.sum()
+    return best_on_forest(unary, model.pairs[:-1], tables[:-1])[1] + y.sum()
 
 
 def test_the_tree_joins_labels_that_tell_most_of_each_other(rng):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers.explore import Explore, Explored
-from maxmargin.solvers.row_ascent import leaving
+from maxmargin.solvers.pooling import leaving
 
 
 @dataclass(kw_only=True)

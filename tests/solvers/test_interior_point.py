@@ -3,25 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from generators import SCALAR_LOSSES
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LinearSVC
 from maxmargin.data.arrays import as_rows
-from maxmargin.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
+from maxmargin.losses import EpsilonInsensitive
 from maxmargin.models import binary, ranking, regression
 from maxmargin.problem import Problem
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.solvers import DualCoordinate, InteriorPoint, certify, solve
-from maxmargin.solvers.choose import interior_point_pays
-
-LOSSES = {
-    "hinge": Hinge(),
-    "squared hinge": SquaredHinge(),
-    "smoothed hinge": SmoothedHinge(0.5),
-    "regression": EpsilonInsensitive(0.1),
-    "squared regression": SquaredEpsilonInsensitive(0.1),
-}
 
 
 def constraints(X, loss, budget, rng, bias=1.0):
@@ -29,8 +21,8 @@ def constraints(X, loss, budget, rng, bias=1.0):
     n = X.shape[0]
     if "hinge" in loss:
         sign = np.where(rng.random(n) < 0.5, 1, -1).astype(np.int8)
-        return binary(rows, sign, budget, loss=LOSSES[loss])
-    return regression(rows, rng.normal(size=n), budget, loss=LOSSES[loss])
+        return binary(rows, sign, budget, loss=SCALAR_LOSSES[loss])
+    return regression(rows, rng.normal(size=n), budget, loss=SCALAR_LOSSES[loss])
 
 
 def regularizer(kind, d, rng):
@@ -43,7 +35,7 @@ def regularizer(kind, d, rng):
 
 
 @pytest.mark.parametrize(
-    ("loss", "kind"), list(zip(LOSSES, ["l2", "diagonal", "full", "full", "diagonal"], strict=True))
+    ("loss", "kind"), list(zip(SCALAR_LOSSES, ["l2", "diagonal", "full", "full", "diagonal"], strict=True))
 )
 def test_agrees_with_coordinate_ascent(loss, kind):
     rng = np.random.default_rng(3)
@@ -65,7 +57,11 @@ SPOILT = [
 
 @pytest.mark.parametrize(
     ("spoil", "loss", "C"),  # every pair of two of them
-    [(spoil, loss, [1e-4, 1.0, 1e4][(i + k) % 3]) for i, spoil in enumerate(SPOILT) for k, loss in enumerate(LOSSES)],
+    [
+        (spoil, loss, [1e-4, 1.0, 1e4][(i + k) % 3])
+        for i, spoil in enumerate(SPOILT)
+        for k, loss in enumerate(SCALAR_LOSSES)
+    ],
 )
 def test_converges_on_awkward_data(spoil, loss, C):
     rng = np.random.default_rng(0)
@@ -139,13 +135,6 @@ def test_knows_what_it_can_handle():
     assert not handles(Problem(wide, L2()))
     assert not handles(Problem(c, GroupNorm([[0, 1], [2]])))
     assert not handles(Problem(c, GroupNorm([[0, 1], [2]], l2=1.0)))
-
-
-def test_is_chosen_where_coordinate_steps_would_crawl():
-    rng = np.random.default_rng(7)
-    X = rng.normal(loc=100.0, size=(200, 3))
-    assert interior_point_pays(Problem(constraints(X, "hinge", np.array([1.0]), rng), L2()), 1e-3)
-    assert not interior_point_pays(Problem(constraints(X / 1000, "hinge", np.array([0.01]), rng), L2()), 1e-3)
 
 
 def test_scores_that_meet_the_start_exactly():

@@ -6,20 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from generators import SCALAR_LOSSES
 
 import maxmargin as mm
 from maxmargin.constraints import Blocked, Scalar
 from maxmargin.constraints.description import Description
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
-from maxmargin.losses import (
-    EpsilonInsensitive,
-    Hinge,
-    LossShape,
-    SmoothedHinge,
-    SquaredEpsilonInsensitive,
-    SquaredHinge,
-)
+from maxmargin.losses import EpsilonInsensitive, LossShape
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.problem import Problem, TotalLoss
 from maxmargin.regularizers import L2, GaussianPrior
@@ -28,14 +22,7 @@ from maxmargin.solvers.choose import interior_point_pays
 from maxmargin.solvers.interior_rows import InteriorRows, added_advances, added_looks
 
 N, D = 150, 8
-LOSSES = {
-    "hinge": Hinge(),
-    "squared hinge": SquaredHinge(),
-    "smoothed hinge": SmoothedHinge(0.5),
-    "regression": EpsilonInsensitive(0.1),
-    "squared regression": SquaredEpsilonInsensitive(0.1),
-    "mixed sides": EpsilonInsensitive(0.1),
-}
+LOSSES = SCALAR_LOSSES | {"mixed sides": EpsilonInsensitive(0.1)}
 KINDS = list(LOSSES)
 CUTS = {1: [], 2: [40], 3: [100, 100], 7: [1, 1, 20, 45, 45, 130]}  # parts of unlike sizes, some without examples
 
@@ -288,16 +275,6 @@ def test_parts_may_come_in_blocks(kind):
     nothing = Blocked(mm.data.open(one.X[:0], labels=one.target[:0], chunk_rows=5), one.constraints, D + 1)
     assert nothing.describe().n_examples == 0
     assert_same_optimum(whole.constraints(), [one.blocks(13), nothing, other.constraints()], L2())
-
-
-def test_a_cluster_without_losses_is_solved_at_once():
-    X = np.random.default_rng(5).normal(size=(50, 3))
-    parts = [
-        regression(as_rows(x), np.full(len(x), 0.5), np.ones(1), loss=EpsilonInsensitive(1.0))
-        for x in (X[:20], X[20:20], X[20:])
-    ]
-    solution = solve(Problem(Cluster(parts), L2()), InteriorPoint(), tol=1e-6)
-    assert solution.converged and solution.certificate.upper == 0.0 and not solution.alpha.any()
 
 
 @pytest.mark.parametrize("kind", ["squared hinge", "smoothed hinge", "mixed sides"])

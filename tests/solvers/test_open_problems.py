@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse as sp
-from generators import chains, many_classes
+from generators import chains
 from regularized import REGULARIZED
 from user_models import (
     CountingTags,
@@ -14,8 +14,10 @@ from user_models import (
     HalfBlindTags,
     Tags,
     every_rival,
-    labellings,
     objective,
+    small_chain,
+    small_multiclass,
+    small_tags,
     tagged,
 )
 
@@ -23,11 +25,11 @@ from maxmargin import Problem, certify, solve
 from maxmargin.constraints import Cache, Searched
 from maxmargin.constraints.oracle import oracle_for
 from maxmargin.data.arrays import as_rows
-from maxmargin.models import Chain, Multiclass, binary
+from maxmargin.models import Chain, binary
 from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
-from maxmargin.regularizers import L2
-from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, searchers
+from maxmargin.regularizers import L2, GroupNorm
+from maxmargin.solvers import CuttingPlane, DualCoordinate, InteriorPoint, OracleAscent, ProximalAscent, searchers
 from maxmargin.solvers.certificate import lower_bound
 
 REFERENCE_ERROR = 1e-7  # what the cone solver and float32 planes leave open, relative to the optimum
@@ -39,48 +41,24 @@ SOLVERS = {
 }
 
 
-def _chain(rng, **settings):
-    X, Y = chains(rng)
-    if settings.get("forbidden"):
-        forbidden = np.ones((3, 3), bool)
-        np.fill_diagonal(forbidden, False)
-        for y in Y:
-            forbidden[y[:-1], y[1:]] = False
-        assert forbidden.any()
-        settings["forbidden"] = forbidden
-    model = Chain(3, 2, **settings)
-    return model, X, Y, lambda x: labellings(model, x)
-
-
-def _multiclass(rng, **settings):
-    X, y = many_classes(rng, n=12, d=3, k=4)
-    return Multiclass(4, 3, **settings), X, y, lambda x: range(4)
-
-
-def _tags(rng, **settings):
-    X, Y = tagged(rng)
-    model = Tags(**settings)
-    return model, X, Y, model.answers
-
-
 COST = np.array([[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [3.0, 1.0, 0.0]])
 COST4 = np.array([[0.0, 1.0, 2.0, 1.0], [0.5, 0.0, 1.0, 4.0], [3.0, 1.0, 0.0, 1.0], [1.0, 1.0, 2.0, 0.0]])
 CASES = {
-    "chain": (_chain, {}),
-    "chain-normalized": (_chain, {"loss": "normalized_hamming", "bias": True}),
-    "chain-table": (_chain, {"loss": COST, "start": True, "end": True}),
-    "chain-forbidden": (_chain, {"forbidden": True}),
-    "chain-slack": (_chain, {"rescaling": "slack"}),
+    "chain": (small_chain, {}),
+    "chain-normalized": (small_chain, {"loss": "normalized_hamming", "bias": True}),
+    "chain-table": (small_chain, {"loss": COST, "start": True, "end": True}),
+    "chain-forbidden": (small_chain, {"forbidden": True}),
+    "chain-slack": (small_chain, {"rescaling": "slack"}),
     "chain-slack-normalized-forbidden": (
-        _chain,
+        small_chain,
         {"rescaling": "slack", "loss": "normalized_hamming", "forbidden": True, "end": True},
     ),
-    "chain-no-transitions": (_chain, {"transitions": False, "bias": True}),
-    "classes": (_multiclass, {}),
-    "classes-cost": (_multiclass, {"cost": COST4}),
-    "classes-slack": (_multiclass, {"cost": COST4, "rescaling": "slack"}),
-    "tags": (_tags, {}),
-    "tags-slack": (_tags, {"rescaling": "slack"}),
+    "chain-no-transitions": (small_chain, {"transitions": False, "bias": True}),
+    "classes": (small_multiclass, {}),
+    "classes-cost": (small_multiclass, {"cost": COST4}),
+    "classes-slack": (small_multiclass, {"cost": COST4, "rescaling": "slack"}),
+    "tags": (small_tags, {}),
+    "tags-slack": (small_tags, {"rescaling": "slack"}),
 }
 
 
@@ -273,13 +251,25 @@ def test_error_of_a_worker_process_names_the_example():
     assert caught.value.example == 5
 
 
-@pytest.mark.parametrize("solver", [OracleAscent(random_state=0), CuttingPlane()])
-def test_approximate_search_claims_no_upper_bound_and_its_lower_bound_is_true(solver):
+NORM = GroupNorm([np.arange(6), np.arange(6, 9)], 0.3)  # of the weights of tags
+PROXIMAL = ProximalAscent(OracleAscent(random_state=0))
+
+
+def _optimum(regularizer, arrays):
+    if regularizer is NORM:
+        return reference.group_norm(*arrays, groups=NORM.groups, strength=0.3).value
+    return reference.quadratic(*arrays).value
+
+
+@pytest.mark.parametrize(
+    ("solver", "regularizer"), [(OracleAscent(random_state=0), L2()), (CuttingPlane(), L2()), (PROXIMAL, NORM)]
+)
+def test_approximate_search_claims_no_upper_bound_and_its_lower_bound_is_true(solver, regularizer):
     X, Y = tagged(np.random.default_rng(0))
     model = HalfBlindTags()
     arrays = every_rival(model, X, Y, model.answers, 0.5)
-    optimum = reference.quadratic(*arrays).value
-    problem = Problem(Searched(oracle_for(model, X, Y), np.array([0.5])), L2())
+    optimum = _optimum(regularizer, arrays)
+    problem = Problem(Searched(oracle_for(model, X, Y), np.array([0.5])), regularizer)
     solution = solve(problem, solver, tol=1e-5, max_passes=3000)
     assert solution.converged
     assert not solution.certificate.exact
@@ -344,19 +334,23 @@ def test_search_that_forgets_the_loss_is_caught():
     assert f"example {caught.value.example}" in str(caught.value)
 
 
-@pytest.mark.parametrize(("at", "solver"), [(1, OracleAscent()), (12, CuttingPlane()), (40, OracleAscent())])
-def test_interrupted_search_returns_the_best_so_far(at, solver):
+@pytest.mark.parametrize(
+    ("at", "solver", "regularizer"),
+    [(1, OracleAscent(), L2()), (12, CuttingPlane(), L2()), (40, OracleAscent(), L2()), (28, PROXIMAL, NORM)],
+)
+def test_interrupted_search_returns_the_best_so_far(at, solver, regularizer):
     X, Y = tagged(np.random.default_rng(1))
     model = CountingTags(at, KeyboardInterrupt())
-    problem = Problem(Searched(oracle_for(model, X, Y), np.ones(1)), L2())
+    problem = Problem(Searched(oracle_for(model, X, Y), np.ones(1)), regularizer)
     solution = solve(problem, solver, tol=1e-8)
     assert solution.interrupted
     assert not solution.converged
-    assert len(solution.history) == (at - 1) // 8
+    # The proximal term is first measured by a search for each example, which is no part of a pass.
+    assert len(solution.history) == (at - 1) // 8 - (solver is PROXIMAL)
     arrays = every_rival(model, X, Y, model.answers, 1.0)
-    optimum = reference.quadratic(*arrays).value
-    assert solution.certificate.lower <= optimum * (1 + 1e-6)
-    assert solution.certificate.upper == pytest.approx(objective(arrays, L2().value, solution.weights), rel=1e-6)
+    assert solution.certificate.lower <= _optimum(regularizer, arrays) * (1 + 1e-6)
+    by_hand = objective(arrays, regularizer.value, solution.weights)
+    assert solution.certificate.upper == pytest.approx(by_hand, rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "solver"), list(zip(["chain", "tags", "chain"], SOLVERS, strict=True)))
@@ -369,13 +363,13 @@ def test_same_seed_gives_the_same_bits(name, solver):
 
 
 def test_dense_and_sparse_inputs_are_the_same_problem():
-    model, X, Y, _ = _chain(np.random.default_rng(0))
+    model, X, Y, _ = small_chain(np.random.default_rng(0))
     found = [
         solve(Problem(Searched(oracle_for(model, x, Y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)
         for x in (X, [sp.csr_matrix(x) for x in X])
     ]
     np.testing.assert_allclose(found[0].weights, found[1].weights, rtol=1e-9)
-    model, X, y, _ = _multiclass(np.random.default_rng(0))
+    model, X, y, _ = small_multiclass(np.random.default_rng(0))
     found = [
         solve(Problem(Searched(oracle_for(model, x, y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)
         for x in (X, sp.csr_matrix(X))

@@ -7,6 +7,15 @@ import scipy.sparse as sp
 
 from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
+from maxmargin.losses import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
+
+SCALAR_LOSSES = {
+    "hinge": Hinge(),
+    "squared hinge": SquaredHinge(),
+    "smoothed hinge": SmoothedHinge(0.5),
+    "regression": EpsilonInsensitive(0.1),
+    "squared regression": SquaredEpsilonInsensitive(0.1),
+}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,9 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import scipy.sparse as sp
+from generators import chains, many_classes
+
+from maxmargin.models import Chain, Multiclass
 
 
 class Tags:
@@ -200,3 +203,28 @@ def objective(arrays, omega, w):
     slack = np.zeros(budget.size)
     np.maximum.at(slack, example, loss - X @ w)
     return omega(w) + float(budget @ slack)
+
+
+def small_chain(rng, **settings):
+    """A model, inputs, answers, and all answers to an input; likewise the next two."""
+    X, Y = chains(rng)
+    if settings.get("forbidden"):
+        forbidden = np.ones((3, 3), bool)
+        np.fill_diagonal(forbidden, False)
+        for y in Y:
+            forbidden[y[:-1], y[1:]] = False
+        assert forbidden.any()
+        settings["forbidden"] = forbidden
+    model = Chain(3, 2, **settings)
+    return model, X, Y, lambda x: labellings(model, x)
+
+
+def small_multiclass(rng, **settings):
+    X, y = many_classes(rng, n=12, d=3, k=4)
+    return Multiclass(4, 3, **settings), X, y, lambda x: range(4)
+
+
+def small_tags(rng, **settings):
+    X, Y = tagged(rng)
+    model = Tags(**settings)
+    return model, X, Y, model.answers

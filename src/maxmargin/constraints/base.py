@@ -17,15 +17,22 @@ from .sums import DualSums
 
 
 class Closed(ABC):
-    """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables."""
+    """Rows plus the arrays (``_terms``) that a kernel module needs to step over their dual variables.
+
+    All constraints are at hand, with compiled steps over their dual variables, an array of ``dual_shape``.
+    """
 
     closed = True
     by_example = True
+    """Whether the first axis of the dual variables counts examples."""
     n_examples: int
     n_constraints: int
     n_weights: int
     dual_shape: tuple[int, ...]
+    budget: np.ndarray
+    rows: Rows
     _kernels: ModuleType
+    _arrays: Any
     _terms: tuple[Any, ...]
 
     def __init__(self, rows: Rows) -> None:
@@ -64,6 +71,7 @@ class Closed(ABC):
         return Description(type(self).__name__, self.n_examples)
 
     def supports(self, kind: type) -> bool:
+        """Whether ``sweep`` can work under this type of weight map (see ``kernels.maps``)."""
         return True
 
     @abstractmethod
@@ -108,6 +116,10 @@ class Closed(ABC):
         block: int,
         seed: int,
     ) -> tuple[int, float, float]:
+        """One ascent step per example of ``order[:active]``: (still active, gap estimate, change of linear).
+
+        ``norms`` (one float32 per row, negative at first) is the kernel's memory of squared norms.
+        """
         m = self._for_kernel(weights)
         return self._kernels.sweep(self._arrays, *self._terms, alpha, m, norms, order, active, block, seed)
 
@@ -121,6 +133,11 @@ class Closed(ABC):
         active: int,
         visited: int,
     ) -> float:
+        """alpha ← Proj(alpha + momentum·(alpha − previous)) for ``order[:active]``, previous ← the old alpha.
+
+        The caller has extrapolated v already; what is held back (by the projection, and all of
+        ``order[active:visited]``) is corrected in it. Returns the change of linear.
+        """
         m = self._for_kernel(weights)
         return self._kernels.extrapolate(
             self._arrays, *self._terms, alpha, previous, momentum, m, order, active, visited

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..problem import TotalLoss, Totals
 from ..protocols import Chunk, Seekable
-from .base import Closed
 from .description import Description
 from .duals_on_disk import forget
 from .sums import DualSums
@@ -32,10 +32,12 @@ class Blocked:
     """
 
     first: np.ndarray
+    """Where the dual variables of each block begin, and their number."""
     n_examples: int
     n_constraints: int
     dual_shape: tuple[int, ...]
     largest: int
+    """Bytes of the largest block."""
 
     closed = True
     holder = "blocks"
@@ -43,7 +45,7 @@ class Blocked:
     def __init__(
         self,
         source: Seekable,
-        block: Callable[[Chunk], Closed],
+        block: Callable[[Chunk], Any],
         n_weights: int,
         *,
         columns: tuple[int, ...] = (),
@@ -68,7 +70,7 @@ class Blocked:
     def n_blocks(self) -> int:
         return self.first.size - 1
 
-    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Closed]]:
+    def blocks(self, order: np.ndarray | None = None) -> Iterator[tuple[int, Any]]:
         """Blocks one after another, the next one read in the background; each is gone when the next is taken."""
         order = np.arange(self.n_blocks) if order is None else np.asarray(order)
         order = order[self.first[order] < self.first[order + 1]]

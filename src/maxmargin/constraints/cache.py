@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels import planes as kernels
@@ -11,13 +13,15 @@ from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
 from .answers import Joined, Spilled, answers_of
+from .base import Closed
+from .store import Stored
 from .stored_planes import Slots, StoredPlanes, moved
 from .sums import Aside, DualSums
 
 __all__ = ["Cache", "Slots"]  # kernels that an earlier version has compiled look for Slots here
 
 
-class Cache(StoredPlanes):
+class Cache(StoredPlanes, Closed):
     """The constraints met so far, as a closed problem that the dual coordinate solver can work on.
 
     Where memory is short, planes of some examples are *spilled*: their rows are forgotten, their answers and shares
@@ -31,8 +35,8 @@ class Cache(StoredPlanes):
         C_i.
     """
 
-    closed = True
     by_example = False
+    _kernels = kernels
 
     def __init__(self, n_examples: int, n_weights: int, budget: np.ndarray) -> None:
         super().__init__(n_examples, n_weights)
@@ -42,51 +46,24 @@ class Cache(StoredPlanes):
         """What all planes that were spilled contribute."""
 
     @property
-    def dual_shape(self) -> tuple[int, ...]:
+    def dual_shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.slots.row.size,)
 
     @property
-    def n_constraints(self) -> int:
+    def n_constraints(self) -> int:  # type: ignore[override]
         return int(self.slots.count.sum())
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Rows:  # type: ignore[override]
         return self.store.rows
 
-    def supports(self, kind: type) -> bool:
-        return True
+    @property
+    def _arrays(self) -> Stored:
+        return self.store.arrays
 
-    def sweep(
-        self,
-        alpha: np.ndarray,
-        weights: WeightMap,
-        norms: np.ndarray,
-        order: np.ndarray,
-        active: int,
-        block: int,
-        seed: int,
-    ) -> tuple[int, float, float]:
-        full = active == self.n_examples
-        return kernels.sweep(
-            self.store.arrays, self.slots, self.budget, alpha, weights, order, active, block, seed, full
-        )
-
-    def extrapolate(
-        self,
-        alpha: np.ndarray,
-        previous: np.ndarray,
-        momentum: float,
-        weights: WeightMap,
-        order: np.ndarray,
-        active: int,
-        visited: int,
-    ) -> float:
-        return kernels.extrapolate(
-            self.store.arrays, self.slots, self.budget, alpha, previous, momentum, weights, order, active, visited
-        )
-
-    def no_shares(self) -> np.ndarray:
-        return np.zeros(self.dual_shape)
+    @property
+    def _terms(self) -> tuple[Any, ...]:  # type: ignore[override]
+        return self.slots, self.budget
 
     def combine(self, alpha: np.ndarray) -> np.ndarray:
         v = np.zeros(self.n_weights) if self.away is None else self.away.v.copy()
@@ -120,13 +97,17 @@ class Cache(StoredPlanes):
         np.add.at(coefficient, shift[shift >= 0], -alpha[used][shift >= 0])
         sums = DualSums(self.n_weights)
         sums.add_rows(self.store.rows, coefficient)
-        sums.add_linear(*bounded_dot(slots.loss[used], alpha[used]))
+        sums.add_linear(*self._bounded_linear(alpha))
         found = sums.totals()
         linear_error, v_error = self.coarse * abs(found.linear), self.coarse * sums.size
         if self.errors is not None:
             linear_error += self.errors.loss * abs(found.linear)
             v_error += float(self.errors.factor * alpha.sum()) * self.errors.scale
         return Totals(found.linear, found.v, found.linear_error + linear_error, found.v_error + v_error)
+
+    def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
+        used = self.used()
+        return bounded_dot(self.slots.loss[used], alpha[used])
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         return TotalLoss(float((self.budget * self.worst(np.arange(self.n_examples), w)).sum()))

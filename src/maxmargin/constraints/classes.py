@@ -10,6 +10,7 @@ from ..kernels.maps import Boxed, Clipped, Plain, WeightMap
 from ..problem import Rows
 from .base import Closed
 from .shared import SharedSlack
+from .store import as_table
 from .sums import DualSums
 
 CLASS_MAPS = (Plain, Clipped, Boxed)  # what the kernels for classes know; under others rows are written out
@@ -32,10 +33,6 @@ class Classes(Closed):
     """
 
     n_classes: Any
-    n_examples: int
-    n_constraints: int
-    n_weights: int
-    dual_shape: tuple[int, Any]
 
     _kernels = kernels
 
@@ -113,10 +110,7 @@ def _written_out(c: Classes) -> tuple[Rows, np.ndarray, np.ndarray]:
 
     k = c.n_classes
     r = c.rows
-    if r.indices.size:
-        x = sp.csr_matrix((r.data, r.indices, r.indptr), shape=(r.n_rows, r.width))
-    else:
-        x = sp.csr_matrix(r.data.reshape(r.n_rows, r.width))
+    x = as_table(r)
     if r.bias:
         x = sp.hstack([x, np.full((r.n_rows, 1), r.bias)], format="csr")
     example, rival = np.nonzero(np.arange(k) != c.label[:, None])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,11 +86,9 @@ class Description:
         def mean(values: list[float]) -> float:
             return float(shares @ np.array(values))
 
-        return Description(
-            kind=first.kind,
+        return replace(
+            first,
             n_examples=sum(part.n_examples for part in heard),
-            scalar=first.scalar,
-            loss=first.loss,
             two_sided=any(part.two_sided for part in heard),
             dense=any(part.dense for part in heard),
             paired=any(part.paired for part in heard),

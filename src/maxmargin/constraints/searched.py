@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +16,6 @@ from .answers import Reordered
 from .sums import DualSums
 
 _CHUNK = 512
-
-
-@dataclass(frozen=True)
-class Settled(Planes):
-    """Feasible shares with what they come to instead of their rows."""
-
-    totals: Totals | None = None
 
 
 class Searched:
@@ -108,11 +100,11 @@ class Searched:
         labels = [alpha.labels[i] for i in order.tolist()]
         return Planes(example, labels, shares, self.oracle.planes(example, labels))
 
-    def settled(self, alpha: Planes) -> Settled:
+    def settled(self, alpha: Planes) -> Planes:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
         labels = Reordered(alpha.labels, order)
-        return Settled(example, labels, shares, None, self.sums(Planes(example, labels, shares)))
+        return Planes(example, labels, shares, totals=self.sums(Planes(example, labels, shares)))
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to that stand in the order of their examples."""
@@ -155,9 +147,8 @@ class Searched:
 
     def _totals(self, alpha: Planes) -> Totals:
         """What shares come to, as they are: from sums or rows that are at hand, or from their answers."""
-        known = getattr(alpha, "totals", None)
-        if known is not None:
-            return known
+        if alpha.totals is not None:
+            return alpha.totals
         if alpha.rivals is None:
             order = np.argsort(alpha.example, kind="stable")
             return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))

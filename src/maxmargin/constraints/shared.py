@@ -27,12 +27,7 @@ class SharedSlack(Closed):
 
     loss: np.ndarray
     first: np.ndarray
-    budget: np.ndarray
     side: np.ndarray
-    n_constraints: int
-    n_examples: int
-    n_weights: int
-    dual_shape: tuple[int]
 
     _kernels = kernels
     by_example = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -87,22 +88,16 @@ def _joined_weights(weights: list[np.ndarray | None]) -> np.ndarray | None:
     return np.concatenate(known)
 
 
-class _placed:
+@contextmanager
+def _placed(chunk: Chunk, first: int) -> Iterator[None]:
     """Errors about a chunk say where in the source it stands."""
-
-    def __init__(self, chunk: Chunk, first: int) -> None:
-        self.first, self.n = first, len(chunk)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        where = f"In examples {self.first} to {self.first + self.n - 1} of the source, counted from the first of them"
-        if isinstance(error, OracleError):
-            at = self.first + error.example if error.example >= 0 else -1
-            raise OracleError(f"{where}: {error}", at) from error
-        if isinstance(error, ValueError):
-            raise DataError(f"{where}: {error}", row=self.first) from error
+    where = f"In examples {first} to {first + len(chunk) - 1} of the source, counted from the first of them"
+    try:
+        yield
+    except OracleError as error:
+        raise OracleError(f"{where}: {error}", first + error.example if error.example >= 0 else -1) from error
+    except ValueError as error:
+        raise DataError(f"{where}: {error}", row=first) from error
 
 
 class Sizes:

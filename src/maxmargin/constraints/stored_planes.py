@@ -133,7 +133,7 @@ class StoredPlanes:
             self.labels[slot] = label
             sizes.append(bytes_of(label))
         self.answer_bytes[taken] = sizes
-        kernels.fill_gram(self.store.arrays, self.slots, ids[chosen], weights, *self._scratch(weights))
+        self._fill_gram(ids[chosen], weights)
 
     def age(self, alpha: np.ndarray) -> None:
         """An epoch has passed: planes without a share grow older."""
@@ -240,12 +240,11 @@ class StoredPlanes:
         """
         at = self.store.append(rows, np.arange(ids.size))
         self.slots.shift[ids] = np.arange(at, at + ids.size)
-        kernels.refill_gram(self.store.arrays, self.slots, ids, weights, *self._scratch(weights))
+        self._fill_gram(ids, weights, all_planes=True)
 
     def measure(self, weights: WeightMap) -> None:
         """The Gram blocks of all examples, from nothing: the regularizer measures planes by another metric now."""
-        ids = np.arange(self.n_examples)
-        kernels.refill_gram(self.store.arrays, self.slots, ids, weights, *self._scratch(weights))
+        self._fill_gram(np.arange(self.n_examples), weights, all_planes=True)
 
     def used(self) -> np.ndarray:
         """Which slots hold a plane."""
@@ -275,11 +274,12 @@ class StoredPlanes:
         answers = sum(map(bytes_of, rivals.labels))
         return self.nbytes - self.store.nbytes + self.store.nbytes_with(rivals.rows) + answers
 
-    def _scratch(self, weights: WeightMap) -> tuple[bool, np.ndarray]:
-        """Zeros to write one plane into, and whether the regularizer spreads a plane over all of them."""
+    def _fill_gram(self, ids: np.ndarray, weights: WeightMap, all_planes: bool = False) -> None:
+        """Inner products of the last plane of some examples with all of theirs, or of every plane."""
         if self._zeros.size != self.n_weights:
-            self._zeros = np.zeros(self.n_weights)
-        return isinstance(weights, Dense), self._zeros
+            self._zeros = np.zeros(self.n_weights)  # to write one plane into
+        spreads = isinstance(weights, Dense)  # a plane over all of them
+        kernels.fill_gram(self.store.arrays, self.slots, ids, weights, spreads, self._zeros, all_planes)
 
     def _unshifted(self, rows: Rows, ids: np.ndarray, chosen: np.ndarray) -> tuple[Rows, np.ndarray]:
         """New planes know the truth of today; they are stored relative to the truth of the first day, as all are."""

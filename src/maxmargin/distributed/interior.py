@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class InteriorOnShards:
-    """What the interior point asks of rows (``protocols.InteriorSums``), as sums over shards."""
+    """What the interior point asks of rows (as ``InteriorRows``), as sums over shards."""
 
     def __init__(self, sharded: Sharded, n_threads: int) -> None:
         self._sharded, self._crew = sharded, sharded.crew

@@ -15,8 +15,10 @@ followed like scores.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -54,13 +56,7 @@ def lower_policy(scores: np.ndarray, levels: int) -> np.ndarray:
     >>> lower_policy(np.array([[3, 1], [2, 4]]), levels=1)
     array([1])
     """
-    decisions = []
-    games = scores.shape[: scores.ndim - 2 * levels]
-    for left in range(levels, 0, -1):
-        move = value(scores, left - 1).min(axis=-1).argmax(axis=-1)
-        decisions.append(move.reshape(*games, -1))
-        scores = _taken(scores, move, 2 * left)
-    return np.concatenate(decisions, axis=-1)
+    return _policy(scores, levels, 0, lambda ahead: ahead.min(axis=-1).argmax(axis=-1))
 
 
 def upper_policy(scores: np.ndarray, levels: int) -> np.ndarray:
@@ -69,12 +65,17 @@ def upper_policy(scores: np.ndarray, levels: int) -> np.ndarray:
     >>> upper_policy(np.array([[3, 1], [2, 4]]), levels=1)
     array([1, 0])
     """
+    return _policy(scores, levels, 1, lambda ahead: ahead.argmin(axis=-1))
+
+
+def _policy(scores: np.ndarray, levels: int, side: int, choose: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The decisions of one side, 0 for the maximiser and 1 for the minimiser, level by level."""
     decisions = []
     games = scores.shape[: scores.ndim - 2 * levels]
     for left in range(levels, 0, -1):
-        move = value(scores, left - 1).argmin(axis=-1)
+        move = choose(value(scores, left - 1))
         decisions.append(move.reshape(*games, -1))
-        scores = _taken(scores, move, 2 * left - 1)
+        scores = _taken(scores, move, 2 * left - side)
     return np.concatenate(decisions, axis=-1)
 
 
@@ -84,14 +85,7 @@ def under_lower(scores: np.ndarray, policy: np.ndarray, levels: int) -> np.ndarr
     >>> under_lower(np.array([[3, 1], [2, 4]]), np.array([1]), levels=1)
     array([2, 4])
     """
-    games, start = policy.shape[:-1], 0
-    scores = np.broadcast_to(scores, (*games, *scores.shape[scores.ndim - 2 * levels :]))
-    for left in range(levels, 0, -1):
-        shape = scores.shape[: scores.ndim - 2 * left]
-        stop = start + prod(shape[len(games) :])
-        scores = _taken(scores, policy[..., start:stop].reshape(shape), 2 * left)
-        start = stop
-    return scores.reshape(*games, -1)
+    return _under(scores, policy, levels, 0)
 
 
 def under_upper(scores: np.ndarray, policy: np.ndarray, levels: int) -> np.ndarray:
@@ -100,12 +94,16 @@ def under_upper(scores: np.ndarray, policy: np.ndarray, levels: int) -> np.ndarr
     >>> under_upper(np.array([[3, 1], [2, 4]]), np.array([1, 0]), levels=1)
     array([1, 2])
     """
+    return _under(scores, policy, levels, 1)
+
+
+def _under(scores: np.ndarray, policy: np.ndarray, levels: int, side: int) -> np.ndarray:
     games, start = policy.shape[:-1], 0
     scores = np.broadcast_to(scores, (*games, *scores.shape[scores.ndim - 2 * levels :]))
     for left in range(levels, 0, -1):
-        shape = scores.shape[: scores.ndim - 2 * left + 1]
+        shape = scores.shape[: scores.ndim - 2 * left + side]
         stop = start + prod(shape[len(games) :])
-        scores = _taken(scores, policy[..., start:stop].reshape(shape), 2 * left - 1)
+        scores = _taken(scores, policy[..., start:stop].reshape(shape), 2 * left - side)
         start = stop
     return scores.reshape(*games, -1)
 
@@ -116,7 +114,7 @@ def lower_choices(sizes: tuple[int, ...]) -> np.ndarray:
     >>> lower_choices((5, 2, 3, 4))
     array([5, 3, 3])
     """
-    return np.repeat(sizes[::2], list(accumulate(sizes[1:-1:2], initial=1, func=_times)))
+    return np.repeat(sizes[::2], list(accumulate(sizes[1:-1:2], initial=1, func=mul)))
 
 
 def upper_choices(sizes: tuple[int, ...]) -> np.ndarray:
@@ -125,11 +123,7 @@ def upper_choices(sizes: tuple[int, ...]) -> np.ndarray:
     >>> upper_choices((2, 4, 3, 5))
     array([4, 4, 5, 5, 5, 5, 5, 5])
     """
-    return np.repeat(sizes[1::2], list(accumulate(sizes[::2], func=_times)))
-
-
-def _times(a: int, b: int) -> int:
-    return a * b
+    return np.repeat(sizes[1::2], list(accumulate(sizes[::2], func=mul)))
 
 
 def _taken(scores: np.ndarray, move: np.ndarray, back: int) -> np.ndarray:

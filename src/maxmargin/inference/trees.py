@@ -1,7 +1,4 @@
-"""The best labelling of a graph without cycles, by max-sum from the leaves to the roots and back.
-
-maximise  Σ_v unary[v, y_v] + Σ_{e=(a,b)} table_e[y_a, y_b]
-"""
+"""Graphs without cycles, on which ``kernels.graphs.max_sum`` is exact: in which order their nodes are visited."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.graphs import max_sum, visit
+from ..kernels.graphs import visit
 
 
 class Visit(NamedTuple):
@@ -32,33 +29,6 @@ def visiting_order(n_nodes: int, edges: np.ndarray) -> Visit | None:
     """
     found = Visit(np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32))
     return found if visit(n_nodes, as_edges(edges, n_nodes), *found) else None
-
-
-def best_labelling(
-    unary: np.ndarray, edges: np.ndarray, tables: np.ndarray, visit: Visit | None = None
-) -> tuple[np.ndarray, float]:
-    """Labels of the highest score, and that score.
-
-    Parameters
-    ----------
-    unary : array (n_nodes, n_labels)
-    edges : int array (n_edges, 2)
-    tables : array (n_edges, n_labels, n_labels), (1, n_labels, n_labels) or (n_labels, n_labels)
-        Scores of the labels at both ends of an edge; one table may serve all edges.
-    visit : Visit or None
-        From ``visiting_order``, for graphs that are searched more than once.
-
-    >>> best_labelling(np.array([[0.0, 1.0], [0.5, 0.0]]), np.array([[0, 1]]), np.eye(2))
-    (array([1, 1], dtype=int32), 2.0)
-    """
-    value = np.array(unary, dtype=np.float64, order="C")
-    edges = as_edges(edges, value.shape[0])
-    visit = visiting_order(value.shape[0], edges) if visit is None else visit
-    if visit is None:
-        raise ValueError("The graph has a cycle: max-sum is exact on forests only.")
-    labels = np.empty(value.shape[0], np.int32)
-    score = max_sum(value, labels.size, edges, as_tables(tables, len(edges), value.shape[1]), *visit, labels)
-    return labels, float(score)
 
 
 def as_edges(edges: np.ndarray, n_nodes: int) -> np.ndarray:

@@ -9,7 +9,7 @@ one label per position that is needed. That leaves a forward loop the processor 
 import numpy as np
 
 from ..kernels import compiled
-from ..kernels.chains import label_scores
+from ..kernels.chains import label_scores, node_scores
 
 
 @compiled
@@ -83,7 +83,6 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
 
     ``out[out_first[p]:out_first[p+1]]`` receives the labels of example ids[p]. Returns the scores, costs included.
     """
-    indptr, indices, values = tokens
     transition, start, end = tables(n_labels, w, layout, forbidden)
     longest = longest_of(offsets, ids)
     score = np.empty((longest, n_labels))
@@ -94,11 +93,8 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
         i = ids[p]
         t0 = offsets[i]
         t1 = offsets[i + 1]
-        label_scores(indptr, indices, values, t0, t1, n_labels, w, layout[0], score)
-        if y.size > 0:
-            for t in range(t0, t1):
-                for k in range(n_labels):
-                    score[t - t0, k] += scale[i] * cost[y[t], k]
+        factor = scale[i] if y.size > 0 else 0.0
+        node_scores(tokens, t0, t1, n_labels, w, layout[0], cost, factor, y, score)
         scores[p] = viterbi(score, t1 - t0, transition, start, end, value, path)
         for t in range(t1 - t0):
             out[out_first[p] + t] = path[t]

@@ -29,6 +29,17 @@ def label_scores(indptr, indices, values, t0, t1, n_labels, w, bias, out):
                 row[k] += x * w[at + uint64(k)]
 
 
+@compiled
+def node_scores(tokens, t0, t1, n_labels, w, bias, cost, scale, y, out):
+    """Scores of labels at the tokens t0 … t1−1, with scaled costs added where ``y`` is not empty."""
+    indptr, indices, values = tokens
+    label_scores(indptr, indices, values, t0, t1, n_labels, w, bias, out)
+    if y.size > 0:
+        for t in range(t0, t1):
+            for k in range(n_labels):
+                out[t - t0, k] += scale * cost[y[t], k]
+
+
 @inlined
 def _count(indptr, t0, t1, y, z, z0, bias):
     """Most entries that the difference of two labellings can have."""
@@ -76,7 +87,7 @@ def _merge(keys, values, a, b, c, to_keys, to_values, at):
 
 
 @inlined
-def _pair(keys, values, n, at, a, b, value):
+def put_pair(keys, values, n, at, a, b, value):
     """Two entries, +value for label a and −value for label b, in ascending order."""
     keys[n] = at + min(a, b)
     values[n] = value if a < b else -value
@@ -121,10 +132,10 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
                 run[runs] = n
                 runs += 1
                 for q in range(indptr[t], indptr[t + 1]):
-                    _pair(keys, vals, n, np.int64(indices[q]) * n_labels, a, b, np.float64(values[q]))
+                    put_pair(keys, vals, n, np.int64(indices[q]) * n_labels, a, b, np.float64(values[q]))
                     n += 2
                 if bias >= 0:
-                    _pair(keys, vals, n, bias, a, b, 1.0)
+                    put_pair(keys, vals, n, bias, a, b, 1.0)
                     n += 2
             if transition >= 0 and t > t0:
                 before_a = np.int64(y[t - 1])
@@ -132,17 +143,17 @@ def differences(indptr, indices, values, offsets, y, n_labels, layout, ids, z, z
                 if a != b or before_a != before_b:
                     run[runs] = n
                     runs += 1
-                    _pair(keys, vals, n, transition, before_a * n_labels + a, before_b * n_labels + b, 1.0)
+                    put_pair(keys, vals, n, transition, before_a * n_labels + a, before_b * n_labels + b, 1.0)
                     n += 2
         if start >= 0 and y[t0] != z[zp + t0]:
             run[runs] = n
             runs += 1
-            _pair(keys, vals, n, start, np.int64(y[t0]), np.int64(z[zp + t0]), 1.0)
+            put_pair(keys, vals, n, start, np.int64(y[t0]), np.int64(z[zp + t0]), 1.0)
             n += 2
         if end >= 0 and y[t1 - 1] != z[zp + t1 - 1]:
             run[runs] = n
             runs += 1
-            _pair(keys, vals, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]), 1.0)
+            put_pair(keys, vals, n, end, np.int64(y[t1 - 1]), np.int64(z[zp + t1 - 1]), 1.0)
             n += 2
         run[runs] = n
         while runs > 1:

@@ -19,12 +19,8 @@ from numpy import uint32, uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, order as _order
+from .rows import at
 from .sums import sum_error, two_sum, within
-
-
-@inlined
-def _at(budget, i):
-    return budget[i] if budget.size > 1 else budget[0]
 
 
 @inlined
@@ -225,7 +221,7 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
         for p in range(start, stop):
             i = order[p]
             y = label[i]
-            c = _at(budget, i)
+            c = at(budget, i)
             n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
             _score(base, value, n, w, score)
             worst = 0.0
@@ -293,10 +289,10 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
             trial[k] = max(free[k], 0.0) if p < active else a
             alpha[i, k] = free[k]
         if p < active:
-            if lowest >= 0.0 and used <= _at(budget, i):
+            if lowest >= 0.0 and used <= at(budget, i):
                 continue
-            if used > _at(budget, i):
-                _to_simplex(trial, y, _at(budget, i))
+            if used > at(budget, i):
+                _to_simplex(trial, y, at(budget, i))
         n_moved, gained = _change(i, y, trial, alpha, cost, step, moved)
         if n_moved > 0:
             n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
@@ -313,9 +309,9 @@ def project_examples(label, budget, alpha):
         for k in range(alpha.shape[1]):
             alpha[i, k] = max(alpha[i, k], 0.0) if k != label[i] else 0.0
             used += alpha[i, k]
-        if used > _at(budget, i):
-            _to_simplex(alpha[i], label[i], _at(budget, i))
-        within(alpha[i], _at(budget, i))
+        if used > at(budget, i):
+            _to_simplex(alpha[i], label[i], at(budget, i))
+        within(alpha[i], at(budget, i))
 
 
 @compiled
@@ -381,7 +377,7 @@ def total_loss(rows, label, cost, budget, w):
                 missing = cost[y, k] + score[k] - score[y]
                 worst = max(worst, missing)
                 most = max(most, missing + _margin_error(n, size[k], size[y], cost[y, k]))
-        c = _at(budget, i)
+        c = at(budget, i)
         total, low = two_sum(total, low, worst * c)
         rounding += (most - worst + 8.0 * UNIT * most) * c
     return total + low, 1.01 * rounding + 2.0 * UNIT * total

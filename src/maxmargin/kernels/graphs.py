@@ -13,7 +13,7 @@ features (an array of width 0) every edge counts as one constant feature.
 import numpy as np
 
 from . import compiled
-from .chains import label_scores
+from .chains import node_scores, put_pair
 
 
 @compiled
@@ -149,17 +149,6 @@ def reachable(indptr, indices, residual, source):
                 waiting[n] = indices[p]
                 n += 1
     return seen
-
-
-@compiled
-def node_scores(tokens, t0, t1, n_labels, w, bias, cost, scale, y, out):
-    """Scores of labels at the nodes t0 … t1−1, with costs added where ``y`` is not empty."""
-    indptr, indices, values = tokens
-    label_scores(indptr, indices, values, t0, t1, n_labels, w, bias, out)
-    if y.size > 0:
-        for t in range(t0, t1):
-            for k in range(n_labels):
-                out[t - t0, k] += scale * cost[y[t], k]
 
 
 @compiled
@@ -302,16 +291,10 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
                 continue
             for q in range(indptr[t], indptr[t + 1]):
                 at = np.int64(indices[q]) * n_labels
-                keys[n] = at + a
-                vals[n] = values[q]
-                keys[n + 1] = at + b
-                vals[n + 1] = -values[q]
+                put_pair(keys, vals, n, at, a, b, np.float64(values[q]))
                 n += 2
             if bias >= 0:
-                keys[n] = bias + a
-                vals[n] = 1.0
-                keys[n + 1] = bias + b
-                vals[n + 1] = -1.0
+                put_pair(keys, vals, n, bias, a, b, 1.0)
                 n += 2
         for e in range(edge_offsets[i], edge_offsets[i + 1]):
             s = t0 + edges[e, 0]
@@ -323,10 +306,7 @@ def differences(tokens, offsets, graph, y, n_weights, layout, pairs, ids, z, z_f
             for f in range(1 if constant else edge_features.shape[1]):
                 x = 1.0 if constant else edge_features[e, f]
                 if x != 0.0:
-                    keys[n] = pair_at + f * n_pairs + right
-                    vals[n] = x
-                    keys[n + 1] = pair_at + f * n_pairs + wrong
-                    vals[n + 1] = -x
+                    put_pair(keys, vals, n, pair_at + f * n_pairs, right, wrong, x)
                     n += 2
         filled = _put_together(keys, vals, n, n_weights, packed, dense, out_indices, out_data, filled)
         out_indptr[p + 1] = filled

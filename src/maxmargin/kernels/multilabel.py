@@ -9,6 +9,7 @@ otherwise), then four for each edge, for the labels 00, 01, 10, 11 at its ends.
 import numpy as np
 
 from . import compiled
+from .chains import put_pair
 from .graphs import max_sum
 from .rows import bounds, column
 
@@ -135,10 +136,7 @@ def differences(indptr, indices, data, width, n_labels, ids, edges, bias, pair_a
             right = 2 * y[i, a] + y[i, b]
             given = 2 * z[p, a] + z[p, b]
             if right != given:
-                out_indices[filled] = pair_at + 4 * e + min(right, given)
-                out_data[filled] = 1.0 if right < given else -1.0
-                out_indices[filled + 1] = pair_at + 4 * e + max(right, given)
-                out_data[filled + 1] = -out_data[filled]
+                put_pair(out_indices, out_data, filled, pair_at + 4 * e, right, given, 1.0)
                 filled += 2
         out_indptr[p + 1] = filled
     return out_indices[: max(filled, 1)], out_data[: max(filled, 1)]

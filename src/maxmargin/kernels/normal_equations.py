@@ -38,8 +38,7 @@ from numpy import uint64
 
 from . import compiled, compiled_sum, inlined
 from .losses import cost, dual_curvature, dual_term, excess_of
-from .rows import add, dot, stored_pair
-from .scalar import _at
+from .rows import add, at, dot, stored_pair
 
 CHUNK = 512  # rows worked on together: they stay in the cache from the first product to the last
 _TINY = 1e-15  # of C, the least distance of a variable from it: above the rounding of C − a
@@ -47,7 +46,7 @@ _LEAST = 1e-3  # of a variable, what a step leaves of it at least: less than any
 _SMALLEST = 1e-37  # float32 can still tell it from zero
 _FAR = 10.0  # a product this many times too small or too large is pulled back
 
-AFFINE, CORRECTED, CENTRED = 1, 2, 3  # directions known so far
+CORRECTED, CENTRED = 2, 3  # directions known so far, the first being the affine one
 
 
 class Point(NamedTuple):
@@ -111,6 +110,18 @@ def combine(rows, start, stop, coefficients, v):
         add(indptr, indices, data, width, bias, a, coefficients[i - start], v)
         if b >= 0:
             add(indptr, indices, data, width, bias, b, -coefficients[i - start], v)
+
+
+@inlined
+def _known(side, budget, loss, excess, common, i):
+    """What is known of an example without its score: C, the loss's q, whether it has two sides, the sign of its one
+    side, and what is stored of its point besides β."""
+    c = at(budget, i)
+    two = at(side, i) == 0
+    sign = -1.0 if at(side, i) < 0 else 1.0
+    e = np.float64(excess[i]) if loss.bounded else 0.0
+    m = np.float64(common[i]) if two else 0.0
+    return c, dual_curvature(c, loss), two, sign, e, m
 
 
 @inlined
@@ -197,6 +208,28 @@ def _centrality(a, b, s, y, z, xi, iy, iz, ix, two, loss, target, fa, fb, fs, da
     return fa, fb, fs
 
 
+@inlined
+def _along(a, b, s, y, z, xi, bend, two, loss, mu, depth, du0, du1, du2):
+    """Along the last of the directions: (gains, right-hand sides of the next direction, how the example answers)."""
+    p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
+    iy = 1.0 / y
+    iz = 1.0 / z
+    ix = 1.0 / xi
+    fa = -a
+    fb = -b
+    fs = -s if loss.bounded else 0.0
+    da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, du0)
+    aim = mu if depth >= CORRECTED else 0.0
+    na, nb, ns = _second_order(iy, iz, ix, two, loss, aim, fa, fb, fs, da, db, dy, dz, dxi)
+    if depth >= CORRECTED:
+        fa, fb, fs = na, nb, ns
+        da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, du1)
+        na, nb, ns = _centrality(a, b, s, y, z, xi, iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi)
+    if depth >= CENTRED:
+        da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, na, nb, ns, du2)
+    return (p, q, h, inverse, damp), (na, nb, ns), (da, db, dy, dz, dxi)
+
+
 @compiled
 def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
     """The point at which all products of an example are mu·C, at these weights."""
@@ -206,14 +239,14 @@ def centre(rows, target, side, budget, loss, w, mu, start, stop, point):
         end = min(begin + CHUNK, stop)
         scores(rows, begin, end, w, u)
         for i in range(begin, end):
-            c = _at(budget, i)
-            side_i = _at(side, i)
+            c = at(budget, i)
+            side_i = at(side, i)
             two = side_i == 0
             sign = -1.0 if side_i < 0 else 1.0
             beta[i] = 0.0
             if c <= 0.0:
                 continue
-            r = sign * (np.float64(_at(target, i)) - u[i - begin])
+            r = sign * (np.float64(at(target, i)) - u[i - begin])
             a, b, gap = _central(mu * c, two, c, r, loss)
             beta[i] = sign * (a - b)
             if loss.bounded:
@@ -284,43 +317,24 @@ def look(rows, target, side, budget, loss, w, directions, mu, start, stop, point
             scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
-            c = _at(budget, i)
+            c, bend, two, sign, e, m = _known(side, budget, loss, excess, common, i)
             if c <= 0.0:
                 k[j] = 0.0
                 continue
-            bend = dual_curvature(c, loss)
-            side_i = _at(side, i)
-            two = side_i == 0
-            sign = -1.0 if side_i < 0 else 1.0
-            e = np.float64(excess[i]) if loss.bounded else 0.0
-            m = np.float64(common[i]) if two else 0.0
-            r = sign * (np.float64(_at(target, i)) - u[j])
+            r = sign * (np.float64(at(target, i)) - u[j])
             a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, r, loss)
-            p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
-            iy = 1.0 / y
-            iz = 1.0 / z
-            ix = 1.0 / xi
-            fa = -a
-            fb = -b
-            fs = -s if loss.bounded else 0.0
-            da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[0, j])
-            aim = mu if depth >= CORRECTED else 0.0
-            na, nb, ns = _second_order(iy, iz, ix, two, loss, aim, fa, fb, fs, da, db, dy, dz, dxi)
-            if depth >= CORRECTED:
-                fa, fb, fs = na, nb, ns
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[1, j])
-                na, nb, ns = _centrality(a, b, s, y, z, xi, iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi)
-            if depth >= CENTRED:
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, na, nb, ns, sign * du[2, j])
-            rate = max(rate, -da / a, -dy * iy)
+            (p, q, h, inverse, damp), (na, nb, ns), (da, db, dy, dz, dxi) = _along(
+                a, b, s, y, z, xi, bend, two, loss, mu, depth, sign * du[0, j], sign * du[1, j], sign * du[2, j]
+            )
+            rate = max(rate, -da / a, -dy * (1.0 / y))
             slope += da * y + a * dy
             curvature += da * dy
             if two:
-                rate = max(rate, -db / b, -dz * iz)
+                rate = max(rate, -db / b, -dz * (1.0 / z))
                 slope += db * z + b * dz
                 curvature += db * dz
             if loss.bounded:
-                rate = max(rate, (da + db) / s, -dxi * ix)
+                rate = max(rate, (da + db) / s, -dxi * (1.0 / xi))
                 slope += s * dxi - (da + db) * xi
                 curvature -= (da + db) * dxi
             k[j] = sign * _shift(p, q, h, inverse, damp, na, nb, ns) - _weight(p, q, h, inverse) * du[depth - 1, j]
@@ -355,35 +369,17 @@ def advance(rows, target, side, budget, loss, w, directions, mu, step, start, st
             scores(rows, begin, end, directions[j], du[j])
         for i in range(begin, end):
             j = i - begin
-            c = _at(budget, i)
+            c, bend, two, sign, e, m = _known(side, budget, loss, excess, common, i)
             if c <= 0.0:
                 k[:, j] = 0.0
                 weight[i - start] = 0.0
                 continue
-            bend = dual_curvature(c, loss)
-            side_i = _at(side, i)
-            two = side_i == 0
-            sign = -1.0 if side_i < 0 else 1.0
-            t = np.float64(_at(target, i))
-            e = np.float64(excess[i]) if loss.bounded else 0.0
-            m = np.float64(common[i]) if two else 0.0
+            t = np.float64(at(target, i))
             a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
             if depth > 0:
-                p, q, h, inverse, damp = _gains(a, b, s, y, z, xi, bend, loss)
-                iy = 1.0 / y
-                iz = 1.0 / z
-                ix = 1.0 / xi
-                fa = -a
-                fb = -b
-                fs = -s if loss.bounded else 0.0
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[0, j])
-                fa, fb, fs = _second_order(iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi)
-                da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[1, j])
-                if depth >= CENTRED:
-                    fa, fb, fs = _centrality(
-                        a, b, s, y, z, xi, iy, iz, ix, two, loss, mu, fa, fb, fs, da, db, dy, dz, dxi
-                    )
-                    da, db, dy, dz, dxi = _respond(p, q, h, inverse, damp, bend, fa, fb, fs, sign * du[2, j])
+                _, _, (da, db, dy, dz, dxi) = _along(
+                    a, b, s, y, z, xi, bend, two, loss, mu, depth, sign * du[0, j], sign * du[1, j], sign * du[2, j]
+                )
                 u[j] += step * du[depth - 1, j]
                 a = max(a + step * da, _LEAST * a, _SMALLEST)
                 b = max(b + step * db, _LEAST * b, _SMALLEST) if two else 0.0
@@ -399,7 +395,7 @@ def advance(rows, target, side, budget, loss, w, directions, mu, step, start, st
                     common[i] = min(a, b)
                     m = np.float64(common[i])
                 a, b, s, y, z, xi = _pairs(sign * beta[i], e, m, two, c, bend, sign * (t - u[j]), loss)
-            paid += cost(excess_of(t - u[j], side_i, loss), c, loss)
+            paid += cost(excess_of(t - u[j], at(side, i), loss), c, loss)
             linear += dual_term(beta[i], t, c, loss)
             products += a * y
             pairs += 1

@@ -18,8 +18,8 @@ import numpy as np
 from numpy import uint64
 
 from . import compiled, inlined, maps, order as _order
-from .rows import bounds, column, dot
-from .shared import budget_of, project
+from .rows import at, bounds, column, dot
+from .shared import project
 from .sums import within
 
 # A visit ends when this share of the example's gap is left: the others have moved on by the next visit anyway.
@@ -104,14 +104,16 @@ def solve_block(g, a, k, c, gram):
 
 
 @compiled
-def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed, full):
+def sweep(rows, slots, budget, alpha, m, norms, order, n_active, block, seed):
     """One visit to each example of ``order[:n_active]``: (still active, gap as seen, change of Σ l α).
 
-    A full sweep looks at every plane; those that it leaves without a share are *cold* and not looked at until the
-    next one. Planes that carry no share are the majority, and reading them is what takes time.
+    A sweep over all examples looks at every plane; those that it leaves without a share are *cold* and not looked at
+    until the next one. Planes that carry no share are the majority, and reading them is what takes time. ``norms`` are
+    not needed: they are in the Gram blocks.
     """
     indptr, indices, data, width = rows
     row, shift, loss, first, count, gram_first, gram, hot = slots
+    full = n_active == count.size
     blocks, size, state = _order.shuffled_blocks(n_active, block, uint64(seed))
     longest = longest_of(count)
     g = np.empty(longest)
@@ -127,7 +129,7 @@ def sweep(rows, slots, budget, alpha, m, order, n_active, block, seed, full):
         for p in range(block_start, block_stop):
             i = order[p]
             start = first[i]
-            c = budget_of(budget, i)
+            c = at(budget, i)
             worst = 0.0
             paid = 0.0
             k = 0
@@ -183,7 +185,7 @@ def extrapolate(rows, slots, budget, alpha, previous, momentum, m, order, active
             trial[j] = free[j] if p < active else alpha[s]
             previous[s] = alpha[s]
         if p < active:
-            project(trial[:k], budget_of(budget, i))
+            project(trial[:k], at(budget, i))
         for j in range(k):
             s = start + j
             change += (trial[j] - alpha[s]) * loss[s]
@@ -242,23 +244,15 @@ def _gram_column(indptr, indices, data, width, slots, i, last, m, everywhere, sc
 
 
 @compiled
-def fill_gram(rows, slots, ids, m, everywhere, scratch):
-    """The Gram blocks of some examples, after each got one plane more.
+def fill_gram(rows, slots, ids, m, everywhere, scratch, all_planes):
+    """The Gram blocks of some examples, after each got one plane more; or of all their planes, from nothing.
 
     ``everywhere``: the metric joins weights that a row does not have, so ``scratch`` fills up.
     """
     indptr, indices, data, width = rows
     for p in range(ids.size):
-        last = np.int64(slots[4][ids[p]]) - 1
-        _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
-
-
-@compiled
-def refill_gram(rows, slots, ids, m, everywhere, scratch):
-    """The Gram blocks of some examples, from nothing."""
-    indptr, indices, data, width = rows
-    for p in range(ids.size):
-        for last in range(slots[4][ids[p]]):
+        count = np.int64(slots[4][ids[p]])
+        for last in range(0 if all_planes else count - 1, count):
             _gram_column(indptr, indices, data, width, slots, ids[p], last, m, everywhere, scratch)
 
 
@@ -392,5 +386,5 @@ def project_slots(slots, budget, alpha):
     """Make every example's shares feasible, in place."""
     row, shift, loss, first, count, gram_first, gram, hot = slots
     for i in range(count.size):
-        project(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))
-        within(alpha[first[i] : first[i] + count[i]], budget_of(budget, i))
+        project(alpha[first[i] : first[i] + count[i]], at(budget, i))
+        within(alpha[first[i] : first[i] + count[i]], at(budget, i))

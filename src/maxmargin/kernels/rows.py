@@ -272,6 +272,12 @@ def weighted_difference(indptr, indices, data, width, a, b, scale):
 
 
 @inlined
+def at(values, i):
+    """values_i, or the one value that all examples share."""
+    return values[i] if values.size > 1 else values[0]
+
+
+@inlined
 def stored_pair(first, second, i):
     """The stored rows behind row i: (row, −1), or (first, second) of a difference."""
     if second.size > 0:

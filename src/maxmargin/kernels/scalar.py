@@ -21,23 +21,17 @@ import numpy as np
 from numpy import uint64
 
 from ..rounding import UNIT
-from . import compiled, inlined, maps, order as _order
+from . import compiled, maps, order as _order
 from .losses import cost, dual_curvature, dual_penalty, dual_term, excess_of, limits
-from .rows import bounded_dot, count, stored_pair
+from .rows import at, bounded_dot, count, stored_pair
 from .sums import difference_error, sum_error, two_sum
-
-
-@inlined
-def _at(values, i):
-    """values_i, or the one value that all examples share."""
-    return values[i] if values.size > 1 else values[0]
 
 
 @compiled
 def project_examples(side, budget, loss, beta):
     """Clip every dual variable to its interval, in place."""
     for i in range(beta.size):
-        low, high = limits(_at(side, i), _at(budget, i), loss)
+        low, high = limits(at(side, i), at(budget, i), loss)
         beta[i] = min(max(beta[i], low), high)
 
 
@@ -60,9 +54,9 @@ def sweep(rows, target, side, budget, loss, beta, m, norms, order, n_active, blo
         state = _order.shuffle(order, start, stop, state)
         for p in range(start, stop):
             i = order[p]
-            c = _at(budget, i)
-            s = _at(side, i)
-            t = np.float64(_at(target, i))
+            c = at(budget, i)
+            s = at(side, i)
+            t = np.float64(at(target, i))
             old = beta[i]
             a, b = stored_pair(first, second, i)
             residual = t - maps.score(indptr, indices, data, width, bias, a, b, m)
@@ -117,15 +111,15 @@ def extrapolate(rows, target, side, budget, loss, beta, previous, momentum, m, o
         previous[i] = old
         if step == 0.0:
             continue
-        c = _at(budget, i)
-        s = _at(side, i)
+        c = at(budget, i)
+        s = at(side, i)
         free = old + momentum * step
         if p >= active:
             new = old
         else:
             low, high = limits(s, c, loss)
             new = min(max(free, low), high)
-        t = np.float64(_at(target, i))
+        t = np.float64(at(target, i))
         beta[i] = new
         change += dual_term(new, t, c, loss) - dual_term(old, t, c, loss)
         if new != free:
@@ -143,12 +137,12 @@ def total_loss(rows, target, side, budget, loss, w):
     rounding = 0.0
     for i in range(count(rows)):
         a, b = stored_pair(first, second, i)
-        t = np.float64(_at(target, i))
+        t = np.float64(at(target, i))
         score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
         residual = t - score
-        excess = excess_of(residual, _at(side, i), loss)
-        paid = cost(excess, _at(budget, i), loss)
-        most = cost(excess + error + difference_error(score, residual), _at(budget, i), loss)
+        excess = excess_of(residual, at(side, i), loss)
+        paid = cost(excess, at(budget, i), loss)
+        most = cost(excess + error + difference_error(score, residual), at(budget, i), loss)
         total, low = two_sum(total, low, paid)
         rounding += most - paid + 8.0 * UNIT * most
     return total + low, 1.01 * rounding + 2.0 * UNIT * total
@@ -174,11 +168,11 @@ def dual_linear(target, side, budget, loss, beta):
     size = 0.0
     for i in range(beta.size):
         if beta[i] != 0.0:
-            t = np.float64(_at(target, i))
-            term = dual_term(beta[i], t, _at(budget, i), loss)
+            t = np.float64(at(target, i))
+            term = dual_term(beta[i], t, at(budget, i), loss)
             total, low = two_sum(total, low, term)
             size += abs(t * beta[i]) + loss.epsilon * abs(beta[i])
-            size += dual_penalty(beta[i], _at(budget, i), loss)
+            size += dual_penalty(beta[i], at(budget, i), loss)
     total += low
     return total, sum_error(total, size, beta.size, 6)
 
@@ -191,10 +185,10 @@ def quiet_radius(rows, target, side, loss, w):
     radius = np.inf
     for i in range(count(rows)):
         a, b = stored_pair(first, second, i)
-        t = np.float64(_at(target, i))
+        t = np.float64(at(target, i))
         score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
         residual = t - score
-        s = _at(side, i)
+        s = at(side, i)
         spare = -(excess_of(residual, s, loss) + error + difference_error(score, residual))
         if spare < 0.0:
             return -1.0

@@ -17,22 +17,10 @@ from numpy import uint64
 
 from ..rounding import UNIT
 from . import compiled, inlined, maps, order as _order
-from .rows import bounded_dot, stored_pair
+from .rows import at, bounded_dot, stored_pair
 from .sums import difference_error, two_sum, within
 
 _USED_UP = 1.0 - 1e-13
-
-
-@inlined
-def budget_of(budget, i):
-    """C_i, or the one budget that all examples share."""
-    return budget[i] if budget.size > 1 else budget[0]
-
-
-@inlined
-def _side_of(side, i):
-    """+1 or −1, of this example or of all."""
-    return np.float64(side[i] if side.size > 1 else side[0])
 
 
 @compiled
@@ -112,8 +100,8 @@ def sweep(rows, loss, first, side, budget, awake, n_awake, alpha, m, norms, orde
             i = order[p]
             start = first[i]
             stop = first[i + 1]
-            c = budget_of(budget, i)
-            sign = _side_of(side, i)
+            c = at(budget, i)
+            sign = np.float64(at(side, i))
             if everything:
                 n_awake[i] = _wake(
                     indptr, indices, data, width, bias, plus, minus, m, loss, sign, alpha, start, stop, awake, missing
@@ -212,8 +200,8 @@ def project(values, total):
 def project_examples(alpha, first, budget):
     """Make every example's variables feasible, in place."""
     for i in range(first.size - 1):
-        project(alpha[first[i] : first[i + 1]], budget_of(budget, i))
-        within(alpha[first[i] : first[i + 1]], budget_of(budget, i))
+        project(alpha[first[i] : first[i + 1]], at(budget, i))
+        within(alpha[first[i] : first[i + 1]], at(budget, i))
 
 
 @compiled
@@ -232,7 +220,7 @@ def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous
     change = 0.0
     for p in range(visited):
         i = order[p]
-        sign = _side_of(side, i)
+        sign = np.float64(at(side, i))
         n = 0
         for j in range(first[i], first[i + 1]):
             if alpha[j] != 0.0 or previous[j] != 0.0:
@@ -242,7 +230,7 @@ def extrapolate(rows, loss, first, side, budget, awake, n_awake, alpha, previous
                 trial[n] = free[n] if p < active else alpha[j]
                 n += 1
         if p < active:
-            project(trial[:n], budget_of(budget, i))
+            project(trial[:n], at(budget, i))
         for q in range(n):
             j = touched[q]
             change += (trial[q] - alpha[j]) * loss[j]
@@ -263,14 +251,14 @@ def total_loss(rows, loss, first, side, budget, awake, n_awake, w):
     for i in range(first.size - 1):
         worst = 0.0
         most = 0.0
-        sign = _side_of(side, i)
+        sign = np.float64(at(side, i))
         for j in range(first[i], first[i + 1]):
             a, b = stored_pair(plus, minus, j)
             score, error = bounded_dot(indptr, indices, data, width, bias, a, b, w)
             missing = loss[j] - sign * score
             worst = max(worst, missing)
             most = max(most, missing + error + difference_error(score, missing))
-        c = budget_of(budget, i)
+        c = at(budget, i)
         total, low = two_sum(total, low, worst * c)
         rounding += (most - worst + 8.0 * UNIT * most) * c
     return total + low, 1.01 * rounding + 2.0 * UNIT * total

@@ -4,9 +4,8 @@ The choosers (how the next bound is found) are public: give one as ``bound=`` to
 """
 
 from .biased import Biased, BiasedJointly
-from .cccp import CCCP
 from .coherence import Coherence
-from .gmm import RandomSubset, RandomWalk
+from .gmm import CCCP, RandomSubset, RandomWalk
 from .gmme import MaximumEntropy
 from .loop import Settings, minimise, value
 from .multi_fold import MultiFold

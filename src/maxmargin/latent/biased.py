@@ -18,7 +18,7 @@ import numpy as np
 from ..protocols import LatentObjective
 from ..wording import shown
 from .gmme import largest
-from .situation import Situation, check_choice_of, check_sweeps
+from .situation import Situation, by_proposals, check_choice_of, check_sweeps
 
 
 @dataclass(frozen=True)
@@ -58,20 +58,16 @@ class Biased:
         return within_budget(gains, regrets, first, situation.budget)
 
     def _by_proposals(self, situation: Situation, latent: list[Any], rng: np.random.Generator) -> list[Any]:
-        standing = situation.standing
-        regret = np.zeros(len(latent))  # of values that touch
-        gain = np.array([self._ask(i, z, situation.weights) for i, z in enumerate(latent)])
-        total = 0.0
-        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
-            proposed = standing.propose(i, latent[i], rng)
-            welcome = self._ask(i, proposed, situation.weights)
-            if welcome < gain[i]:
-                continue
-            new = float(standing.regrets(np.array([i]), [proposed])[0])
-            if total - regret[i] + new <= situation.budget:
-                total += new - regret[i]
-                latent[i], regret[i], gain[i] = proposed, new, welcome
-        return latent
+        gain = [self._ask(i, z, situation.weights) for i, z in enumerate(latent)]
+
+        def welcome(i: int, z: Any) -> bool:
+            there = self._ask(i, z, situation.weights)
+            if there < gain[i]:
+                return False
+            gain[i] = there
+            return True
+
+        return by_proposals(situation, latent, self.sweeps, rng, welcome)
 
     def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
         value = float(self.bias(i, z, w))
@@ -109,29 +105,21 @@ class BiasedJointly:
         touching = situation.touching()
         if situation.budget <= 0.0:
             return touching
-        standing = situation.standing
-        listed = standing.listed()
+        listed = situation.standing.listed()
         latent: Any = np.array(touching) if listed is not None else list(touching)
-        here, total = self._ask(latent, situation.weights), 0.0
-        regret = np.zeros(len(latent))
-        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
-            before = latent[i]
-            if listed is not None:
-                proposed: Any = rng.integers(0, listed[1][i + 1] - listed[1][i])
-                new = float(listed[0][listed[1][i] + proposed])
-            else:
-                proposed = standing.propose(i, before, rng)
-                new = float(standing.regrets(np.array([i]), [proposed])[0])
-            if total - regret[i] + new > situation.budget:
-                continue
-            latent[i] = proposed
+        here = self._ask(latent, situation.weights)
+
+        def welcome(i: int, z: Any) -> bool:
+            nonlocal here
+            before, latent[i] = latent[i], z
             there = self._ask(latent, situation.weights)
             if there < here:
                 latent[i] = before
-                continue
-            total += new - regret[i]
-            here, regret[i] = there, new
-        return latent
+                return False
+            here = there
+            return True
+
+        return by_proposals(situation, latent, self.sweeps, rng, welcome, listed)
 
     def _ask(self, latent: Any, w: np.ndarray) -> float:
         value = float(self.bias(latent, w))

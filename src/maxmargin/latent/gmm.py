@@ -1,4 +1,4 @@
-"""Random bounds inside the budget (G-MM; Naderi Parizi, chapter 5).
+"""Bounds that touch, and random ones inside the budget (CCCP and G-MM; Naderi Parizi, chapter 5).
 
 A bound is valid if its total regret, at the minimiser of the last bound, is at most (1 − η)·d. With η = 1 only bounds
 that touch F are, which is CCCP.
@@ -13,7 +13,18 @@ import numpy as np
 
 from ..kernels import walks
 from ..protocols import LatentObjective
-from .situation import Situation, check_choice_of, check_sweeps, merged
+from .situation import Situation, by_proposals, check_choice_of, check_sweeps, merged
+
+
+@dataclass(frozen=True)
+class CCCP:
+    """The concave-convex procedure: the next bound touches F at the last minimiser.
+
+    F itself never rises then; and the search never leaves the valley it begins in.
+    """
+
+    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
+        return situation.touching()
 
 
 @dataclass(frozen=True)
@@ -44,23 +55,11 @@ class RandomWalk:
             return here
         listed = situation.standing.listed()
         if listed is None:
-            return self._by_proposals(situation, list(here), rng)
+            return by_proposals(situation, list(here), self.sweeps, rng)
         regrets, first = listed
         latent = np.array(here, np.int64)
         steps = self.sweeps * latent.size
         walks.walk(regrets, first, latent, situation.budget, steps, int(rng.integers(1, 2**63)))
-        return latent
-
-    def _by_proposals(self, situation: Situation, latent: list[Any], rng: np.random.Generator) -> list[Any]:
-        standing = situation.standing
-        regret = standing.regrets(situation.everybody(), latent)
-        total = float(regret.sum())
-        for i in rng.integers(0, len(latent), self.sweeps * len(latent)).tolist():
-            proposed = standing.propose(i, latent[i], rng)
-            new = float(standing.regrets(np.array([i]), [proposed])[0])
-            if total - regret[i] + new <= situation.budget:
-                total += new - regret[i]
-                latent[i], regret[i] = proposed, new
         return latent
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels import segments
+from ..kernels import vectors
 from ..protocols import LatentObjective
 from .situation import Situation, check_choice_of
 
@@ -80,5 +80,5 @@ def entropic_rate(regrets: np.ndarray, first: np.ndarray, budget: float, precisi
 def largest(values: np.ndarray, first: np.ndarray) -> np.ndarray:
     """The latent value with the largest of these numbers, for each example."""
     out = np.empty(first.size - 1, np.int64)
-    segments.largest(values, first, out)
+    vectors.largest(values, first, out)
     return out

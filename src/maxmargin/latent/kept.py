@@ -7,6 +7,7 @@ import numpy as np
 
 from ..problem import Problem, Rows
 from ..protocols import LatentObjective, Solver
+from ..solvers.solve import restored_state, saved_state
 from .situation import differ
 
 
@@ -53,12 +54,10 @@ class Kept:
         return self._state
 
     def save(self, state: Any, settled: bool) -> dict[str, Any] | None:
-        return self.solver.save(state, settled) if hasattr(self.solver, "save") else {"alpha": state.alpha}
+        return saved_state(self.solver, state, settled)
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> Any:
-        solver = self.solver
-        restored = hasattr(solver, "restore")
-        self._state = solver.restore(problem, saved) if restored else solver.start(problem, saved["alpha"])
+        self._state = restored_state(problem, self.solver, saved)
         self._first = self._last = self._latent
         return self._state
 

@@ -23,8 +23,8 @@ from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Stand
 from ..solvers import certify, solve
 from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
-from ..wording import as_float, shown
-from .cccp import CCCP
+from ..wording import as_float, shown, whole
+from .gmm import CCCP
 from .kept import Kept
 from .situation import Situation, differ
 
@@ -64,25 +64,15 @@ class Settings:
             value = getattr(self, name)
             if not (_is_number(value) and value > 0.0):
                 raise ValueError(f"{name} must be a number above 0, got {shown(value)}.")
-        for name in ("max_bounds", "max_passes"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {shown(value)}.")
+        whole("max_bounds", self.max_bounds)
+        whole("max_passes", self.max_passes)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and math.isfinite(as_float(value))
 
 
-@dataclass
-class _Best:
-    """The best weights met, and the bound whose minimiser they were."""
-
-    objective: float = np.inf
-    weights: np.ndarray = field(default_factory=lambda: np.empty(0))
-    latent: Any = ()
-    alpha: Any = None
-    certificate: Certificate = field(default_factory=lambda: Certificate(-np.inf, np.inf))
+_NOTHING = LatentSolution(np.empty(0), (), np.inf, None, Certificate(-np.inf, np.inf), [], Ending.INTERRUPTED)
 
 
 class _Passed(KeyboardInterrupt):
@@ -146,32 +136,35 @@ def minimise(
     return search.result()
 
 
+@dataclass
 class _Search:
-    def __init__(
-        self,
-        objective: LatentObjective,
-        solver: Callable[[Problem, np.ndarray | None], Solver],
-        settings: Settings,
-        rng: np.random.Generator,
-        callbacks: tuple[Any, ...],
-        inner_callbacks: Sequence[Any],
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        self.objective, self.solver, self.settings, self.rng = objective, solver, settings, rng
-        self.callbacks, self.inner_callbacks, self.checkpoint = callbacks, inner_callbacks, checkpoint
-        self.kept: Kept | None = None
-        self.clock = time.perf_counter()
-        self.history: list[BoundRecord] = []
-        self.best = _Best()
-        self.tol = max(settings.tol, _LOOSE)
-        self.ceiling = np.inf  # what the value of the next bound cannot exceed
-        self.ended: Ending | None = None
-        self.finishing = self.behind = self.solved = False
-        self.weights: np.ndarray | None = None
-        self.latent: Any = ()
-        self.alpha: Any = None
-        self.changed = 1.0
-        self.under_way: dict[str, Any] | None = None  # what was saved in the midst of the bound at hand
+    objective: LatentObjective
+    solver: Callable[[Problem, np.ndarray | None], Solver]
+    settings: Settings
+    rng: np.random.Generator
+    callbacks: tuple[Any, ...]
+    inner_callbacks: Sequence[Any]
+    checkpoint: Checkpoint | None
+    kept: Kept | None = None
+    clock: float = field(default_factory=time.perf_counter)
+    history: list[BoundRecord] = field(default_factory=list)
+    best: LatentSolution = _NOTHING
+    """The best weights met, and the bound whose minimiser they were."""
+    ceiling: float = np.inf
+    """What the value of the next bound cannot exceed."""
+    ended: Ending | None = None
+    finishing: bool = False
+    behind: bool = False
+    solved: bool = False
+    weights: np.ndarray | None = None
+    latent: Any = ()
+    alpha: Any = None
+    changed: float = 1.0
+    under_way: dict[str, Any] | None = None
+    """What was saved in the midst of the bound at hand."""
+
+    def __post_init__(self) -> None:
+        self.tol = max(self.settings.tol, _LOOSE)
 
     def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
@@ -227,7 +220,7 @@ class _Search:
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
-            self.best = _Best(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
+            self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
         if self._told_to_stop() and self.ended is None:
@@ -356,18 +349,12 @@ class _Search:
             # The bound at hand may lie well above F. What is said of the weights is said of the one that touches there.
             with contextlib.suppress(Exception, KeyboardInterrupt):  # of a model that has failed before, or in a hurry
                 self.best = self._touching(self.best)
-        best = self.best
-        return LatentSolution(
-            best.weights,
-            best.latent,
-            best.objective,
-            best.alpha,
-            best.certificate,
-            self.history,
-            Ending.INTERRUPTED if self.ended is None else self.ended,
-        )
+        return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _touching(self, best: _Best) -> _Best:
+    def _keep(self, objective: float, w: np.ndarray, latent: Any, alpha: Any, certificate: Certificate) -> None:
+        self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
+
+    def _touching(self, best: LatentSolution) -> LatentSolution:
         latent = self.objective.standing(best.weights).best
         problem = self.objective.problem(latent)
         certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
@@ -423,7 +410,7 @@ class _Search:
             return
         w = np.array(best["weights"], dtype=np.float64)
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
-        self.best = _Best(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
+        self._keep(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
         regret = self.objective.standing(w).regrets(np.arange(self.objective.n_examples), best["latent"])
         at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
         if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):

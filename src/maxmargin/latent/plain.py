@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..constraints.oracle import PlainOracle, as_vector, count, in_their_words, said
+from ..constraints.oracle import PlainOracle, as_vector, count, failing
 from ..protocols import LatentModel, LatentOracle, OracleError
 from ..wording import shown
 
@@ -69,11 +69,8 @@ class PlainLatentOracle:
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         scores = np.empty(ids.size)
         for p, (i, z) in enumerate(zip(ids.tolist(), latent, strict=True)):
-            try:
+            with failing(self.model, f"features failed on example {i} with latent value {shown(z)}", i):
                 features = as_vector(self.model.features(self.X[i], (self.Y[i], z)), self.n_weights)
-            except Exception as error:
-                message = f"features failed on example {i} with latent value {shown(z)}: {said(error)}"
-                raise OracleError(in_their_words(self.model, message), i) from error
             scores[p] = np.asarray(features @ w).item()
         return scores
 
@@ -123,11 +120,8 @@ class PlainLatentOracle:
         return np.array(values, np.int64) if self._can_list else values
 
     def _ask(self, method: str, i: int, *args: Any) -> Any:
-        try:
+        with failing(self.model, f"{method} failed on example {i}", i):
             return getattr(self.model, method)(self.X[i], *args)
-        except Exception as error:
-            message = in_their_words(self.model, f"{method} failed on example {i}: {said(error)}")
-            raise OracleError(message, i) from error
 
 
 def _guarded(w: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import LatentObjective, Standing
+from ..wording import whole
 
 
 @dataclass(frozen=True)
@@ -56,10 +57,36 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
 
 
 def check_sweeps(chooser: Any) -> None:
-    if not isinstance(chooser.sweeps, int | np.integer) or isinstance(chooser.sweeps, bool) or chooser.sweeps < 1:
-        raise ValueError(
-            f"{type(chooser).__name__}: sweeps must be a whole number of at least 1, got {chooser.sweeps!r}."
-        )
+    whole(f"{type(chooser).__name__}: sweeps", chooser.sweeps)
+
+
+def by_proposals(
+    situation: Situation,
+    latent: Any,
+    sweeps: int,
+    rng: np.random.Generator,
+    welcome: Callable[[int, Any], bool] = lambda i, z: True,
+    listed: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Any:
+    """Change ``latent``, in place, by proposals for one example at a time, so many for each of them.
+
+    One is made if the budget allows it and it is ``welcome``. Proposals are the model's own, or drawn from the list.
+    """
+    standing = situation.standing
+    regret = standing.regrets(situation.everybody(), latent)
+    total = float(regret.sum())
+    for i in rng.integers(0, len(latent), sweeps * len(latent)).tolist():
+        if listed is None:
+            proposed = standing.propose(i, latent[i], rng)
+            new = float(standing.regrets(np.array([i]), [proposed])[0])
+        else:
+            regrets, first = listed
+            proposed = rng.integers(0, first[i + 1] - first[i])
+            new = float(regrets[first[i] + proposed])
+        if total - regret[i] + new <= situation.budget and welcome(i, proposed):
+            total += new - regret[i]
+            latent[i], regret[i] = proposed, new
+    return latent
 
 
 def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
 from ..data.bags import Bags as InstanceBags, as_bags, check_finite
-from ..kernels import bags as kernels, segments
+from ..kernels import bags as kernels, vectors
 from ..problem import Rivals, Rows
 from ..wording import as_float, one_of, shown
 from . import labelling
@@ -202,7 +202,7 @@ class BagsLatent:
     def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scores, first = self.listed(w)
         best = np.empty(self.n_examples, np.int64)
-        segments.largest(scores, first, best)
+        vectors.largest(scores, first, best)
         return best, scores[first[:-1] + best]
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:

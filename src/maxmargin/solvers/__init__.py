@@ -7,8 +7,7 @@ from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint
 from .oracle_ascent import OracleAscent
-from .proximal_ascent import ProximalAscent
-from .proximal_point import ProximalPoint
+from .proximal_point import ProximalAscent, ProximalPoint
 from .solve import solve
 from .stream_ascent import StreamAscent
 

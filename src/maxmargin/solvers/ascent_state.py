@@ -160,16 +160,11 @@ class AscentState(Explored):
 
     def regularize(self, regularizer: Regularizer) -> None:
         """Go on under another regularizer of the same weights: constraints and shares stay, all else follows."""
-        inner = self.inner
-        shape = regularizer.shape(self.cache.n_weights)
-        weights = shape.bind(inner.map.v)
-        if not shape.same_metric(inner.shape):
-            self.cache.measure(weights)
-        inner.shape, inner.map = shape, weights
+        if self.inner.regularize(regularizer):
+            self.cache.measure(self.inner.map)
         self.cached = replace(self.cached, regularizer=regularizer)
-        inner.bound(regularizer)
-        self.lower = inner.lower
-        inner.wake()
+        self.lower = self.inner.lower
+        self.inner.wake()
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""

@@ -24,7 +24,7 @@ from ..constraints.pool import Pool
 from ..problem import Problem, TotalLoss
 from ..protocols import Regularizer
 from ..regularizers.shape import refresh, weights_of
-from .row_ascent import RowAscent, RowState, leaving
+from .pooling import RowAscent, RowState, leaving
 
 _NO_LOSS = TotalLoss(0.0)
 _FULL = 0.7  # share of the pool that may stay after it was found full
@@ -179,7 +179,7 @@ class BlockAscent(RowAscent["BlockState"]):
         if reading.evaluates:
             reading.loss = TotalLoss.sum([reading.loss, block.evaluate(reading.start)])
         alpha = problem.blocked.share(state.alpha, b)
-        swept = self._sweep(state, block, alpha, 1 + self.hot_sweeps)
+        swept = state.sweep(block, alpha, 1 + self.hot_sweeps)
         reading.found += swept.met
         reading.awake += swept.awake_at_first
         reading.visited += block.n_examples
@@ -288,9 +288,6 @@ class BlockState(RowState):
 
     def place(self, regularizer: Regularizer, v: np.ndarray) -> None:
         """Go on at another v, which others have moved, under another regularizer; dual variables and pool stay."""
-        shape = regularizer.shape(v.size)
-        if not shape.same_metric(self.shape):
-            self.pool.norms[:] = -1.0
         self.map.v[:] = v
-        self.shape, self.map = shape, shape.bind(self.map.v)
-        self.bound(regularizer)
+        if self.regularize(regularizer):
+            self.pool.norms[:] = -1.0

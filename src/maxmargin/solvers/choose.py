@@ -20,8 +20,7 @@ from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate
 from .interior_point import InteriorPoint, described
 from .oracle_ascent import OracleAscent
-from .proximal_ascent import ProximalAscent
-from .proximal_point import ProximalPoint
+from .proximal_point import ProximalAscent, ProximalPoint
 
 _BYTES_PER_DUAL = 8
 _BYTES_PER_ROW = 8  # norms and order of visits

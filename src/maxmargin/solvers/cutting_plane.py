@@ -145,7 +145,7 @@ class CuttingPlane:
         cache = state.cache
         for _ in range(1000):
             order = np.zeros(1, np.int32)
-            _, seen, _ = cache.sweep(state.shares, state.map, np.empty(0), order, 1, 1, 1)
+            _, seen, _ = cache.sweep(state.shares, state.map, np.empty(0, np.float32), order, 1, 1, 1)
             if seen <= self.inner_fraction * state.gap:
                 break
         state.recombine(problem)

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.base import Closed
 from ..kernels import vectors
+from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import ClosedConstraints
-from ..regularizers.shape import refresh
+from ..regularizers.shape import Shape, refresh
 from ..wording import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
@@ -76,19 +77,33 @@ class DualCoordinate:
         alpha = np.zeros(constraints.dual_shape) if warm is None else constraints.feasible(warm)
         v = np.zeros(problem.n_weights) if warm is None else constraints.combine(alpha)
         linear = 0.0 if warm is None else constraints.linear(alpha)
-        order = np.arange(constraints.n_examples, dtype=np.int32)
+        norms = np.full(len(constraints.rows), -1.0, np.float32)
+        return self.state(problem, alpha, shape, shape.bind(v), linear, norms, np.random.default_rng(self.random_state))
+
+    def state(
+        self,
+        problem: Problem,
+        alpha: np.ndarray,
+        shape: Shape,
+        weights: WeightMap,
+        linear: float,
+        norms: np.ndarray,
+        rng: np.random.Generator,
+    ) -> DualState:
+        """All examples awake at these dual variables; v and ``linear`` may be those of a larger problem."""
+        order = np.arange(problem.closed.n_examples, dtype=np.int32)
         return DualState(
             alpha=alpha,
             shape=shape,
-            map=shape.bind(v),
+            map=weights,
             linear=linear,
-            norms=np.full(len(constraints.rows), -1.0, np.float32),
+            norms=norms,
             order=order,
             active=order.size,
-            rng=np.random.default_rng(self.random_state),
-            lower=linear - problem.regularizer.conjugate(v),
+            rng=rng,
+            lower=linear - problem.regularizer.conjugate(weights.v),
             fraction=self.inner_fraction,
-            n_constraints=constraints.n_constraints,
+            n_constraints=problem.closed.n_constraints,
         )
 
     def save(self, state: DualState, settled: bool = True) -> dict[str, Any]:
@@ -165,7 +180,7 @@ class DualCoordinate:
         )
         state.linear += change
 
-    def _extrapolate(self, constraints: ClosedConstraints, state: DualState) -> None:
+    def _extrapolate(self, constraints: Closed, state: DualState) -> None:
         """Move α and v on along their last change. v is linear in α, so it goes as a whole vector.
 
         That needs the last α to the bit: in float32 the two would drift apart by 1e-6 of the objective a pass.

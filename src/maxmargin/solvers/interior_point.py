@@ -24,11 +24,11 @@ from scipy import linalg
 
 from ..constraints.description import Description
 from ..problem import Problem
-from ..protocols import InteriorSums
 from ..regularizers.shape import Shape
 from . import threads
 from .certificate import lower_bound
 from .interior_rows import InteriorRows
+from .state import Progress
 
 _MOST_WEIGHTS = 5000  # several matrices of this size squared are kept
 _STEP = 0.995  # of the way to the nearest bound
@@ -79,7 +79,7 @@ class InteriorPoint:
             return state
         state.rows.centre(w)
         with threads.one_blas_thread():
-            self._advance(problem, state, np.zeros((0, w.size)), np.zeros(w.size), 0.0, 0.0)
+            self._stay(problem, state)
         return state
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
@@ -95,7 +95,7 @@ class InteriorPoint:
             state.stuck = True  # at the limit of precision: every further step would be noise
             return state
         (v, k0, k1), omega = state.vectors, state.omega
-        rows, root, w = state.rows, state.data.root, state.here()
+        rows, root, w = state.rows, state.root, state.here()
         mu = state.sums[2] / max(state.sums[3], 1.0)
         directions = np.zeros((3, omega.size))
 
@@ -133,9 +133,9 @@ class InteriorPoint:
         for shift in _SHIFTS:
             if shift and not state.precise:
                 state.precise = True
-                self._advance(problem, state, np.zeros((0, state.omega.size)), np.zeros(state.omega.size), 0.0, 0.0)
+                self._stay(problem, state)
                 state.idle = 0  # a point that coarse steps have spoiled takes some to recover
-            matrix = state.data.root.whiten(state.gram)
+            matrix = state.root.whiten(state.gram)
             matrix[np.diag_indices_from(matrix)] += 1.0
             with contextlib.suppress(linalg.LinAlgError):
                 return _Factor(matrix, shift)
@@ -159,21 +159,35 @@ class InteriorPoint:
         if "kept" in saved:
             state.lower = lower_bound(problem, saved["kept"])
         with threads.one_blas_thread():
-            nowhere = np.zeros(state.omega.size)
-            self._advance(problem, state, np.zeros((0, state.omega.size)), nowhere, 0.0, 0.0)
+            self._stay(problem, state)
         return state
 
     def _begin(self, problem: Problem, omega: np.ndarray) -> InteriorState:
         """A state at these ω; of dual variables only α = 0 is known yet, and what it proves."""
-        data = _Data.of(problem)
-        return InteriorState(data, self._rows(problem), omega, best=omega, lower=lower_bound(problem))
+        shape = problem.regularizer.shape(problem.n_weights)
+        n = problem.constraints.n_examples
+        return InteriorState(
+            centre=np.zeros(problem.n_weights) if shape.centre is None else shape.centre,
+            root=_Root(shape),
+            rows=self._rows(problem),
+            omega=omega,
+            best=omega,
+            lower=lower_bound(problem),
+            n_constraints=n,
+            visited=n,
+        )
 
-    def _rows(self, problem: Problem) -> InteriorSums:
+    def _rows(self, problem: Problem) -> InteriorRows:
         """Whoever answers for the rows: the constraints' own choice, if rows are not at hand here."""
         constraints: Any = problem.constraints
         if hasattr(constraints, "interior_rows"):
             return constraints.interior_rows(self.n_threads)
         return InteriorRows(constraints if hasattr(constraints, "blocks") else problem.closed, self.n_threads)
+
+    def _stay(self, problem: Problem, state: InteriorState) -> None:
+        """Gather the normal equations at the point where it is."""
+        nowhere = np.zeros((1, state.omega.size))
+        self._advance(problem, state, nowhere[:0], nowhere[0], 0.0, 0.0)
 
     def _advance(
         self,
@@ -249,66 +263,34 @@ def described(problem: Problem) -> Description:
     return Description(type(constraints).__name__, constraints.n_examples)
 
 
-@dataclass(frozen=True)
-class _Data:
-    """What is known of the problem as a whole."""
-
-    n: int
-    centre: np.ndarray
-    root: _Root
-
-    @staticmethod
-    def of(problem: Problem) -> _Data:
-        shape = problem.regularizer.shape(problem.n_weights)
-        return _Data(
-            n=problem.constraints.n_examples,
-            centre=np.zeros(problem.n_weights) if shape.centre is None else shape.centre,
-            root=_Root(shape),
-        )
-
-    def weights(self, omega: np.ndarray) -> np.ndarray:
-        return self.centre + self.root(omega)
-
-
-@dataclass
-class InteriorState:
+@dataclass(kw_only=True)
+class InteriorState(Progress):
     """A point inside all bounds, what the next step needs of the rows, and the best of the points so far."""
 
-    data: _Data
-    rows: InteriorSums
+    centre: np.ndarray
+    root: _Root
+    rows: InteriorRows
+    """Whoever answers for the rows; where they are spread over workers, what stands for several of these."""
     omega: np.ndarray
+    n_constraints: int
     best: np.ndarray
     """ω of the lowest objective so far, and that objective."""
     upper: float = np.inf
     gram: np.ndarray = field(default_factory=lambda: np.zeros(0))
     vectors: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    lower: float = -np.inf
-    """The highest dual objective so far, and whether it is that of the point itself; if not, the rows have kept α."""
     at_best: bool = False
+    """Whether ``lower``, the highest dual objective so far, is that of the point; if not, the rows have kept α."""
     gap: float = np.inf
     """The smallest gap of any point by itself, and the steps since it was last met."""
     idle: int = 0
-    estimate: float = np.inf
     active: int = 0
-    goal: float = 0.0
     precise: bool = False
     solved: bool = False
-    stuck: bool = False
-    evaluated: None = None
-    beat: Any = None
-
-    @property
-    def visited(self) -> int:
-        return self.data.n
-
-    @property
-    def n_constraints(self) -> int:
-        return self.data.n
 
     @property
     def nbytes(self) -> int:
-        return 8 * self.data.n  # not asked of the rows, which may be far away
+        return 8 * self.n_constraints  # not asked of the rows, which may be far away
 
     @property
     def alpha(self) -> Any:
@@ -316,11 +298,11 @@ class InteriorState:
 
     def here(self) -> np.ndarray:
         """The weights of the point."""
-        return self.data.weights(self.omega)
+        return self.centre + self.root(self.omega)
 
     def weights(self) -> np.ndarray:
         """The best weights so far."""
-        return self.data.weights(self.best)
+        return self.centre + self.root(self.best)
 
     def met(self, lower: float, upper: float) -> None:
         """The point has moved, and these are its bounds."""

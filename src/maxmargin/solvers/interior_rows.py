@@ -28,6 +28,9 @@ _SPARSE = 0.15  # rows with more stored values than this share are multiplied by
 class InteriorRows:
     """Some examples of a problem: their constraints, their point, and the threads that share them.
 
+    What stands for several of these (workers, say) has the same methods: it hands every question on to each of them,
+    and joins what they say with ``added_looks`` and ``added_advances``.
+
     Memory beyond the constraints: 20 to 24 bytes per example. There may be no examples at all; sums are zero then.
 
     Parameters

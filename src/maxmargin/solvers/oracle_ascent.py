@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 
 from ..constraints.cache import Cache
-from ..constraints.searched import uncertainty, violations
+from ..constraints.searched import Searched, uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
-from ..protocols import OpenConstraints
 from ..regularizers.shape import refresh, weights_of
 from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
@@ -99,7 +98,7 @@ class OracleAscent(Explore[AscentState]):
             state.n_views = FEW_VIEWS
         return state
 
-    def _fill(self, constraints: OpenConstraints, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
+    def _fill(self, constraints: Searched, cache: Cache, warm: Planes, weights: WeightMap) -> np.ndarray:
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
         shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
         if shares.rivals is not None:
@@ -162,7 +161,7 @@ class OracleAscent(Explore[AscentState]):
         for _ in range(max_epochs):
             self._tidy(state, window)
             (chunks,) = self._views(problem, state) if window.size else ([],)
-            seen = self._explore_in_turn(problem, state, chunks)
+            seen = self._explore(problem, state, chunks)
             state.met += seen
             state.since += window.size
             if state.optimizing_pays(_PASS_PAYS_STREAM):
@@ -216,10 +215,7 @@ class OracleAscent(Explore[AscentState]):
     def _look(self, problem: Problem, state: AscentState, view: list[np.ndarray]) -> None:
         if state.in_views:
             self._enter(problem, state, np.concatenate(view))
-        if state.at is None:
-            seen = self._explore_in_turn(problem, state, view)
-        else:
-            seen = self._explore_together(problem, state, view, state.at)
+        seen = self._explore(problem, state, view)
         n = sum(ids.size for ids in view)
         state.gap += seen
         state.met += seen
@@ -265,35 +261,35 @@ class OracleAscent(Explore[AscentState]):
             cache.all_here()
             state.recombine()
 
-    def _explore_in_turn(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
-        """Each chunk at the weights that the chunks before it left behind. Returns the gap as seen on the way."""
-        inner = state.inner
-        state.evaluated = None
-        gap = 0.0
-        for ids, w, rivals in search(problem.open.oracle, chunks, lambda: weights_of(inner.map), self.n_jobs):
-            self._take_in(problem, state, ids, rivals, w)
-            gap += self._sweep(state, ids)
-        refresh(inner.map)
-        inner.bound(problem.regularizer)
-        return max(gap, 0.0)
+    def _explore(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
+        """Each chunk at the weights that the chunks before it left behind, or all at the same, whose losses are thereby
+        known. Returns the gap as seen on the way.
 
-    def _explore_together(self, problem: Problem, state: AscentState, chunks: list[np.ndarray], w: np.ndarray) -> float:
-        """All chunks at the same weights, whose losses are thereby known. Returns the gap as seen.
-
-        Where other views follow, shares move at once: planes without one might not outlive the view.
+        At the same weights shares move at once only where other views follow: planes without one might not outlive the
+        view.
         """
-        constraints, inner = problem.open, state.inner
+        constraints, inner, at = problem.open, state.inner, state.at
+        moves = at is None or state.in_views
+        if at is None:
+            state.evaluated = None
+        else:
+            chunks = constraints.at_once(np.concatenate(chunks), _larger(chunks))
         gap, losses = 0.0, []
-        larger = constraints.at_once(np.concatenate(chunks), _larger(chunks))
-        for ids, _, rivals in search(constraints.oracle, larger, lambda: w, self.n_jobs):
+
+        def weights() -> np.ndarray:
+            return weights_of(inner.map) if at is None else at
+
+        for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs):
             missing = self._take_in(problem, state, ids, rivals, w)
-            losses.append(constraints.weighted(ids, missing, *uncertainty(rivals, w)))
-            if state.in_views:
+            if at is not None:
+                losses.append(constraints.weighted(ids, missing, *uncertainty(rivals, w)))
+            if moves:
                 gap += self._sweep(state, ids)
-        if state.in_views:
+        if moves:
             refresh(inner.map)
             inner.bound(problem.regularizer)
-        state.losses.append(TotalLoss.sum(losses))
+        if at is not None:
+            state.losses.append(TotalLoss.sum(losses))
         return max(gap, 0.0)
 
     def _sweep(self, state: AscentState, ids: np.ndarray) -> float:

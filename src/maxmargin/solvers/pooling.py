@@ -8,49 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..constraints.base import Closed
+from ..constraints.pool import Pool
 from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import ClosedConstraints, Constraints, Regularizer
+from ..protocols import Constraints, Regularizer
 from ..regularizers.shape import Shape
 from .dual_coordinate import DualCoordinate, DualState
-
-
-@dataclass(frozen=True)
-class Swept:
-    """A block after some sweeps."""
-
-    awake: np.ndarray
-    """Its examples that still had a gap of their own in the last sweep."""
-    norms: np.ndarray
-    met: float
-    """The gap that the first sweep met."""
-    change: float
-    """What the sweeps added to the linear part of the dual objective."""
-    awake_at_first: int
-
-
-def sweep_block(
-    block: ClosedConstraints, alpha: np.ndarray, weights: WeightMap, sweeps: int, rng: np.random.Generator
-) -> Swept:
-    """Sweeps over a block while it is at hand: all of it once, then what is awake."""
-    n = block.n_examples
-    norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
-    size = 8 if block.rows.indices.size else 1
-    met = change = 0.0
-    at_first = 0
-    for sweep in range(sweeps):
-        seed = int(rng.integers(1, 2**63))
-        active, seen, more = block.sweep(alpha, weights, norms, order, active, size, seed)
-        change += more
-        if sweep == 0:
-            met, at_first = max(seen, 0.0), active
-        if active == 0:
-            break
-    return Swept(order[:active], norms, met, change, at_first)
+from .explore import Explore, Explored
+from .state import Weighted
 
 
 def work_on(
@@ -66,21 +36,7 @@ def work_on(
 ) -> PoolWork:
     """Make ready to work on the constraints of a pool, whose dual variables are ``alpha``."""
     problem = Problem(constraints, regularizer)
-    order = np.arange(constraints.n_examples, dtype=np.int32)
-    state = DualState(
-        alpha=alpha,
-        shape=shape,
-        map=weights,
-        linear=linear,
-        norms=norms,
-        order=order,
-        active=order.size,
-        rng=rng,
-        lower=linear - regularizer.conjugate(weights.v),
-        fraction=coordinate.inner_fraction,
-        n_constraints=problem.closed.n_constraints,
-    )
-    return PoolWork(problem, coordinate, state)
+    return PoolWork(problem, coordinate, coordinate.state(problem, alpha, shape, weights, linear, norms, rng))
 
 
 @dataclass
@@ -111,6 +67,79 @@ class PoolWork:
         mask = np.zeros(self.state.order.size, bool)
         mask[self.state.order[self.state.active :]] = True
         return mask
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A block after some sweeps."""
+
+    awake: np.ndarray
+    """Its examples that still had a gap of their own in the last sweep."""
+    norms: np.ndarray
+    met: float
+    """The gap that the first sweep met."""
+    awake_at_first: int
+
+
+@dataclass(kw_only=True)
+class RowState(Explored, Weighted):
+    """A pool of examples, and v and the dual objective of all there are."""
+
+    alpha: np.ndarray
+    pool: Pool
+    rng: np.random.Generator
+
+    def sweep(self, block: Closed, alpha: np.ndarray, sweeps: int) -> Swept:
+        """Sweeps over a block while it is at hand: all of it once, then what is awake."""
+        n = block.n_examples
+        norms, order, active = np.full(n, -1.0, np.float32), np.arange(n, dtype=np.int32), n
+        size = 8 if block.rows.indices.size else 1
+        met = change = 0.0
+        at_first = 0
+        for sweep in range(sweeps):
+            seed = int(self.rng.integers(1, 2**63))
+            active, seen, more = block.sweep(alpha, self.map, norms, order, active, size, seed)
+            change += more
+            if sweep == 0:
+                met, at_first = max(seen, 0.0), active
+            if active == 0:
+                break
+        self.linear += change
+        self.met += met
+        return Swept(order[:active], norms, met, at_first)
+
+
+State = TypeVar("State", bound=RowState)
+
+
+class RowAscent(Explore[State]):
+    """Examples of a block are swept while it is at hand; the pool keeps copies of those that matter."""
+
+    n_threads: int
+
+    def _work(self, regularizer: Regularizer, state: State, alpha: np.ndarray, momentum_after: int = 8) -> PoolWork:
+        """Passes to be made over the pool, whose dual variables are ``alpha``."""
+        pool = state.pool
+        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=momentum_after)
+        return work_on(
+            pool.constraints(), pool.norms, regularizer, state.shape, state.map, alpha, state.linear, coordinate,
+            state.rng,
+        )  # fmt: skip
+
+    def _settle(self, state: State, work: PoolWork) -> None:
+        """Passes over the pool are done."""
+        state.linear, state.lower = work.state.linear, work.state.lower
+        state.pool_gap = max(work.state.seen, 0.0)
+
+
+def leaving(at_rest: np.ndarray, alpha: np.ndarray | None, most: int) -> np.ndarray:
+    """Which examples leave a pool of which at most so many may stay, as a mask: those at rest first (of these the ones
+    without a share, if ``alpha`` is given), then those that came first."""
+    n = at_rest.size
+    shares = np.zeros(n, bool) if alpha is None else with_share(alpha)
+    mask = np.zeros(n, bool)
+    mask[np.lexsort((np.arange(n), shares, ~at_rest))[: n - most]] = True
+    return mask
 
 
 def with_share(alpha: Any) -> np.ndarray:

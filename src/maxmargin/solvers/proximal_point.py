@@ -1,26 +1,78 @@
 """Proximal point: a regularizer that is not strongly convex, as a sequence of ones that are.
 
-    w_{t+1} = argmin  Ω(w) + loss(w) + l2/2 ‖w − w_t‖²
+    w_{t+1} = argmin  Ω(w) + loss(w) + l2/2 ‖w − c‖²,      c = w_t
 
-Each of these problems goes to the same dual coordinate steps, with the dual variables carried over. What is
-certified is the original problem: its dual asks for ‖v^p‖ ≤ λ_p, which α meets when scaled down, and its primal
-is evaluated without the proximal term.
+Each of these problems is one for dual ascent, and all of them have the same constraints: dual variables are carried
+over when the centre c moves. What is certified is the original problem: its dual asks for ‖v^p‖ ≤ λ_p, which α meets
+when scaled down, and its primal is evaluated without the proximal term.
+
+``ProximalPoint`` takes the steps of ``DualCoordinate``, where all constraints are at hand. ``ProximalAscent`` is for
+constraints that are searched for: the cache stays, too, when the centre moves. Between exploring and optimizing an
+epoch decides what to optimize. Where the problem around the old centre is solved well enough, measured by the gap of
+the original problem, the centre moves to the weights that were just explored; then the cache is optimized around the
+new one. So an epoch has one search per example and one optimization, as without the proximal term, and its searches at
+one w evaluate the original objective too.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..problem import Problem
+from ..constraints.searched import violations
+from ..problem import Planes, Problem, Rows
+from .ascent_state import AscentState
 from .certificate import lower_bound
 from .dual_coordinate import DualCoordinate, DualState
+from .oracle_ascent import OracleAscent
+from .state import Progress
+
+_SAMPLE = 32  # examples whose loss shows the scale of the objective
+
+
+class _Proximal(ABC):
+    """Where the first centre is, how strongly it attracts, and how that is adapted."""
+
+    l2: float | None
+    centre: np.ndarray | None
+    few: ClassVar[int]
+    many: ClassVar[int]
+    """After so few passes around one centre the next attracts half as strongly, after so many twice as strongly."""
+
+    def __post_init__(self) -> None:
+        if self.l2 is not None and not (np.isfinite(self.l2) and self.l2 > 0.0):
+            raise ValueError(f"l2 must be a number above 0, or None for one that suits the problem, got {self.l2!r}.")
+
+    @abstractmethod
+    def _objective(self, problem: Problem, w: np.ndarray) -> float:
+        """The original objective at w, roughly."""
+
+    def _first(self, problem: Problem) -> tuple[np.ndarray, float]:
+        """The centre to begin with, and its strength."""
+        centre = np.zeros(problem.n_weights) if self.centre is None else np.array(self.centre, dtype=np.float64)
+        if centre.shape != (problem.n_weights,) or not np.isfinite(centre).all():
+            raise ValueError(
+                f"centre must be {problem.n_weights} finite numbers, one for each weight; got shape {centre.shape}"
+                f"{'' if np.isfinite(centre).all() else ' with values that are not finite'}."
+            )
+        l2 = first_strength(problem, self._objective(problem, centre)) if self.l2 is None else self.l2
+        return centre, l2
+
+    def _move(self, state: AroundInner, w: np.ndarray, passes: int) -> None:
+        """The next centre, after so many passes around the last one."""
+        if passes <= self.few:
+            state.l2 *= 0.5
+        elif passes >= self.many:
+            state.l2 *= 2.0
+        state.centre = w
 
 
 @dataclass(frozen=True)
-class ProximalPoint:
+class ProximalPoint(_Proximal):
     """Settings of the proximal point solver.
 
     Parameters
@@ -40,14 +92,14 @@ class ProximalPoint:
     fraction: float = 0.3
     centre: np.ndarray | None = None
 
+    few, many = 10, 61
+
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> ProximalState:
-        centre = np.zeros(problem.n_weights) if self.centre is None else self.centre.copy()
-        l2 = self.l2
-        if l2 is None:
-            l2 = first_strength(problem, problem.regularizer.value(centre) + problem.closed.evaluate(centre).total)
+        centre, l2 = self._first(problem)
         centred = around(problem, centre, l2)
         inner = self.inner.start(centred, warm)
-        return ProximalState(inner, centred, centre, l2, inner.alpha.copy(), lower=scaled_bound(problem, inner))
+        lower = scaled_bound(problem, inner)
+        return ProximalState(inner=inner, centred=centred, centre=centre, l2=l2, best=inner.alpha.copy(), lower=lower)
 
     def save(self, state: ProximalState, settled: bool = True) -> dict[str, Any]:
         """What the inner solver saves, and the centre: dual variables alone do not tell the weights."""
@@ -58,13 +110,14 @@ class ProximalPoint:
         centre, l2 = np.array(saved["centre"]), float(saved["l2"])
         centred = around(problem, centre, l2)
         inner, best = self.inner.restore(centred, saved["inner"]), problem.closed.feasible(saved["alpha"])
-        return ProximalState(
-            inner, centred, centre, l2, best, lower=lower_bound(problem, best), since=int(saved["since"])
-        )
+        state = ProximalState(inner=inner, centred=centred, centre=centre, l2=l2, best=best)
+        state.lower, state.since = lower_bound(problem, best), int(saved["since"])
+        return state
 
     def step(self, problem: Problem, state: ProximalState) -> ProximalState:
         """One inner pass; when the inner problem is solved well enough, the centre moves."""
         state.inner = self.inner.step(state.centred, state.inner)
+        state.visited = state.inner.visited
         state.since += 1
         state.estimate = np.inf
         if state.inner.inner > 0:
@@ -82,20 +135,129 @@ class ProximalPoint:
         return state
 
     def _recentre(self, problem: Problem, state: ProximalState, w: np.ndarray) -> None:
-        if state.since <= 10:
-            state.l2 *= 0.5
-        elif state.since > 60:
-            state.l2 *= 2.0
-        state.since = 0
-        state.centre = w.copy()
-        state.centred = around(problem, state.centre, state.l2)
-        regularizer, inner = state.centred.regularizer, state.inner
-        inner.shape = regularizer.shape(problem.n_weights)
-        inner.map = inner.shape.bind(inner.map.v)
-        inner.lower = inner.linear - regularizer.conjugate(inner.map.v)
+        self._move(state, w.copy(), state.since)
+        state.since, state.centred = 0, around(problem, state.centre, state.l2)
+        inner = state.inner
+        inner.regularize(state.centred.regularizer)
         inner.norms.fill(-1.0)
         # Everything may move again around the new centre, and old momentum points elsewhere.
         inner.passes, inner.theta, inner.previous, inner.previous_v = 0, 1.0, None, None
+
+    def _objective(self, problem: Problem, w: np.ndarray) -> float:
+        return problem.regularizer.value(w) + problem.closed.evaluate(w).total
+
+
+@dataclass(frozen=True)
+class ProximalAscent(_Proximal):
+    """Settings of the proximal point solver for open problems.
+
+    Parameters
+    ----------
+    inner : OracleAscent
+    l2 : float or None
+        The first strength of the proximal term, by default one that suits the scale of the problem; adapted to how
+        many passes over the cache a centre takes.
+    centre : array (n_weights,) or None
+        Weights to start from, the origin by default: the first epoch evaluates them. Those of a neighbouring problem
+        save much of the work, together with its dual variables as ``warm``.
+    fraction : float
+        The centre moves once the gap of the problem around it is at most this fraction of the original problem's.
+    inner_fraction : float
+        The cache need not be optimized beyond this fraction of the original problem's gap, times the one of ``inner``.
+
+    Examples
+    --------
+    >>> from maxmargin import Problem, solve
+    >>> from maxmargin.constraints import Searched
+    >>> from maxmargin.models import Multiclass
+    >>> from maxmargin.regularizers import GroupNorm
+    >>> X, y = np.array([[2.0, 0.1], [1.0, -0.1], [-1.0, 0.1], [-2.0, -0.1]]), [0, 0, 1, 1]
+    >>> groups = [[0, 2], [1, 3]]  # each feature with its weights in both classes
+    >>> problem = Problem(Searched(Multiclass(2, 2).oracle(X, y), np.ones(1)), GroupNorm(groups))
+    >>> solution = solve(problem, ProximalAscent(OracleAscent(random_state=0)), tol=1e-6)
+    >>> problem.regularizer.norms(solution.weights).round(3)
+    array([0.707, 0.   ])
+    """
+
+    inner: OracleAscent = field(default_factory=OracleAscent)
+    l2: float | None = None
+    centre: np.ndarray | None = None
+    fraction: float = 0.5
+    inner_fraction: float = 0.1
+
+    few, many = 30, 150
+
+    def start(self, problem: Problem, warm: Planes | None = None) -> ProximalAscentState:
+        centre, l2 = self._first(problem)
+        ascent = self.inner.start(around(problem, centre, l2), warm)
+        state = self._state(problem, ascent, centre, l2)
+        state.unseen = self.centre is not None
+        return state
+
+    def step(self, problem: Problem, state: ProximalAscentState) -> ProximalAscentState:
+        """One epoch: every example is searched once, perhaps the centre moves, then the cache is optimized."""
+        ascent, centred = state.inner, state.centred(problem)
+        ascent.goal, ascent.beat = self.fraction * state.goal, state.beating(problem)
+        inner_gap = self.inner.explore(centred, ascent, at=state.centre if state.unseen else None)
+        state.visited, state.evaluated = ascent.visited, ascent.evaluated
+        ascent.estimate = inner_gap / max(abs(ascent.inner.lower + inner_gap), 1e-300)
+        w = ascent.weights().copy() if ascent.evaluated is None else ascent.evaluated[0]
+        loss = ascent.inner.lower + inner_gap - centred.regularizer.value(w)
+        upper = problem.regularizer.value(w) + loss
+        state.lower = scaled_bound(problem, ascent.inner)
+        gap = upper - state.lower
+        state.estimate = max(gap, 0.0) / max(abs(upper), 1e-300)
+        state.offered = ascent.evaluated is not None and state.estimate <= state.goal and not state.offered
+        if state.offered:
+            return state  # these weights and shares will do
+        wanted = self.inner_fraction * gap
+        if state.unseen:
+            state.unseen = False
+        elif inner_gap <= self.fraction * gap:
+            self._move(state, w, ascent.passes - state.moved_at)
+            state.moved_at = ascent.passes
+            ascent.regularize(around(problem, w, state.l2).regularizer)
+        else:
+            wanted = max(wanted, inner_gap)
+        self.inner.optimize(state.centred(problem), ascent, self.inner.max_inner, self.inner.share(problem) * wanted)
+        state.lower = scaled_bound(problem, ascent.inner)
+        return state
+
+    def relabel(self, problem: Problem, state: ProximalAscentState, ids: np.ndarray, rows: Rows) -> ProximalAscentState:
+        """Go on with what is cached although the truths of some examples have changed: see ``OracleAscent``."""
+        ascent = self.inner.relabel(state.centred(problem), state.inner, ids, rows)
+        if ascent is not state.inner:
+            return self._state(problem, ascent, state.centre, state.l2)  # a new cache
+        state.offered = False
+        state.lower, state.estimate = scaled_bound(problem, state.inner.inner), np.inf
+        return state
+
+    def save(self, state: ProximalAscentState, settled: bool = True) -> dict[str, Any]:
+        """Numbers, arrays and dual variables from which ``restore`` can go on."""
+        return {
+            "ascent": self.inner.save(state.inner, settled),
+            "centre": state.centre,
+            "l2": state.l2,
+            "moved_at": state.moved_at,
+        }
+
+    def restore(self, problem: Problem, saved: dict[str, Any]) -> ProximalAscentState:
+        centre, l2 = np.array(saved["centre"]), float(saved["l2"])
+        ascent = self.inner.restore(around(problem, centre, l2), saved["ascent"])
+        state = self._state(problem, ascent, centre, l2)
+        state.moved_at = int(saved["moved_at"])
+        return state
+
+    def _state(self, problem: Problem, ascent: AscentState, centre: np.ndarray, l2: float) -> ProximalAscentState:
+        return ProximalAscentState(inner=ascent, centre=centre, l2=l2, lower=scaled_bound(problem, ascent.inner))
+
+    def _objective(self, problem: Problem, w: np.ndarray) -> float:
+        """As a few examples show it."""
+        constraints = problem.open
+        ids = constraints.live[:_SAMPLE]
+        missing = violations(constraints.oracle.rivals(ids, w), w)
+        total = float(np.broadcast_to(constraints.budget, constraints.n_examples).sum())
+        return problem.regularizer.value(w) + total * float(np.maximum(missing, 0.0).mean())
 
 
 def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
@@ -121,10 +283,13 @@ def scaled_bound(problem: Problem, inner: DualState) -> float:
     return scale * inner.linear - problem.regularizer.conjugate(scale * v)
 
 
-class AroundInner:
-    """What a proximal state has from the state of the problem around its centre."""
+@dataclass(kw_only=True)
+class AroundInner(Progress):
+    """A centre, and the state of the problem around it."""
 
     inner: Any
+    centre: np.ndarray
+    l2: float
 
     @property
     def n_constraints(self) -> int:
@@ -142,15 +307,11 @@ class AroundInner:
     def active(self) -> int:
         return self.inner.active
 
-    @property
-    def visited(self) -> int:
-        return self.inner.visited
-
     def weights(self) -> np.ndarray:
         return self.inner.weights()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProximalState(AroundInner):
     """The ascent around the present centre, and the dual variables that prove the most about the original problem.
 
@@ -159,16 +320,8 @@ class ProximalState(AroundInner):
 
     inner: DualState
     centred: Problem
-    centre: np.ndarray
-    l2: float
     best: np.ndarray
-    lower: float = -np.inf
-    estimate: float = np.inf
     since: int = 0
-    goal: float = 0.0
-    stuck: bool = False
-    evaluated: None = None
-    beat: Any = None
 
     @property
     def alpha(self) -> np.ndarray:
@@ -179,3 +332,32 @@ class ProximalState(AroundInner):
         if bound > self.lower:
             self.lower = bound
             self.best[:] = self.inner.alpha
+
+
+@dataclass(kw_only=True)
+class ProximalAscentState(AroundInner):
+    """The ascent around the present centre, and where that is."""
+
+    inner: AscentState
+    moved_at: int = 0
+    """Passes over the cache before the centre moved for the last time."""
+    unseen: bool = False
+    """Whether the centre was given and has not been evaluated: the first epoch does."""
+    offered: bool = False
+    """Whether the last epoch changed nothing, because all seemed good enough. If it was not, the next one must."""
+
+    def beating(self, problem: Problem) -> Callable[[], None] | None:
+        """What the inner ascent calls between views: the lower bound shall be that of the original problem."""
+        beat = self.beat
+        if beat is None:
+            return None
+
+        def wrapped() -> None:
+            self.lower = scaled_bound(problem, self.inner.inner)
+            beat()
+
+        return wrapped
+
+    def centred(self, problem: Problem) -> Problem:
+        """The problem with the proximal term."""
+        return replace(problem, regularizer=self.inner.cached.regularizer)

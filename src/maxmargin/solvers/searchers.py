@@ -25,16 +25,17 @@ def search(
 ) -> Iterator[Found]:
     """(ids, the weights they were searched at, their rivals), chunk by chunk in order."""
     if hasattr(oracle, "submit"):
-        yield from _elsewhere(oracle, chunks, weights)
-        return
-    if n_jobs == 1:
+        elsewhere: Any = oracle
+        yield from _ahead(oracle, chunks, weights, elsewhere.n_ahead - 1, elsewhere.submit, waits=False)
+    elif n_jobs == 1:
         for ids in chunks:
             w = weights()
             yield ids, w, oracle.rivals(ids, w)
-        return
-    if oracle.releases_gil:
+    elif oracle.releases_gil:
         with one_blas_thread():  # each of ours has a core to itself
-            yield from _ahead(oracle, chunks, weights, n_jobs, _threads(oracle, n_jobs))
+            yield from _ahead(
+                oracle, chunks, weights, n_jobs, lambda ids, w: pool(n_jobs).submit(oracle.rivals, ids, w)
+            )
     else:
         yield from _ahead(oracle, chunks, weights, n_jobs, _processes(oracle, n_jobs))
 
@@ -43,9 +44,15 @@ def _ahead(
     oracle: Oracle,
     chunks: Iterable[np.ndarray],
     weights: Callable[[], np.ndarray],
-    n_jobs: int,
+    most: int,
     submit: Callable[[np.ndarray, np.ndarray], Future[Rivals]],
+    waits: bool = True,
 ) -> Iterator[Found]:
+    """At most so many chunks are ahead of the one that is taken in.
+
+    With ``waits`` nobody is still at work when this ends, in whatever way it ends; else what is under way elsewhere is
+    not waited for.
+    """
     in_view = getattr(oracle, "in_view", lambda ids: True)
     ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]] = deque()
     try:
@@ -59,27 +66,15 @@ def _ahead(
                 continue
             w = weights().copy()
             ahead.append((ids, w, submit(ids, w)))
-            if len(ahead) > n_jobs:
+            if len(ahead) > most:
                 yield _first(ahead)
         while ahead:
             yield _first(ahead)
     finally:
-        # Nobody is still at work when this ends, in whatever way it ends.
-        for _, _, future in ahead:
-            future.cancel()
-        wait([future for _, _, future in ahead])
-
-
-def _elsewhere(oracle: Any, chunks: Iterable[np.ndarray], weights: Callable[[], np.ndarray]) -> Iterator[Found]:
-    """Chunks go to whoever has their examples; what is still under way when this ends early is not waited for."""
-    ahead: deque[tuple[np.ndarray, np.ndarray, Any]] = deque()
-    for ids in chunks:
-        w = weights().copy()
-        ahead.append((ids, w, oracle.submit(ids, w)))
-        if len(ahead) >= oracle.n_ahead:
-            yield _first(ahead)
-    while ahead:
-        yield _first(ahead)
+        if waits:
+            for _, _, future in ahead:
+                future.cancel()
+            wait([future for _, _, future in ahead])
 
 
 def _first(ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]]) -> Found:
@@ -87,10 +82,6 @@ def _first(ahead: deque[tuple[np.ndarray, np.ndarray, Future[Rivals]]]) -> Found
     found = future.result()
     ahead.popleft()
     return ids, w, found
-
-
-def _threads(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray], Future[Rivals]]:
-    return lambda ids, w: pool(n_jobs).submit(oracle.rivals, ids, w)
 
 
 _bound: Any = None

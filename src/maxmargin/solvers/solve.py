@@ -68,7 +68,7 @@ def solve(
     if saved is None:
         state: Any = solver.start(problem, warm)
     else:
-        state = _restored(problem, solver, saved["state"])
+        state = restored_state(problem, solver, saved["state"])
         history = [Record(*values) for values in saved["history"]]
         if saved["weights"].size:
             best.offer(problem, np.array(saved["weights"]))  # no number in a file is trusted
@@ -90,7 +90,7 @@ def solve(
         nonlocal kept
         if checkpoint is None or not (last or checkpoint.due()):
             return
-        found = _saved(solver, state, settled)
+        found = saved_state(solver, state, settled)
         if found is not None and (settled or dual_objective(problem, state.alpha).computed >= kept):
             kept = state.lower
             checkpoint.save(
@@ -176,14 +176,15 @@ def _check_call(problem: Any, solver: Any, tol: Any, max_passes: Any) -> None:
     whole("max_passes", max_passes)
 
 
-def _saved(solver: Any, state: Any, settled: bool) -> dict[str, Any] | None:
+def saved_state(solver: Any, state: Any, settled: bool) -> dict[str, Any] | None:
     """What a run can go on from: the dual variables, unless the solver has more to say. ``settled`` is False where an
     interrupt may have come between two changes that belong together: such dual variables are saved only if they prove
     as much as those before. None: what was saved before is worth more."""
     return solver.save(state, settled) if hasattr(solver, "save") else {"alpha": state.alpha}
 
 
-def _restored(problem: Problem, solver: Any, saved: dict[str, Any]) -> Any:
+def restored_state(problem: Problem, solver: Any, saved: dict[str, Any]) -> Any:
+    """The state to go on with from what was saved."""
     return solver.restore(problem, saved) if hasattr(solver, "restore") else solver.start(problem, saved["alpha"])
 
 

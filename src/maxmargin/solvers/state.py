@@ -15,15 +15,27 @@ from ..regularizers.shape import Shape, refresh, weights_of
 
 @dataclass(kw_only=True)
 class Progress:
-    """Where a solver stands after a step; see ``protocols.State``. Changed in place."""
+    """Where a solver stands after a step. Changed in place.
+
+    States also have their dual variables, ``alpha``, and the weights that belong to them, ``weights()``; ``active``,
+    how many of the visited examples still move; ``n_constraints`` and ``nbytes``, the constraints at hand and the bytes
+    of dual variables and cache.
+    """
 
     lower: float = -np.inf
+    """The dual objective at ``alpha``."""
     estimate: float = np.inf
+    """The relative gap as far as the pass could see: it may call for a check, never end a run."""
     goal: float = 0.0
+    """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
     visited: int = 0
+    """How many examples the pass went through."""
     stuck: bool = False
+    """Whether further steps would be in vain, because of rounding."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None
+    """Weights whose loss the step has computed on its way, for all examples at once; ``solve`` need not repeat it."""
     beat: Callable[[], object] | None = None
+    """Set by ``solve``: to be called in long steps whenever ``alpha`` and all that follows from it agree."""
 
 
 @dataclass(kw_only=True)
@@ -40,6 +52,13 @@ class Weighted(Progress):
     def bound(self, regularizer: Regularizer) -> None:
         """The lower bound as it follows from v and the linear part."""
         self.lower = self.linear - regularizer.conjugate(self.map.v)
+
+    def regularize(self, regularizer: Regularizer) -> bool:
+        """Go on under another regularizer of the same weights; whether it measures rows by another metric."""
+        before, self.shape = self.shape, regularizer.shape(self.map.v.size)
+        self.map = self.shape.bind(self.map.v)
+        self.bound(regularizer)
+        return not self.shape.same_metric(before)
 
     def stand(self, v: np.ndarray, linear: float, regularizer: Regularizer) -> None:
         """Go on at this v, as it follows from the dual variables."""

@@ -20,17 +20,17 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.base import Closed
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..problem import Problem
-from ..protocols import ClosedConstraints, Regularizer
+from ..protocols import Regularizer
 from ..regularizers.shape import refresh, weights_of
 from ..regularizers.tilted import Tilted
 from .certificate import dual_bound
 from .choose import interior_point_pays
 from .interior_point import InteriorPoint
-from .pooling import with_share
-from .row_ascent import RowAscent, RowState, leaving
+from .pooling import RowAscent, RowState, leaving, with_share
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
@@ -79,7 +79,7 @@ class StreamAscent(RowAscent["StreamState"]):
             rng=np.random.default_rng(self.random_state),
         )
 
-    def absorb(self, state: StreamState, block: ClosedConstraints) -> None:
+    def absorb(self, state: StreamState, block: Closed) -> None:
         """Learn from the next examples of the stream. If that fails, it is as if they had not come.
 
         Ctrl-C in the midst of long work ends it in good order, and is passed on then.
@@ -94,12 +94,12 @@ class StreamAscent(RowAscent["StreamState"]):
             state.interrupted = False
             raise KeyboardInterrupt
 
-    def _views(self, problem: Problem, state: StreamState) -> Iterator[ClosedConstraints]:
+    def _views(self, problem: Problem, state: StreamState) -> Iterator[Closed]:
         yield problem.closed
 
-    def _look(self, problem: Problem, state: StreamState, view: ClosedConstraints) -> None:
+    def _look(self, problem: Problem, state: StreamState, view: Closed) -> None:
         alpha = np.zeros(view.dual_shape)
-        swept = self._sweep(state, view, alpha, self.hot_sweeps)
+        swept = state.sweep(view, alpha, self.hot_sweeps)
         self._take_in(state, view, np.arange(view.n_examples), alpha, swept.norms)
         state.n_seen += view.n_examples
         state.since += view.n_examples
@@ -121,7 +121,7 @@ class StreamAscent(RowAscent["StreamState"]):
         return 0.3 if state.newton else 0.02 if state.map.v.size > len(state.pool) else 0.05
 
     def _take_in(
-        self, state: StreamState, block: ClosedConstraints, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
+        self, state: StreamState, block: Closed, examples: np.ndarray, alpha: np.ndarray, norms: np.ndarray
     ) -> None:
         while examples.size:
             n = state.pool.add(block, examples, state.n_seen, norms)
@@ -199,7 +199,6 @@ class StreamAscent(RowAscent["StreamState"]):
         shares = with_share(left)
         if not shares.any():
             return
-        state.n_frozen += int(shares.sum())
         held.gather(state.frozen_sums, left)
         state.last_frozen = max(state.last_frozen, int(place[shares].max()))
         state.frozen.append((place[shares], alpha[shares]))
@@ -219,7 +218,6 @@ class StreamState(RowState):
     """The weights after the last work on the pool."""
     at_rest: np.ndarray = field(default_factory=lambda: np.empty(0, bool))
     """Which examples of the pool had no gap of their own when it was last worked on."""
-    n_frozen: int = 0
     last_frozen: int = -1
     frozen_sums: DualSums = field(default_factory=lambda: DualSums(0))
     """What frozen shares have of v and of the linear sum."""
@@ -238,7 +236,7 @@ class StreamState(RowState):
     def weights(self) -> np.ndarray:
         return self.settled
 
-    def wait(self, block: ClosedConstraints, alpha: np.ndarray, examples: np.ndarray) -> None:
+    def wait(self, block: Closed, alpha: np.ndarray, examples: np.ndarray) -> None:
         """These examples of a block have shares already, but no place in the pool yet."""
         waiting = np.zeros_like(alpha)
         waiting[examples] = alpha[examples]

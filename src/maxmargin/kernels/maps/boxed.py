@@ -39,8 +39,8 @@ def _entry(j, change, v, w, centre, scale, floor, ceiling):
     w[j] = min(max(centre[j] + scale[j] * v[j], floor[j]), ceiling[j])
 
 
-@inlined
-def _add_boxed(indptr, indices, data, width, bias, r, c, v, w, centre, scale, floor, ceiling):
+def move(indptr, indices, data, width, bias, r, c, m):
+    v, w, centre, scale, floor, ceiling = m
     if indices.size == 0:
         start = uint64(r * width)
         for j in range(uint64(width)):
@@ -50,7 +50,3 @@ def _add_boxed(indptr, indices, data, width, bias, r, c, v, w, centre, scale, fl
             _entry(uint32(indices[k]), c * data[k], v, w, centre, scale, floor, ceiling)
     if bias != 0.0:
         _entry(uint64(width), c * bias, v, w, centre, scale, floor, ceiling)
-
-
-def move(indptr, indices, data, width, bias, r, c, m):
-    _add_boxed(indptr, indices, data, width, bias, r, c, m.v, m.w, m.centre, m.scale, m.floor, m.ceiling)

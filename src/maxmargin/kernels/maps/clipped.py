@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy import uint32, uint64
 
-from .. import inlined
 from .diagonal import difference, inner, score_of_weights as score, spread
 
 __all__ = ["READS", "Clipped", "difference", "inner", "move", "score", "spread"]
@@ -32,8 +31,8 @@ class Clipped(NamedTuple):
         return self.w
 
 
-@inlined
-def _add_clipped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, floor):
+def move(indptr, indices, data, width, bias, r, c, m):
+    v, w, centre, scale, floor = m
     if indices.size == 0:
         start = uint64(r * width)
         for j in range(uint64(width)):
@@ -47,7 +46,3 @@ def _add_clipped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, 
     if bias != 0.0:
         v[width] += c * bias
         w[width] = max(centre[width] + scale[width] * v[width], floor[width])
-
-
-def move(indptr, indices, data, width, bias, r, c, m):
-    _add_clipped(indptr, indices, data, width, bias, r, c, m.v, m.w, m.centre, m.scale, m.floor)

@@ -38,8 +38,8 @@ def _dense_entry(j, change, v, w, covariance):
         w[i] += change * covariance[j, i]
 
 
-@inlined
-def _add_dense(indptr, indices, data, width, bias, r, c, v, w, covariance):
+def move(indptr, indices, data, width, bias, r, c, m):
+    v, w, _, covariance = m
     start, stop = bounds(indptr, indices, width, r)
     for k in range(start, stop):
         if data[k] != 0.0:
@@ -64,10 +64,6 @@ def _dense_inner(indptr, indices, data, width, bias, a, b, covariance):
             total += bias * covariance[width, column(indices, j, j_start)] * data[j]
         total += bias * bias * covariance[width, width]
     return total
-
-
-def move(indptr, indices, data, width, bias, r, c, m):
-    _add_dense(indptr, indices, data, width, bias, r, c, m.v, m.w, m.covariance)
 
 
 def inner(indptr, indices, data, width, bias, a, b, m):

@@ -59,8 +59,8 @@ def _shrink_factor(squared_norm, threshold):
     return 1.0 - threshold / np.sqrt(squared_norm)
 
 
-@inlined
-def _grouped_dot(indptr, indices, data, width, bias, r, w, group, factor):
+def score(indptr, indices, data, width, bias, r, m):
+    w, group, factor = m.u, m.group, m.factor
     start, stop = bounds(indptr, indices, width, r)
     total = 0.0
     for k in range(start, stop):
@@ -82,8 +82,8 @@ def _grouped_entry(j, change, v, w, centre, scale, group, threshold, squared_nor
     factor[p] = _shrink_factor(squared_norm[p], threshold[p])
 
 
-@inlined
-def _add_grouped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, group, threshold, squared_norm, factor):
+def move(indptr, indices, data, width, bias, r, c, m):
+    v, w, centre, scale, group, threshold, squared_norm, factor = m
     start, stop = bounds(indptr, indices, width, r)
     for k in range(start, stop):
         if data[k] != 0.0:
@@ -91,27 +91,3 @@ def _add_grouped(indptr, indices, data, width, bias, r, c, v, w, centre, scale, 
             _grouped_entry(j, c * data[k], v, w, centre, scale, group, threshold, squared_norm, factor)
     if bias != 0.0:
         _grouped_entry(width, c * bias, v, w, centre, scale, group, threshold, squared_norm, factor)
-
-
-def score(indptr, indices, data, width, bias, r, m):
-    return _grouped_dot(indptr, indices, data, width, bias, r, m.u, m.group, m.factor)
-
-
-def move(indptr, indices, data, width, bias, r, c, m):
-    _add_grouped(
-        indptr,
-        indices,
-        data,
-        width,
-        bias,
-        r,
-        c,
-        m.v,
-        m.u,
-        m.centre,
-        m.scale,
-        m.group,
-        m.threshold,
-        m.squared_norm,
-        m.factor,
-    )
