@@ -10,7 +10,7 @@ pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
 from maxmargin.vision.features.cell_pyramid import Grid
 from maxmargin.vision.features.hog import checked_pixels, hog, padded
-from maxmargin.vision.features.pyramid import resized
+from maxmargin.vision.features.hog_patches import resized
 from maxmargin.vision.kernels import resize as kernel
 
 

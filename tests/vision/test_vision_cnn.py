@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from maxmargin.vision.features import cnn
 from maxmargin.vision.features.cnn import CNNRegions
 
 
@@ -52,9 +53,7 @@ def test_torch_is_imported_late():
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):
-    from maxmargin.vision.features import network
-
-    network._loaded.cache_clear()
+    cnn._loaded.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r'pip install "maxmargin\[cnn\]"'):
         CNNRegions()(image())

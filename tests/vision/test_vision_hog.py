@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
 from maxmargin.vision.features.hog import MIRRORED, hog, mirrored, padded
-from maxmargin.vision.features.pyramid import pyramid, resized
+from maxmargin.vision.features.hog_patches import pyramid, resized
 from maxmargin.vision.kernels import hog as kernel
 
 

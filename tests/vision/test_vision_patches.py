@@ -13,7 +13,7 @@ from maxmargin.persistence import decode, encode  # noqa: E402
 from maxmargin.vision import CNNPatches, HOGPatches, ReducedPatches  # noqa: E402
 from maxmargin.vision.features.extraction import over_ragged_images  # noqa: E402
 from maxmargin.vision.features.hog import hog  # noqa: E402
-from maxmargin.vision.features.pyramid import pyramid  # noqa: E402
+from maxmargin.vision.features.hog_patches import pyramid  # noqa: E402
 from maxmargin.vision.features.reduction import with_signs  # noqa: E402
 from maxmargin.vision.images import ImageError, read_image  # noqa: E402
 from maxmargin.vision.parts.gathering import gather_patches  # noqa: E402

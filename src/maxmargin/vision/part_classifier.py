@@ -19,7 +19,7 @@ from ..persistence import storable
 from ..problem import Certificate
 from ..wording import shown, whole
 from . import image_inputs
-from .features.cnn_patches import CNNPatches
+from .features.cnn import CNNPatches
 from .features.extraction import lacking
 from .features.hog_patches import HOGPatches
 from .features.reduction import ReducedPatches

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..features.extraction import feed_images, over_ragged_images
-from ..features.stacking import CacheTrouble, Growing
+from ..features.extraction import feed_images
+from ..features.stacking import Growing, GrowingFields, Stack
 from .patches import Patches
 
 
@@ -49,15 +49,11 @@ def gather_patches(
     ((10, 1152), [0, 2, 4, 7, 10])
     """
     views = int(getattr(extractor, "n_views", 1))
-    work = _Checked(extractor, views)
-    if cache is None:
-        fields = _Fields()
-        kept = feed_images(images, work, fields, **run)
-        first, values, windows = fields.first, fields.values.finish(), fields.windows.finish()
-    else:
-        found, first, kept = over_ragged_images(images, work, settings=extractor.settings(), cache=cache, **run)
-        values, windows = found["value"], found["window"]
-    return Patches(values, _by_view(first, views), windows, views), kept
+    # In memory values and windows are apart, each in one piece.
+    with Stack(cache, ragged=True, memory=GrowingFields if cache is None else Growing) as rows:
+        kept = feed_images(images, _Checked(extractor, views), rows, settings=extractor.settings(), cache=cache, **run)
+        found = rows.finish()
+    return Patches(found["value"], _by_view(rows.first, views), found["window"], views), kept
 
 
 def _by_view(first: np.ndarray, views: int) -> np.ndarray:
@@ -92,32 +88,3 @@ class _Checked:
         if not np.isfinite(found["value"]).all():
             raise ValueError("a patch is not finite: there is a NaN or an infinity among its features")
         return found
-
-
-class _Fields:
-    """Values and windows apart, each in one piece of memory."""
-
-    values: Growing
-    windows: Growing
-
-    def __init__(self) -> None:
-        self.warn = CacheTrouble()
-        self._dtype: np.dtype | None = None
-        self._ends = [0]
-
-    @property
-    def first(self) -> np.ndarray:
-        return np.array(self._ends, dtype=np.int64)
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        if self._dtype is None:
-            self._dtype = value.dtype
-            self.values, self.windows = (
-                Growing(value[name].shape[1:], value[name].dtype) for name in ("value", "window")
-            )
-        if value.dtype != self._dtype:
-            return f"its patches are {value.dtype}, those before are {self._dtype}"
-        self.values.append(value["value"])
-        self.windows.append(value["window"])
-        self._ends.append(self._ends[-1] + len(value))
-        return ""
