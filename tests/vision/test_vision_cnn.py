@@ -47,7 +47,8 @@ def test_settings_tell_works_apart():
 
 def test_torch_is_imported_late():
     code = (
-        "import sys; from maxmargin.vision.features.cnn import CNNRegions; CNNRegions(); print('torch' in sys.modules)"
+        "import sys; from maxmargin.vision import CNNPatches, CNNRegions; CNNRegions(), CNNPatches(); "
+        "from maxmargin.vision.parts import responses, torch_responses; print('torch' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,38 +30,11 @@ class Placed(NamedTuple):
     places: np.ndarray
 
 
-class Responder(Protocol):
-    """All that training asks of the patches of images, on whatever device they are."""
+class Responder:
+    """All that training asks of the patches of images; here by matrix products and compiled code.
 
-    patches: Patches
-    pooling: Pooling
-    dtype: np.dtype
-    """Of products and of rows."""
-
-    def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
-        """The best places of all filters (n_parts, n_features) in some images."""
-        ...
-
-    def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Scores at given places instead of the best ones, in the shape of responses."""
-        ...
-
-    def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """−Σ weight · features at places, for every image a vector (n_parts·n_features,).
-
-        ``weights`` (n, n_parts, n_regions): so that the product with all filters is −Σ weight · score.
-        """
-        ...
-
-    def precise(self) -> Responder:
-        """One for the same patches that computes in float64, if the device can."""
-        ...
-
-
-class HostResponder:
-    """Responses by matrix products and compiled code, an image at a time: several threads may ask at once.
-
-    Scores of one image are all that is held in memory besides the patches, which may be a map of a file.
+    It works on an image at a time, and several threads may ask at once. Scores of one image are all that is held in
+    memory besides the patches, which may be a map of a file. ``TorchResponder`` is the same on other devices.
 
     Parameters
     ----------
@@ -71,10 +44,12 @@ class HostResponder:
 
     def __init__(self, patches: Patches, pooling: Pooling) -> None:
         self.patches, self.pooling = patches, pooling
-        self.dtype = np.dtype(np.float64 if patches.values.dtype == np.float64 else np.float32)
-        self._atoms = atoms_of(patches, pooling)
+        self.dtype: np.dtype = np.dtype(np.float64 if patches.values.dtype == np.float64 else np.float32)
+        """Of products and of rows."""
+        self._atoms = _atoms_of(patches, pooling)
 
     def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
+        """The best places of all filters (n_parts, n_features) in some images."""
         n_parts, n_views, n_regions = len(filters), self.patches.n_views, self.pooling.n_regions
         turned = np.ascontiguousarray(filters.T, dtype=self.dtype)
         responses = np.zeros((ids.size, n_parts, n_regions))
@@ -88,6 +63,7 @@ class HostResponder:
         return Placed(responses, places)
 
     def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Scores at given places instead of the best ones, in the shape of responses."""
         filters = np.ascontiguousarray(filters, dtype=self.dtype)
         scores = np.zeros((ids.size, len(filters), self.pooling.n_regions))
         for p, i in enumerate(ids.tolist()):
@@ -96,6 +72,10 @@ class HostResponder:
         return scores
 
     def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """−Σ weight · features at places, for every image a vector (n_parts·n_features,).
+
+        ``weights`` (n, n_parts, n_regions): so that the product with all filters is −Σ weight · score.
+        """
         n_parts = weights.shape[1]
         out = np.zeros((ids.size, n_parts, self.patches.n_features), self.dtype)
         for p, i in enumerate(ids.tolist()):
@@ -103,8 +83,8 @@ class HostResponder:
                 kernels.add_features_at(values, place, weights[p], 1.0 / self.patches.n_views, out[p])
         return out.reshape(ids.size, n_parts * self.patches.n_features)
 
-    def precise(self) -> HostResponder:
-        """One for the same patches that computes in float64."""
+    def precise(self) -> Responder:
+        """One for the same patches that computes in float64, if the device can."""
         other = copy.copy(self)
         other.dtype = np.dtype(np.float64)
         return other
@@ -141,7 +121,7 @@ def responder_for(patches: Patches, pooling: Pooling, device: str | None = None)
            [0., 2.]])
     """
     if device is None or device == "cpu":
-        return HostResponder(patches, pooling)
+        return Responder(patches, pooling)
     from .torch_responses import TorchResponder
 
     return TorchResponder(patches, pooling, device)
@@ -156,7 +136,7 @@ def check_device(device: str | None) -> None:
     existing_device(device)
 
 
-def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
+def _atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
     """The atom of each patch; without windows there is only one."""
     if patches.windows is not None:
         return pooling.atoms(patches.windows).astype(np.int32)
