@@ -22,8 +22,7 @@ from resident import resident_peak
 from maxmargin.vision.parts.joint import JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from maxmargin.vision.parts.patches import Patches
 from maxmargin.vision.parts.pool import Whitening, random_parts
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Placed, Responder, respond_all, responder_for, responses_of
+from maxmargin.vision.parts.responses import Placed, Pooling, Responder, respond_all, responder_for, responses_of
 
 POOLING = Pooling((1, 2))
 PROTOTYPES = 200

@@ -19,8 +19,7 @@ from maxmargin.vision.parts.ascent import PartAscent, row_bytes
 from maxmargin.vision.parts.filters import FilterBound, TiedFilters
 from maxmargin.vision.parts.joint import JointSettings, JointTraining
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Responder, respond_all
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.weights import PartWeights, WeightProblem
 
 

@@ -10,8 +10,7 @@ from thinned import rotating
 from maxmargin.vision.kernels import part_ascent, part_places
 from maxmargin.vision.parts.detections import best_detections
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Responder, in_parts, respond_all, responses_of
+from maxmargin.vision.parts.responses import Pooling, Responder, in_parts, respond_all, responses_of
 
 GRIDS = [(1,), (2,), (1, 2), (1, 2, 3), (3, 3)]
 

@@ -11,8 +11,7 @@ from thinned import rotating
 from maxmargin.vision.parts import joint
 from maxmargin.vision.parts.joint import JointSettings, JointTraining
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Responder, respond_all, responder_for
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all, responder_for
 from maxmargin.vision.parts.torch_responses import TorchResponder
 
 

@@ -15,9 +15,8 @@ from maxmargin.vision.detection.model import StarModel
 from maxmargin.vision.detection.star import Star
 from maxmargin.vision.parts.ascent import PartAscent
 from maxmargin.vision.parts.filters import FilterBound, FilterShares, TiedFilters
-from maxmargin.vision.parts.pooling import Pooling
 from maxmargin.vision.parts.primal_dual import PrimalDual
-from maxmargin.vision.parts.responses import Responder, respond_all
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.selection import _Task
 from maxmargin.vision.parts.weights import PartWeights
 

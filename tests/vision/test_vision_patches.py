@@ -16,7 +16,7 @@ from maxmargin.vision.features.hog import hog  # noqa: E402
 from maxmargin.vision.features.hog_patches import pyramid  # noqa: E402
 from maxmargin.vision.features.reduction import with_signs  # noqa: E402
 from maxmargin.vision.images import ImageError, read_image  # noqa: E402
-from maxmargin.vision.parts.gathering import gather_patches  # noqa: E402
+from maxmargin.vision.parts.patches import gather_patches  # noqa: E402
 
 
 def noise(seed, shape=(70, 90)):

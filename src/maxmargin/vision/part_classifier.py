@@ -26,12 +26,10 @@ from .features.reduction import ReducedPatches
 from .image_classifier import ImageClassifier
 from .image_inputs import ImageInputs
 from .parts.detections import Detection, best_detections, strongest
-from .parts.gathering import gather_patches
 from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
-from .parts.patches import Patches
+from .parts.patches import Patches, gather_patches
 from .parts.pool import Whitening, largest_pool, random_parts
-from .parts.pooling import Pooling
-from .parts.responses import Responder, check_device, responder_for, responses_of
+from .parts.responses import Pooling, Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem, filter_penalty
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from .patches import Patches
-from .pooling import Pooling
-from .responses import Placed, Responder
+from .responses import Placed, Pooling, Responder
 
 _BLOCK = 2**30  # bytes for the images of one call, where the device has that much
 _BLOCKS = 8  # as many of them, since several threads may ask at once, must fit beside patches that stay on the device
