@@ -70,14 +70,25 @@ def test_responses_are_those_of_the_host(torch, dtype, n_views, grids):
     host, other = both(patches, grids)
     assert other.resident
     assert_same(host, other, np.array([3, 0, 6, 5]))
-    filters = np.random.default_rng(0).normal(size=(3, 5))
-    np.testing.assert_array_equal(respond_all(other, filters, n_jobs=3).places, respond_all(host, filters).places)
-    patches.values[:] = 1.0  # of equal scores the first wins, also where shorter atoms are filled up
-    assert_same(*both(patches, grids), np.arange(3))
     without = Patches(patches.values, patches.first, n_views=n_views)
     assert_same(*both(without, (1,)), np.arange(2))
     with pytest.raises(ValueError, match="nobody knows where in its image"):
         TorchResponder(without, Pooling((1, 2)), "cpu")
+
+
+def test_of_equal_scores_the_first_wins(torch):
+    """Also where shorter atoms are filled up."""
+    patches = some_patches([6, 30, 17])
+    patches.values[:] = 1.0
+    assert_same(*both(patches, (1, 2)), np.arange(3))
+
+
+def test_several_threads_may_ask(torch):
+    host, other = both(some_patches([20] * 150), memory=30_000)
+    filters = np.random.default_rng(0).normal(size=(3, 5))
+    expected, found = respond_all(host, filters), respond_all(other, filters, n_jobs=3)
+    np.testing.assert_allclose(found.responses, expected.responses, atol=1e-5)
+    np.testing.assert_array_equal(found.places, expected.places)
 
 
 @settings(max_examples=40, deadline=None)

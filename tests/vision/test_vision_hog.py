@@ -64,7 +64,7 @@ def spread(x, pixels, cell, count):
 
 
 @pytest.mark.parametrize(
-    ("shape", "cell"), [((24, 32), 8), ((27, 37), 5), ((16, 41, 3), 8), ((8, 8), 8), ((9, 30, 3), 5), ((7, 30), 8)]
+    ("shape", "cell"), [((24, 32), 8), ((27, 37), 5), ((16, 41, 3), 8), ((8, 8), 8), ((9, 30, 3), 5), ((40, 15), 8)]
 )
 def test_features_are_those_of_the_definition(shape, cell):
     smooth = np.repeat(np.arange(shape[0], dtype=np.uint8)[:, None] * 5, shape[1], axis=1)  # gradients are vertical
@@ -106,6 +106,7 @@ def test_padding_is_marked():
     assert found[..., 31].sum() == 7 * 6 - 3 * 4
     found[2:-2, 1:-1] = 0
     assert not found[..., :31].any()
+    assert hog(noise(0, (7, 30))).shape == (0, 3, 32)
 
 
 @pytest.mark.parametrize("image", [np.zeros((9, 9)), np.zeros((9, 9, 4), np.uint8), np.zeros(9, np.uint8), "a.jpg"])
