@@ -76,6 +76,7 @@ def test_filters_strengths_and_spreads_are_what_their_formulas_say():
 @pytest.mark.parametrize(
     ("values", "settings", "message"),
     [
+        (np.array([[1.0, np.nan], [2.0, 3.0]]), {}, "must be finite"),
         (some_values(n=4), {"shrinkage": 0.0}, "no inverse with shrinkage=0.0. Give more patches"),
         (np.ones((9, 3)), {}, "All of the 9 patches are the same"),
     ],

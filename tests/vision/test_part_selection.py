@@ -210,3 +210,5 @@ def test_a_selection_that_is_given_no_time_says_so():
 def test_responses_that_tell_nothing_are_refused():
     with pytest.raises(ValueError, match="nothing to select by"):
         select_parts(np.ones((60, 8, 1)) * np.arange(8)[:, None], some_responses()[1], 2)
+    with pytest.raises(ValueError, match="Responses must be finite"):
+        select_parts(np.full((60, 8, 2), np.nan), some_responses()[1], 2)

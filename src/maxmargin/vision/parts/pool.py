@@ -71,6 +71,8 @@ class Whitening:
             chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
         n, d = chosen.size, values.shape[1]
         mean = sum((block.sum(axis=0) for block in _blocks(values, chosen, memory)), np.zeros(d)) / n
+        if not np.isfinite(mean).all():
+            raise ValueError("Patches must be finite, and some are not.")
         covariance, fourth = np.zeros((d, d)), 0.0
         for block in _blocks(values, chosen, memory):
             off = block - mean

@@ -98,6 +98,8 @@ def select_parts(
     >>> sorted(select_parts(responses, y, 2).parts.tolist())
     [2, 5]
     """
+    if not np.isfinite(responses).all():  # of huge patches
+        raise ValueError("Responses must be finite, and some are not.")
     _, n_pool, n_regions = responses.shape
     label = label.astype(np.int32)
     parts = _without_copies(responses)
