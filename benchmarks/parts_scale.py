@@ -21,10 +21,8 @@ from resident import resident_peak
 
 from maxmargin.vision.parts.joint import JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pool import random_parts
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import Placed, Responder, respond_all, responder_for, responses_of
-from maxmargin.vision.parts.whitening import Whitening
+from maxmargin.vision.parts.pool import Whitening, random_parts
+from maxmargin.vision.parts.responses import Placed, Pooling, Responder, respond_all, responder_for, responses_of
 
 POOLING = Pooling((1, 2))
 PROTOTYPES = 200
@@ -118,7 +116,7 @@ class Clock:
 def whitened_parts(patches: Patches, n_parts: int, responder: Responder, seed: int, n_jobs: int) -> np.ndarray:
     """Filters of random patches, so long that centred responses of an image have a mean squared norm of 1."""
     rng = np.random.default_rng([seed, 2])
-    filters = random_parts(patches, n_parts, Whitening.estimate(patches.values, rng=rng), rng=rng).filters
+    filters, _ = random_parts(patches, n_parts, Whitening.estimate(patches.values, rng=rng), rng=rng)
     responses = respond_all(responder, filters, n_jobs).responses.reshape(len(patches), -1)
     return filters / np.sqrt(((responses - responses.mean(axis=0)) ** 2).sum(axis=1).mean())
 

@@ -23,7 +23,7 @@ from matplotlib import pyplot
 
 from maxmargin import plots
 from maxmargin.vision import CNNPatches, HOGPatches, ImageFolder, PartClassifier, ReducedPatches
-from maxmargin.vision.parts.gathering import gather_patches
+from maxmargin.vision.parts.patches import gather_patches
 
 # Names, and how many leading directions of the features are kept: the thesis has 60 of a network's.
 FEATURES = {"hog": ("HOG, 6 × 6 cells", 128), "cnn": ("EfficientNet-lite0", 60), "cnn160": ("EfficientNet-lite0", 160)}

@@ -12,14 +12,14 @@ from parts_by_hand import every_constraint, hinges, looked_up, ragged
 from thinned import rotating
 
 from maxmargin.checkpoint import CheckpointFolder
+from maxmargin.checks import check_regularizer
 from maxmargin.problem import Problem
 from maxmargin.solvers import certify, solve
 from maxmargin.vision.parts.ascent import PartAscent, row_bytes
 from maxmargin.vision.parts.filters import FilterBound, TiedFilters
 from maxmargin.vision.parts.joint import JointSettings, JointTraining
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import HostResponder, respond_all
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.weights import PartWeights, WeightProblem
 
 
@@ -37,7 +37,7 @@ class Case:
         self.rng = rng = np.random.default_rng(seed)
         self.grids = grids
         self.patches = ragged(seed, n=n, n_views=n_views, d=d, most=most, **changes)
-        self.responder = HostResponder(self.patches, Pooling(grids))
+        self.responder = Responder(self.patches, Pooling(grids))
         self.label = np.arange(n) % n_classes
         self.weights = some_weights(rng, n_classes, n_parts, self.responder.pooling.n_regions)
         self.last = rng.normal(size=(n_parts, d))
@@ -91,18 +91,6 @@ def test_a_bound_touches_the_loss_and_is_nowhere_below(seed, shape):
         assert bound.evaluate(w.ravel()).total >= case.loss(w) - 1e-9
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_a_bound_is_convex(seed):
-    case = Case(seed, n_views=2, grids=(1, 2))
-    bound = case.bound()
-    a, b = case.rng.normal(size=(2, bound.n_weights)) * 3.0
-    along = [bound.evaluate(a + t * (b - a)).total for t in np.linspace(0.0, 1.0, 9)]
-    assert all(
-        2.0 * here <= before + after + 1e-9 for before, here, after in zip(along, along[1:], along[2:], strict=False)
-    )
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_bound_is_the_largest_of_its_constraints(shape):
     case = Case(1, **SHAPES[shape])
@@ -114,20 +102,13 @@ def test_a_bound_is_the_largest_of_its_constraints(shape):
     assert case.bound(n_jobs=2).evaluate(w).total == pytest.approx(case.budget @ slack)
 
 
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5, 1.0, 7.0]))
-def test_the_penalty_and_its_conjugate(seed, tie):
-    rng = np.random.default_rng(seed)
-    last, v, w = rng.normal(size=(3, 5))
+@pytest.mark.parametrize("tie", [0.0, 0.5, 7.0])
+def test_the_penalty_and_its_conjugate(tie):
+    last, w, v, step = np.random.default_rng(0).normal(size=(4, 5))
     penalty = TiedFilters(last, tie)
-    best = penalty.weights(v)
+    check_regularizer(penalty, 5)
     assert penalty.value(w) == pytest.approx(0.5 * w @ w + 0.5 * tie * (w - last) @ (w - last))
-    assert penalty.conjugate(v) + penalty.value(w) >= v @ w - 1e-9  # Fenchel and Young
-    assert penalty.conjugate(v) + penalty.value(best) == pytest.approx(v @ best, abs=1e-9)
-    np.testing.assert_allclose(best + tie * (best - last), v, atol=1e-9)  # v is the gradient there
-    assert penalty.dual_scale(v) == 1.0
-    step = rng.normal(size=5)
-    np.testing.assert_allclose(penalty.weights(v + step) - best, penalty.scale * step, atol=1e-12)
+    np.testing.assert_allclose(penalty.weights(v + step) - penalty.weights(v), penalty.scale * step, atol=1e-12)
 
 
 # The ascent, and the optimum of the problem that is written out (Naderi Parizi, theorem 3.1).
@@ -169,36 +150,20 @@ def test_the_ascent_finds_the_optimum_of_all_combinations(shape, tie, seed):
     assert again.upper == pytest.approx(found.certificate.upper)
 
 
-@pytest.mark.parametrize(("shape", "tie"), rotating(SHAPES, [0.0, 1.0]))
-def test_the_ascent_finds_it_where_rivals_are_averaged(shape, tie):
-    case = Case(2, **{"n_classes": 4, "n": 8, **SHAPES[shape]})
+@pytest.mark.parametrize(("shape", "tie", "most"), rotating(SHAPES, [0.0, 1.0], [1, 2]))
+def test_the_ascent_finds_it_where_rivals_are_averaged(shape, tie, most):
+    case = Case(2, **{**SHAPES[shape], "n_classes": 5, "n": 8})
     optimum = case.optimum(tie)
-    memory = len(case.label) * row_bytes(case.last.size, np.dtype(np.float64))
-    seen = Brackets(optimum)
-    _, found = case.solved(tie, tol=1e-3, callbacks=[seen, lambda r: _check_size(r, memory, case)], memory=memory)
+    one = len(case.label) * row_bytes(case.last.size, np.dtype(np.float64))
+    seen, records = Brackets(optimum), []
+    _, found = case.solved(tie, tol=1e-3, callbacks=[seen, records.append], memory=most * one + one // 2)
     assert found.converged
     assert found.certificate.upper == pytest.approx(optimum, rel=1.1e-3)
-    assert max(map(len, found.alpha.images)) <= 1
-
-
-def _check_size(record, memory, case):
-    assert record.cache_size <= len(case.label)
-    assert record.bytes <= memory + case.held.nbytes
-
-
-def test_some_memory_keeps_some_rivals():
-    case = Case(3, n=8, n_classes=5)
-    one = len(case.label) * row_bytes(case.last.size, np.dtype(np.float64))
-    optimum = case.optimum(1.0)
-    for most in (1, 3):
-        _, found = case.solved(1.0, tol=1e-3, memory=most * one + one // 2)
-        assert found.converged
-        assert max(map(len, found.alpha.images)) <= most
-        assert found.certificate.upper == pytest.approx(optimum, rel=1.1e-3)
-    free = case.solved(1.0, tol=1e-3)[1]
-    assert max(map(len, free.alpha.images)) > 1  # so the limit meant something
-    with pytest.raises(ValueError, match=f"memory={one - 1} bytes is too little.* needs at least {one} bytes"):
-        case.solved(memory=one - 1)
+    assert max(record.cache_size for record in records) <= most * len(case.label)
+    assert max(record.bytes for record in records) <= most * one + case.held.nbytes
+    assert max(map(len, found.alpha.images)) <= most
+    free = case.solved(tie, tol=1e-3)[1]
+    assert max(map(len, free.alpha.images)) > 1  # so a limit of one means something
 
 
 @pytest.mark.parametrize("memory", [False, True])
@@ -294,7 +259,7 @@ def training(data, grids=(1,), budget=2.0, **more):
     patches, label, filters = data
     run = {k: more.pop(k) for k in ("callbacks", "inner_callbacks", "checkpoint") if k in more}
     chosen = JointSettings(**{"random_state": 0, "tol": 1e-3, "bound_tol": 1e-3, **more})
-    responder = HostResponder(patches, Pooling(grids))
+    responder = Responder(patches, Pooling(grids))
     budgets = np.broadcast_to(np.asarray(budget, float), label.shape)
     return JointTraining(responder, label, int(label.max()) + 1, budgets, filters, chosen, **run)
 
@@ -344,7 +309,8 @@ def test_the_objective_never_rises(seed, n_views, grids):
 def test_the_certificate_is_of_the_filters_at_hand(stop):
     """Whether the last step was one of filters or of weights."""
     data = telling(3)
-    found = training(data, callbacks=[lambda record: len(seen) >= stop] if stop else [], **_watch(seen := [])).run()
+    calls = [lambda record: len(seen) >= stop] if stop else []
+    found = training(data, callbacks=calls, max_rounds=4, **_watch(seen := [])).run()
     extra = 0.5 * found.penalty * float((found.filters**2).sum())
     responses, _ = looked_up(data[0], found.filters, (1,))
     optimum = weights_by_cone_solver(responses, data[1], 3, found.weights.centre, np.full(24, 2.0)).value + extra
@@ -413,7 +379,7 @@ def test_threads_train_as_well_as_one():
 def calls_of(data, method):
     """How often a method of the responder is called in three rounds."""
     with pytest.MonkeyPatch.context() as patch:
-        calls = interrupt_at(patch, HostResponder, method, -1)
+        calls = interrupt_at(patch, Responder, method, -1)
         training(data, max_rounds=3).run()
     return len(calls)
 
@@ -421,7 +387,7 @@ def calls_of(data, method):
 @pytest.mark.parametrize(("method", "share"), [("respond", 0.9), ("scores_at", 0.5), ("rows", 0.1)])
 def test_ctrl_c_keeps_what_there_is(method, share, monkeypatch):
     data = telling(10)
-    interrupt_at(monkeypatch, HostResponder, method, 2 + int(share * calls_of(data, method)))
+    interrupt_at(monkeypatch, Responder, method, 2 + int(share * calls_of(data, method)))
     found = training(data, max_rounds=3).run()
     assert found.interrupted
     assert not found.converged
@@ -447,7 +413,7 @@ def test_ctrl_c_twice_ends_all():
 @pytest.mark.parametrize("method", ["respond", "rows"])
 def test_an_error_takes_along_what_was_reached(method, monkeypatch):
     data = telling(12)
-    interrupt_at(monkeypatch, HostResponder, method, 2 + calls_of(data, method) // 2, RuntimeError("the disk is gone"))
+    interrupt_at(monkeypatch, Responder, method, 2 + calls_of(data, method) // 2, RuntimeError("the disk is gone"))
     with pytest.raises(RuntimeError, match="the disk is gone") as caught:
         training(data).run()
     found = caught.value.solution
@@ -497,7 +463,7 @@ def test_an_interrupted_step_is_taken_anew(method, tmp_path, monkeypatch):
     """And what was reached is saved however long it is until the next saving."""
     data = telling(14)
     whole = training(data, max_rounds=4).run()
-    interrupt_at(monkeypatch, HostResponder, method, 2 + calls_of(data, method) // 2)
+    interrupt_at(monkeypatch, Responder, method, 2 + calls_of(data, method) // 2)
     with CheckpointFolder(tmp_path, {}, 1e9) as folder:
         stopped = training(data, max_rounds=4, checkpoint=folder).run()
     assert stopped.interrupted

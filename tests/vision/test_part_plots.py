@@ -132,7 +132,7 @@ def test_edge_strengths_fold_directions_and_split_signs(seed):
     assert np.array_equal(edge_strengths(textures)[0], liked)
 
 
-@pytest.mark.parametrize("angle", [0, 20, 40, 60, 80, 100, 120, 140, 160])
+@pytest.mark.parametrize("angle", [0, 20, 60, 80, 140])
 def test_bars_lie_along_the_edges_of_an_image(angle):
     """A step of brightness across a direction: the brightest pixels of its glyphs are on a line along the edge."""
     y, x = np.mgrid[:64, :64] - 31.5

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compiled import equals_its_source
 from hypothesis import given, settings, strategies as st
 from parts_by_hand import looked_up, looked_up_at, ragged, region_of
 from thinned import rotating
@@ -9,8 +10,7 @@ from thinned import rotating
 from maxmargin.vision.kernels import part_ascent, part_places
 from maxmargin.vision.parts.detections import best_detections
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.pooling import Pooling
-from maxmargin.vision.parts.responses import HostResponder, in_parts, respond_all, responses_of
+from maxmargin.vision.parts.responses import Pooling, Responder, in_parts, respond_all, responses_of
 
 GRIDS = [(1,), (2,), (1, 2), (1, 2, 3), (3, 3)]
 
@@ -18,21 +18,12 @@ GRIDS = [(1,), (2,), (1, 2), (1, 2, 3), (3, 3)]
 # Patches.
 
 
-def test_patches_of_an_image_are_those_of_all_its_views():
-    patches = ragged(n=3, n_views=2)
-    assert len(patches) == 3
-    assert patches.n_features == 4
-    assert [patches.of(i) for i in range(3)] == [
-        slice(patches.first[2 * i], patches.first[2 * i + 2]) for i in range(3)
-    ]
-    np.testing.assert_array_equal(patches.windows[patches.of(1)], patches.windows[patches.first[2] : patches.first[4]])
-
-
 def test_stacked_patches_lie_one_image_after_the_other():
     rng = np.random.default_rng(0)
     bags = [rng.normal(size=(n, 3)) for n in (2, 1, 4)]
     windows = [rng.uniform(size=(len(bag), 4)) for bag in bags]
     stacked = Patches.stack(bags, windows).checked()
+    assert (len(stacked), stacked.n_features) == (3, 3)
     for i, bag in enumerate(bags):
         np.testing.assert_array_equal(stacked.values[stacked.of(i)], bag)
         np.testing.assert_allclose(stacked.windows[stacked.of(i)], windows[i], rtol=1e-6)
@@ -102,8 +93,8 @@ def test_grids_must_be_whole_numbers(grids):
 def test_regions_need_windows():
     bags = Patches(np.ones((4, 2)), np.array([0, 2, 4]))
     with pytest.raises(ValueError, match="nobody knows where in its image a patch is"):
-        HostResponder(bags, Pooling((1, 2)))
-    assert HostResponder(bags, Pooling((1, 1))).respond(np.arange(2), np.ones((1, 2))).responses.shape == (2, 1, 2)
+        Responder(bags, Pooling((1, 2)))
+    assert Responder(bags, Pooling((1, 1))).respond(np.arange(2), np.ones((1, 2))).responses.shape == (2, 1, 2)
 
 
 # Responses.
@@ -113,7 +104,7 @@ def test_regions_need_windows():
 def test_responses_are_the_largest_scores(grids, n_views):
     patches = ragged(1, n_views=n_views)
     filters = np.random.default_rng(10).normal(size=(3, 4))
-    found = HostResponder(patches, Pooling(grids)).respond(np.arange(5), filters)
+    found = Responder(patches, Pooling(grids)).respond(np.arange(5), filters)
     responses, places = looked_up(patches, filters, grids)
     np.testing.assert_array_equal(found.places, places)
     np.testing.assert_allclose(found.responses, responses, atol=1e-12)
@@ -134,7 +125,7 @@ def test_patches_of_any_precision_and_in_files(dtype, working, mapped, tmp_path)
         np.save(tmp_path / "values.npy", patches.values)
         values = np.load(tmp_path / "values.npy", mmap_mode="r")
         patches = Patches(values, patches.first, patches.windows, patches.n_views).checked()
-    responder = HostResponder(patches, Pooling((1, 2)))
+    responder = Responder(patches, Pooling((1, 2)))
     found = responder.respond(np.arange(5), filters)
     accuracy = {"rtol": 1e-12, "atol": 1e-12} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-5}
     np.testing.assert_allclose(found.responses, expected[0], **accuracy)
@@ -153,7 +144,7 @@ def test_scores_and_rows_at_any_places(seed, n_views, grids):
     filters, weights = rng.normal(size=(2, 4)), rng.normal(size=(5, 2, pooling.n_regions))
     sizes = np.diff(patches.first).reshape(5, n_views)
     places = rng.integers(-1, sizes[:, :, None, None], (5, n_views, 2, pooling.n_regions)).astype(np.int32)
-    responder = HostResponder(patches, pooling)
+    responder = Responder(patches, pooling)
     scores = responder.scores_at(np.arange(5), filters, places)
     np.testing.assert_allclose(scores, looked_up_at(patches, filters, places), atol=1e-12)
     rows = responder.rows(np.arange(5), places, weights)
@@ -164,39 +155,11 @@ def test_scores_and_rows_at_any_places(seed, n_views, grids):
     np.testing.assert_array_equal(alone[:, :4], rows[:, :4])
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3))
-def test_no_place_is_better_than_the_best_of_its_region(seed, n_views):
-    patches = ragged(seed, n_views=n_views)
-    rng = np.random.default_rng(seed)
-    responder = HostResponder(patches, Pooling((1,)))
-    filters = rng.normal(size=(2, 4))
-    found = responder.respond(np.arange(5), filters)
-    np.testing.assert_allclose(responder.scores_at(np.arange(5), filters, found.places), found.responses, atol=1e-12)
-    sizes = np.diff(patches.first).reshape(5, n_views)
-    other = rng.integers(0, sizes[:, :, None, None], found.places.shape).astype(np.int32)
-    assert (responder.scores_at(np.arange(5), filters, other) <= found.responses + 1e-12).all()
-
-
-def test_a_mirror_image_responds_as_the_image_does():
-    """Views the other way round give the same average; windows are those of each view."""
-    patches = ragged(7, n=4, n_views=2)
-    order = np.concatenate(
-        [np.r_[patches.first[v] : patches.first[v + 1]] for i in range(4) for v in (2 * i + 1, 2 * i)]
-    )
-    sizes = np.diff(patches.first).reshape(4, 2)[:, ::-1].ravel()
-    turned = Patches(patches.values[order], np.concatenate([[0], np.cumsum(sizes)]), patches.windows[order], 2)
-    filters = np.random.default_rng(8).normal(size=(3, 4))
-    one, other = (respond_all(HostResponder(p, Pooling((1, 2))), filters) for p in (patches, turned))
-    np.testing.assert_allclose(one.responses, other.responses, atol=1e-14)
-    np.testing.assert_array_equal(one.places, other.places[:, ::-1])
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_threads_share_the_images(n_jobs):
     patches = ragged(9, n=150, n_views=1, dtype=np.float32)
     filters = np.random.default_rng(10).normal(size=(3, 4))
-    responder = HostResponder(patches, Pooling((1, 2)))
+    responder = Responder(patches, Pooling((1, 2)))
     whole = responder.respond(np.arange(150), filters)
     found = respond_all(responder, filters, n_jobs)
     np.testing.assert_allclose(found.responses, whole.responses, rtol=1e-6)
@@ -215,29 +178,18 @@ def test_kernels_of_places_agree_with_python():
     values, filters = rng.normal(size=(9, 4)), rng.normal(size=(3, 4))
     scores, atom = values @ filters.T, rng.integers(0, 3, 9).astype(np.int32)  # of four atoms, the last is empty
     member = np.array([[1, 1, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1]], dtype=bool)
-    kinds = [lambda f: f, lambda f: f.py_func]
-    results = []
-    for kind in kinds:
-        best, at = np.empty((4, 3)), np.empty((4, 3), np.int32)
-        kind(part_places.best_of_atoms)(scores, atom, best, at)
-        responses, place = np.zeros((3, 3)), np.empty((3, 3), np.int32)
-        kind(part_places.best_of_regions)(best, at, member, 0.5, responses, place)
-        seen, rows = np.zeros((3, 3)), np.zeros((3, 4))
-        kind(part_places.add_scores_at)(values, filters, place, 0.5, seen)
-        kind(part_places.add_features_at)(values, place, np.arange(9.0).reshape(3, 3) - 2.0, 0.5, rows)
-        results.append((best, at, responses, place, seen, rows))
-    for compiled, python in zip(*results, strict=True):
-        np.testing.assert_allclose(compiled, python, atol=1e-14)
-    _, at, responses, place, seen, _ = results[1]
-    assert (at[3] == -1).all()
-    assert (place[:, 2] == -1).all()
+    near = {"rtol": 0.0, "atol": 1e-14}
+    best, at = np.empty((4, 3)), np.empty((4, 3), np.int32)
+    _, (_, _, best, at) = equals_its_source(part_places.best_of_atoms, scores, atom, best, at, **near)
+    responses, place = np.zeros((3, 3)), np.empty((3, 3), np.int32)
+    _, (*_, responses, place) = equals_its_source(
+        part_places.best_of_regions, best, at, member, 0.5, responses, place, **near
+    )
+    assert (at[3] == -1).all() and (place[:, 2] == -1).all()
+    _, (*_, seen) = equals_its_source(part_places.add_scores_at, values, filters, place, 0.5, np.zeros((3, 3)), **near)
     np.testing.assert_allclose(seen, responses, atol=1e-14)
-    for j in range(3):
-        inside = np.flatnonzero(atom == 1)
-        assert place[j, 0] == scores[:, j].argmax()
-        assert place[j, 1] == inside[scores[inside, j].argmax()]
-    q, j = 4, 1
-    assert part_places._dot.py_func(values, q, filters, j) == pytest.approx(values[q] @ filters[j])
+    weights = np.arange(9.0).reshape(3, 3) - 2.0
+    equals_its_source(part_places.add_features_at, values, place, weights, 0.5, np.zeros((3, 4)), **near)
 
 
 def test_the_worst_rival_is_that_of_a_loop_over_classes():

@@ -15,9 +15,8 @@ from maxmargin.vision.detection.model import StarModel
 from maxmargin.vision.detection.star import Star
 from maxmargin.vision.parts.ascent import PartAscent
 from maxmargin.vision.parts.filters import FilterBound, FilterShares, TiedFilters
-from maxmargin.vision.parts.pooling import Pooling
 from maxmargin.vision.parts.primal_dual import PrimalDual
-from maxmargin.vision.parts.responses import HostResponder, respond_all
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.selection import _Task
 from maxmargin.vision.parts.weights import PartWeights
 
@@ -42,7 +41,7 @@ def product(a, b):
 
 def filter_problem(seed, dtype=np.float32, n_views=2):
     rng = np.random.default_rng(seed)
-    responder = HostResponder(ragged(seed, n=6, n_views=n_views, d=12, dtype=dtype), Pooling(GRIDS))
+    responder = Responder(ragged(seed, n=6, n_views=n_views, d=12, dtype=dtype), Pooling(GRIDS))
     table = rng.normal(size=(3, 2, responder.pooling.n_regions))
     weights = PartWeights(table, rng.normal(size=3), rng.normal(size=table.shape[1:]))
     last = rng.normal(size=(2, 12))

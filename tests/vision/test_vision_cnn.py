@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from maxmargin.vision.features import cnn
 from maxmargin.vision.features.cnn import CNNRegions
 
 
@@ -46,15 +47,14 @@ def test_settings_tell_works_apart():
 
 def test_torch_is_imported_late():
     code = (
-        "import sys; from maxmargin.vision.features.cnn import CNNRegions; CNNRegions(); print('torch' in sys.modules)"
+        "import sys; from maxmargin.vision import CNNPatches, CNNRegions; CNNRegions(), CNNPatches(); "
+        "from maxmargin.vision.parts import responses, torch_responses; print('torch' in sys.modules)"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "False"
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch):
-    from maxmargin.vision.features import network
-
-    network._loaded.cache_clear()
+    cnn._loaded.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r'pip install "maxmargin\[cnn\]"'):
         CNNRegions()(image())

@@ -9,8 +9,7 @@ import pytest
 
 from maxmargin.vision.features.maps import square_root
 from maxmargin.vision.features.sift import DenseSIFT
-from maxmargin.vision.features.vocabulary import Vocabulary
-from maxmargin.vision.features.words import WordHistograms
+from maxmargin.vision.features.words import WordHistograms, learn_words, nearest_words
 from maxmargin.vision.kernels import sift as kernels
 
 
@@ -155,37 +154,37 @@ def test_wrong_settings_are_named(wrong):
 def test_words_are_the_nearest():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(3000, 16)).astype(np.float32)
-    vocabulary = Vocabulary(n_words=20).fit(values)
-    words = vocabulary.assign(values)
+    vocabulary = learn_words(values, 20)
+    words = nearest_words(values, vocabulary)
     assert words.dtype == np.int32
-    far = ((values[:, None].astype(float) - vocabulary.words_) ** 2).sum(axis=2)
+    far = ((values[:, None].astype(float) - vocabulary) ** 2).sum(axis=2)
     assert (far[np.arange(len(values)), words] <= far.min(axis=1) + 1e-4).all()
     # k-means is at rest: words are the means of what they stand for
     means = np.stack([values[words == k].mean(axis=0) for k in range(20)])
-    np.testing.assert_allclose(means, vocabulary.words_, atol=0.05)
+    np.testing.assert_allclose(means, vocabulary, atol=0.05)
 
 
 def test_the_same_seed_gives_the_same_words():
     values = np.random.default_rng(1).normal(size=(500, 8)).astype(np.float32)
-    first, second = (Vocabulary(10, random_state=3).fit(values).words_ for _ in range(2))
+    first, second = (learn_words(values, 10, random_state=3) for _ in range(2))
     np.testing.assert_array_equal(first, second)
-    assert not np.array_equal(first, Vocabulary(10, random_state=4).fit(values).words_)
+    assert not np.array_equal(first, learn_words(values, 10, random_state=4))
 
 
 def test_vocabularies_refuse_what_they_cannot_use():
     values = np.random.default_rng(2).normal(size=(50, 8)).astype(np.float32)
     with pytest.raises(ValueError, match="60 words need as many different descriptors; 50 were given"):
-        Vocabulary(60).fit(values)
+        learn_words(values, 60)
     with pytest.raises(ValueError, match="1 of them different"):
-        Vocabulary(2).fit(np.zeros((30, 8)))
+        learn_words(np.zeros((30, 8)), 2)
     with pytest.raises(ValueError, match="finite"):
-        Vocabulary(2).fit(np.where(values > 2, np.nan, values))
+        learn_words(np.where(values > 2, np.nan, values), 2)
     with pytest.raises(ValueError, match="5 numbers, and words 8"):
-        Vocabulary(2).fit(values).assign(values[:, :5])
+        nearest_words(values[:, :5], values)
     with pytest.raises(ValueError, match="n_words"):
-        Vocabulary(0)
+        WordHistograms(n_words=0)
     with pytest.raises(ValueError, match="matrix"):
-        Vocabulary.of(np.zeros(5))
+        WordHistograms().vocabulary_ = np.zeros(5)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +197,7 @@ def test_counts_are_those_of_the_regions(words):
     counts = words.histogram(image)
     assert counts.shape == (2, 3, 12) and counts.dtype == np.float32
     found = words.sift.describe(image)
-    number = words._vocabulary.assign(found.values)
+    number = nearest_words(found.values, words.vocabulary_)
     for row in range(2):
         for column in range(3):
             inside = (found.y >= row * 41 / 2) & (found.y < (row + 1) * 41 / 2)

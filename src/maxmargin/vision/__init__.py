@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .classifier import SceneClassifier as SceneClassifier
     from .detector import DeformablePartDetector as DeformablePartDetector
-    from .features.cnn import CNNRegions as CNNRegions
-    from .features.cnn_patches import CNNPatches as CNNPatches
+    from .features.cnn import CNNPatches as CNNPatches, CNNRegions as CNNRegions
     from .features.hog_patches import HOGPatches as HOGPatches
     from .features.reduction import ReducedPatches as ReducedPatches
     from .features.sift import DenseSIFT as DenseSIFT
@@ -32,7 +31,7 @@ _NAMES = {
     "DenseSIFT": "features.sift",
     "CNNRegions": "features.cnn",
     "HOGPatches": "features.hog_patches",
-    "CNNPatches": "features.cnn_patches",
+    "CNNPatches": "features.cnn",
     "ReducedPatches": "features.reduction",
     "ImageFolder": "images",
     "ImageError": "images",

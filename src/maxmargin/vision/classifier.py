@@ -19,8 +19,8 @@ from ..problem import Certificate
 from . import image_inputs
 from .features.extraction import over_images
 from .features.extractors import extractor_for
-from .features.grid import checked_grid
 from .features.maps import MAPS, map_for, mapped, mostly_sparse
+from .features.numbers import checked_grid
 from .image_classifier import ImageClassifier
 from .models import Reconfigurable
 from .scenes import em, multinomial

@@ -19,22 +19,19 @@ from ..persistence import storable
 from ..problem import Certificate
 from ..wording import shown, whole
 from . import image_inputs
-from .features.cnn_patches import CNNPatches
+from .features.cnn import CNNPatches
 from .features.extraction import lacking
 from .features.hog_patches import HOGPatches
 from .features.reduction import ReducedPatches
 from .image_classifier import ImageClassifier
 from .image_inputs import ImageInputs
-from .parts.detections import Detection, best_detections
-from .parts.gathering import gather_patches
+from .parts.detections import Detection, best_detections, strongest
 from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
-from .parts.patches import Patches
-from .parts.pool import largest_pool, random_parts
-from .parts.pooling import Pooling
-from .parts.responses import Responder, check_device, responder_for, responses_of
+from .parts.patches import Patches, gather_patches
+from .parts.pool import Whitening, largest_pool, random_parts
+from .parts.responses import Pooling, Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem, filter_penalty
-from .parts.whitening import Whitening, check_shrinkage
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -282,7 +279,9 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             )
         if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
             raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
-        check_shrinkage(self.shrinkage)
+        given = self.shrinkage
+        if given != "auto" and not (isinstance(given, int | float | np.number) and 0.0 <= given <= 1.0):
+            raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {given!r}.")
         Pooling(self.regions)
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
@@ -325,7 +324,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             )
         selecting = self.training != "random"
         size = self.n_parts if not selecting else self.pool_size or self._default_pool(patches)
-        filters = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep).filters
+        filters, _ = random_parts(patches, int(size), whitening, rng=rng, keep=self.keep)
         responses = responses_of(responder, filters, n_jobs)
         if selecting and size > self.n_parts:
             self.selection_ = select_parts(responses, label, int(self.n_parts))
@@ -470,8 +469,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         seen = 0
         for patches in self._in_blocks(X):
             for k, part in enumerate(parts):
-                found[k] += best_detections(patches, self.filters_[part], n, per_image, seen)
-                found[k] = sorted(found[k], key=lambda detection: -detection.score)[:n]
+                found[k] = strongest([*found[k], *best_detections(patches, self.filters_[part], n, per_image, seen)], n)
             seen += len(patches)
         return found
 

@@ -98,7 +98,6 @@ class StackFile:
         except OSError:
             self._scratch.remove()
             raise
-        self._start = 0
 
     def append(self, rows: np.ndarray) -> None:
         left = memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
@@ -106,10 +105,10 @@ class StackFile:
             left = left[self._file.write(left) :]
         self.n_rows += len(rows)
 
-    def written(self, n_rows: int) -> np.ndarray:
-        """The first rows, in memory."""
-        found = np.empty((n_rows, *self.shape), self.dtype)
-        self._file.seek(self._start)
+    def written(self) -> np.ndarray:
+        """All rows so far, in memory."""
+        found = np.empty((self.n_rows, *self.shape), self.dtype)
+        self._file.seek(0)
         left = found.reshape(-1).view(np.uint8).data
         while left:
             got = self._file.readinto(left)
@@ -120,8 +119,7 @@ class StackFile:
 
     def finish(self) -> np.ndarray:
         """The map. The file has no name any more, where the system allows it, and goes with the map."""
-        shape = (self.n_rows, *self.shape)
-        mapped = np.memmap(self._file, self.dtype, "r", offset=self._start, shape=shape)
+        mapped = np.memmap(self._file, self.dtype, "r", shape=(self.n_rows, *self.shape))
         self.discard()  # some systems do not let go of a file that is mapped: there it stays
         return mapped
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from ...persistence import storable_part
 from ...wording import shown
-from ..kernels.hog import LENGTH, padded_features, votes
 from ..kernels.resize import resize
-from .hog import checked_pixels, mirrored
+from .hog import checked_pixels, features_of_cells, mirrored
 from .numbers import FINEST, MOST_SCALES, whole
 
 _MOST_PAD = 64  # cells: no object lies farther beyond an image
@@ -107,8 +106,8 @@ class Grid:
     least : (int, int), default (1, 1)
         Rows and columns of coarse cells, without padding, that a level has at least. The first one may have fewer.
     pad : (int, int), default (0, 0)
-        Rows of coarse cells above and below, and columns on both sides, that lie beyond the image. As ``padded`` makes
-        them, they have nothing but a 1 in the last feature.
+        Rows of coarse cells above and below, and columns on both sides, that lie beyond the image. They have
+        nothing but a 1 in the last feature.
 
     Notes
     -----
@@ -160,8 +159,8 @@ class Grid:
             rows, columns = height // self.cell, width // self.cell
             levels.append(
                 Level(
-                    _cells(here, self.cell, rows, columns, up, aside),
-                    _cells(here, self.cell // 2, 2 * rows, 2 * columns, 2 * up, 2 * aside) if fine else None,
+                    features_of_cells(here, self.cell, rows, columns, up, aside),
+                    features_of_cells(here, self.cell // 2, 2 * rows, 2 * columns, 2 * up, 2 * aside) if fine else None,
                     self._frame(image.shape[0], image.shape[1], height, width),
                 )
             )
@@ -209,13 +208,6 @@ def _pair(name: str, value: Any, least: int, most: int = 2**31 - 1) -> tuple[int
         raise ValueError(f"{name} must be two whole numbers, of rows and of columns, got {shown(value)}.")
     rows, columns = (whole(f"{name}[{k}]", value[k], least, "cells", most) for k in range(2))
     return rows, columns
-
-
-def _cells(pixels: np.ndarray, cell: int, rows: int, columns: int, up: int, aside: int) -> np.ndarray:
-    """Features of the cells in the middle of an image, written into a grid that is padded already."""
-    out = np.empty((rows + 2 * up, columns + 2 * aside, LENGTH), np.float32)
-    padded_features(votes(pixels, cell, rows, columns), up, aside, out)
-    return out
 
 
 def _longest(cells: np.ndarray) -> float:

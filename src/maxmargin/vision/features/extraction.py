@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
+import json
 import os
 import threading
 import time
@@ -17,7 +19,7 @@ import numpy as np
 
 from ..images import ImageError, decode, read_bytes, read_image
 from .cache import FeatureCache
-from .stacking import CacheTrouble, Concatenation, Stack
+from .stacking import CacheTrouble, Stack
 
 _BLOCK = 8  # images handed to a worker at a time
 _LISTED = 10  # broken images that a message names
@@ -43,6 +45,29 @@ class Work(Protocol):
 def lacking(extractor: Any) -> list[str]:
     """What an object would need to be work with a name for its results, and does not have."""
     return [name for name in ("__call__", "settings", "color") if not hasattr(extractor, name)]
+
+
+class Draw:
+    """Work that gives some of the rows which describe an image, drawn without replacement.
+
+    The draw depends on the image's pixels, not on its place among others. ``of`` are the settings of ``describe``.
+    """
+
+    def __init__(
+        self, describe: Callable[[np.ndarray], np.ndarray], of: str, size: int, seed: int, *, color: bool,
+        releases_gil: bool,
+    ) -> None:  # fmt: skip
+        self.describe, self.of, self.size, self.seed = describe, of, size, seed
+        self.color, self.releases_gil = bool(color), releases_gil
+
+    def settings(self) -> str:
+        return json.dumps({"drawn": self.size, "seed": self.seed, "of": self.of}, sort_keys=True)
+
+    def __call__(self, image: np.ndarray) -> np.ndarray:
+        rows = self.describe(image)
+        pixels = hashlib.blake2b(image.tobytes(), digest_size=8).digest()
+        rng = np.random.default_rng([self.seed, int.from_bytes(pixels, "little")])
+        return rows[rng.permutation(len(rows))[: self.size]]
 
 
 def over_images(
@@ -74,8 +99,7 @@ def over_images(
     >>> values.tolist(), kept.tolist()
     ([[0.0], [255.0]], [0, 1])
     """
-    rows = Stack(cache, len(images))
-    with rows:
+    with Stack(cache, room=len(images)) as rows:
         kept = feed_images(images, work, rows, cache=cache, **run)
         return rows.finish(), kept
 
@@ -108,8 +132,7 @@ def over_ragged_images(
     >>> values.tolist(), first.tolist()
     ([0.0, 255.0, 255.0, 255.0], [0, 1, 4])
     """
-    rows = Concatenation(cache)
-    with rows:
+    with Stack(cache, ragged=True) as rows:
         kept = feed_images(images, work, rows, cache=cache, **run)
         return rows.finish(), rows.first, kept
 

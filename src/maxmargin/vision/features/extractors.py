@@ -8,8 +8,7 @@ from typing import Any
 
 from ...estimators import inputs
 from ...persistence import storable_part
-from .cnn import CNNRegions
-from .cnn_patches import CNNPatches
+from .cnn import CNNPatches, CNNRegions
 from .extraction import lacking
 from .hog_patches import HOGPatches
 from .reduction import ReducedPatches

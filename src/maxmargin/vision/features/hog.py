@@ -32,8 +32,8 @@ def hog(image: np.ndarray, cell: int = 8) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (h // cell, w // cell, 32)
-        18 signed directions, 9 unsigned ones, 4 energies of texture, and one that is 0 here, and 1 in the cells that
-        ``padded`` puts around it.
+        18 signed directions, 9 unsigned ones, 4 energies of texture, and one that is 0 here, and 1 in cells beyond the
+        image (see ``features_of_cells``).
 
     Notes
     -----
@@ -49,25 +49,20 @@ def hog(image: np.ndarray, cell: int = 8) -> np.ndarray:
     """
     pixels = checked_pixels(image)
     cell = whole("cell", cell, 2, "pixels")
-    rows, columns = pixels.shape[0] // cell, pixels.shape[2] // cell
-    out = np.zeros((rows, columns, LENGTH), np.float32)
-    if out.size:
-        features(votes(pixels, cell, rows, columns), out)
-    return out
+    return features_of_cells(pixels, cell, pixels.shape[0] // cell, pixels.shape[2] // cell)
 
 
-def padded(cells: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Features with so many rows of cells above and below, and columns on both sides, that lie beyond the image.
+def features_of_cells(
+    pixels: np.ndarray, cell: int, rows: int, columns: int, up: int = 0, aside: int = 0
+) -> np.ndarray:
+    """Features of the cells in the middle of an image (h, channels, w), with cells around them that lie beyond it.
 
-    Those cells have no gradients, and a 1 as their last feature: a filter can learn what it costs to reach beyond.
-
-    >>> padded(np.ones((2, 3, 32), np.float32), 1, 2).shape
-    (4, 7, 32)
+    There are ``up`` rows of these above and below, and ``aside`` columns on both sides. They have no gradients, and a 1
+    as their last feature: a filter can learn what it costs to reach beyond.
     """
-    out = np.pad(cells, ((rows, rows), (columns, columns), (0, 0)))
-    outside = np.ones(out.shape[:2], bool)
-    outside[rows : rows + cells.shape[0], columns : columns + cells.shape[1]] = False
-    out[outside, OUTSIDE] = 1.0
+    out = np.empty((rows + 2 * up, columns + 2 * aside, LENGTH), np.float32)
+    if out.size:
+        features(votes(pixels, cell, rows, columns), up, aside, out)
     return out
 
 

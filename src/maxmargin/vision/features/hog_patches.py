@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..images import pillow
 from ..kernels.hog import LENGTH
 from .hog import hog, mirrored
 from .numbers import MOST_SCALES, whole
 from .patch_format import checked_precision, patch_dtype, windows_of
-from .pyramid import pyramid
 
 _VERSION = 1  # of the numbers: raised when the same settings give others
 _THIN = 100
 
 
+@dataclass(eq=False, repr=False)
 class HOGPatches:
     """All square patches of a pyramid of histograms of oriented gradients (Naderi Parizi, chapter 3).
 
@@ -56,38 +59,26 @@ class HOGPatches:
     [0.0, 0.0, 0.5, 0.75]
     """
 
-    size: int
-    cell: int
-    octave_scales: int
-    stride: int
-    max_side: int | None
-    flips: bool
-    color: bool
-    dtype: str
+    size: int = 6
+    _: KW_ONLY
+    cell: int = 8
+    octave_scales: int = 3
+    stride: int = 1
+    max_side: int | None = 400
+    flips: bool = True
+    color: bool = True
+    dtype: str = "float32"
 
     releases_gil = True
 
-    def __init__(
-        self,
-        size: int = 6,
-        *,
-        cell: int = 8,
-        octave_scales: int = 3,
-        stride: int = 1,
-        max_side: int | None = 400,
-        flips: bool = True,
-        color: bool = True,
-        dtype: str = "float32",
-    ) -> None:
-        self.size = whole("size", size, 1, "cells")
-        self.cell = whole("cell", cell, 2, "pixels")
-        self.octave_scales = whole("octave_scales", octave_scales, 1, most=MOST_SCALES)
-        self.stride = whole("stride", stride, 1, "cells")
-        least = self.size * self.cell  # a patch
-        self.max_side = None if max_side is None else whole("max_side", max_side, least, "pixels")
-        self.flips = bool(flips)
-        self.color = bool(color)
-        self.dtype = checked_precision(dtype)
+    def __post_init__(self) -> None:
+        self.size = whole("size", self.size, 1, "cells")
+        self.cell = whole("cell", self.cell, 2, "pixels")
+        self.octave_scales = whole("octave_scales", self.octave_scales, 1, most=MOST_SCALES)
+        self.stride = whole("stride", self.stride, 1, "cells")
+        if self.max_side is not None:
+            self.max_side = whole("max_side", self.max_side, self.size * self.cell, "pixels")
+        self.flips, self.color, self.dtype = bool(self.flips), bool(self.color), checked_precision(self.dtype)
 
     @property
     def n_views(self) -> int:
@@ -156,7 +147,50 @@ class HOGPatches:
         return rows, columns
 
     def _windows(self, pixels: tuple[int, ...], cells: tuple[int, ...]) -> np.ndarray:
-        spans: list[Any] = []
-        for side, count in zip(pixels[:2], cells[:2], strict=True):
-            spans.append((0.5 * (side - count * self.cell) / side, self.cell / side))
-        return windows_of(*self._counts(cells), self.size, self.stride, spans[1], spans[0])
+        down, across = (
+            (0.5 * (side - count * self.cell) / side, self.cell / side)
+            for side, count in zip(pixels[:2], cells[:2], strict=True)
+        )
+        return windows_of(*self._counts(cells), self.size, self.stride, across, down)
+
+
+def resized(image: np.ndarray, height: int, width: int) -> np.ndarray:
+    """An image of unsigned bytes at another size; what it is reduced by is averaged over, so that nothing flickers.
+
+    >>> resized(np.array([[0, 100], [100, 200]], np.uint8), 1, 1).tolist()
+    [[100]]
+    """
+    if image.shape[:2] == (height, width):
+        return image
+    Image = pillow()
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))
+
+
+def pyramid(image: np.ndarray, octave_scales: int, least: int, max_side: int | None = None) -> Iterator[np.ndarray]:
+    """An image, and then ever smaller ones, ``octave_scales`` of them until the side is halved.
+
+    Parameters
+    ----------
+    image : ndarray of uint8, shape (h, w) or (h, w, 3)
+    octave_scales : int
+        Each level is smaller than the last by 2^(1/octave_scales).
+    least : int
+        The shorter side of the smallest level has so many pixels or some more. An image that is smaller from the start
+        is enlarged to that, and is then the only level.
+    max_side : int, optional
+        The longer side of the largest level has at most so many pixels, as far as ``least`` allows.
+
+    Examples
+    --------
+    >>> [level.shape for level in pyramid(np.zeros((60, 90), np.uint8), octave_scales=2, least=20)]
+    [(60, 90), (42, 64), (30, 45), (21, 32)]
+    """
+    height, width = image.shape[:2]
+    short, long = min(height, width), max(height, width)
+    first = 1.0 if max_side is None else min(1.0, max_side / long)
+    first = max(first, least / short)
+    for level in range(octave_scales * 64):
+        scale = first * 2.0 ** (-level / octave_scales)
+        if level and math.floor(short * scale + 1e-9) < least:
+            return
+        yield resized(image, *(max(least, round(side * scale)) for side in (height, width)))

@@ -1,8 +1,7 @@
-"""Numbers: settings, checked before any image is read, and those that are drawn."""
+"""Settings of features, checked before any image is read."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,7 @@ from ...wording import shown
 MOST_SCALES = 64  # of an octave: more would take the memory of all of them and tell nothing
 FINEST = 8.0  # times that images may be enlarged
 _MOST = 2**31 - 1  # what nobody means
-
-
-def generator_for(image: np.ndarray, seed: int) -> np.random.Generator:
-    """Draws from an image depend on its pixels, not on its place among others."""
-    pixels = hashlib.blake2b(image.tobytes(), digest_size=8).digest()
-    return np.random.default_rng([seed, int.from_bytes(pixels, "little")])
+_FINEST_GRID = 256  # in a row or a column
 
 
 def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) -> int:
@@ -30,3 +24,19 @@ def whole(name: str, value: Any, least: int, of: str = "", most: int = _MOST) ->
         limits = f"at least {least}" + (f" and at most {most}" if most < _MOST else "")
         raise ValueError(f"{name} must be a whole number{of and f' of {of}'}, {limits}, got {shown(value)}.")
     return int(value)
+
+
+def checked_grid(grid: Any) -> tuple[int, int]:
+    """Rows and columns of regions; a single number is both.
+
+    >>> checked_grid(4), checked_grid((2, 3))
+    ((4, 4), (2, 3))
+    """
+    sides = tuple(grid) if isinstance(grid, tuple | list) else (grid, grid)
+    known = all(isinstance(n, int | np.integer) and not isinstance(n, bool) and 0 < n <= _FINEST_GRID for n in sides)
+    if len(sides) != 2 or not known:
+        raise ValueError(
+            f"grid must be a whole number, or rows and columns, at least 1 and at most {_FINEST_GRID} each, "
+            f"got {grid!r}."
+        )
+    return int(sides[0]), int(sides[1])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .extraction import feed_images, lacking
-from .numbers import generator_for, whole
+from .extraction import Draw, feed_images, lacking
+from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
 from .stacking import CacheTrouble
 
@@ -20,6 +20,7 @@ _BLOCK = 4096  # rows that are multiplied at a time
 _TIED = 1e-3  # entries whose sizes differ by no more than this share are equally large
 
 
+@dataclass(eq=False, repr=False)
 class ReducedPatches:
     """Patches of another extractor, projected onto the principal components of a sample.
 
@@ -60,33 +61,26 @@ class ReducedPatches:
     ((34, 16), (6, 6, 32))
     """
 
-    n_components: int
-    n_sampled: int
-    random_state: int
-    dtype: str
-    mean_: np.ndarray
-    basis_: np.ndarray
-    variances_: np.ndarray
+    extractor: Any
+    n_components: int = 128
+    _: KW_ONLY
+    n_sampled: int = 300_000
+    random_state: int = 0
+    dtype: str = "float32"
+    mean_: np.ndarray = field(init=False)
+    basis_: np.ndarray = field(init=False)
+    variances_: np.ndarray = field(init=False)
 
-    def __init__(
-        self,
-        extractor: Any,
-        n_components: int = 128,
-        *,
-        n_sampled: int = 300_000,
-        random_state: int = 0,
-        dtype: str = "float32",
-    ) -> None:
-        missing = lacking(extractor)
+    def __post_init__(self) -> None:
+        missing = lacking(self.extractor)
         if missing:
             raise ValueError(
-                f"The extractor of patches must have {', '.join(missing)}; got {extractor!r}. HOGPatches() is one."
+                f"The extractor of patches must have {', '.join(missing)}; got {self.extractor!r}. HOGPatches() is one."
             )
-        self.extractor = extractor
-        self.n_components = whole("n_components", n_components, 1)
-        self.n_sampled = whole("n_sampled", n_sampled, 2)
-        self.random_state = whole("random_state", random_state, 0)
-        self.dtype = checked_precision(dtype)
+        self.n_components = whole("n_components", self.n_components, 1)
+        self.n_sampled = whole("n_sampled", self.n_sampled, 2)
+        self.random_state = whole("random_state", self.random_state, 0)
+        self.dtype = checked_precision(self.dtype)
 
     @property
     def color(self) -> bool:
@@ -104,15 +98,7 @@ class ReducedPatches:
     def patch_shape(self) -> tuple[int]:
         return (self.n_components,)
 
-    def fit(
-        self,
-        images: Sequence[Any],
-        *,
-        cache: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        on_error: str = "raise",
-        verbose: int = 0,
-    ) -> ReducedPatches:
+    def fit(self, images: Sequence[Any], **run: Any) -> ReducedPatches:
         """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
 
         ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
@@ -120,12 +106,14 @@ class ReducedPatches:
         """
         if not len(images):
             raise ValueError("Directions are estimated from images, and none were given.")
-        draw = _Draw(self.extractor, -(-self.n_sampled // len(images)), self.random_state)
+        extractor, each = self.extractor, -(-self.n_sampled // len(images))
+        draw = Draw(
+            lambda image: extractor(image)["value"], extractor.settings(), each, self.random_state,
+            color=self.color, releases_gil=self.releases_gil,
+        )  # fmt: skip
         moments = _Moments(self.n_components)
-        run: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs, "on_error": on_error, "verbose": verbose}
         feed_images(images, draw, moments, settings=draw.settings(), **run)
-        mean, basis, variances = moments.leading()
-        self.mean_, self.basis_, self.variances_ = mean, basis, variances
+        self.mean_, self.basis_, self.variances_ = moments.leading()
         return self
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
@@ -158,22 +146,6 @@ class ReducedPatches:
         if basis is None:
             raise AttributeError("There are no directions yet: call fit with images, or set mean_ and basis_.")
         return basis
-
-
-class _Draw:
-    """Values of some patches of an image, drawn without replacement."""
-
-    def __init__(self, extractor: Any, size: int, seed: int) -> None:
-        self.extractor, self.size, self.seed = extractor, size, seed
-        self.color = bool(extractor.color)
-        self.releases_gil = getattr(extractor, "releases_gil", False)
-
-    def settings(self) -> str:
-        return json.dumps({"drawn": self.size, "seed": self.seed, "of": self.extractor.settings()}, sort_keys=True)
-
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        values = self.extractor(image)["value"]
-        return values[generator_for(image, self.seed).permutation(len(values))[: self.size]]
 
 
 class _Moments:

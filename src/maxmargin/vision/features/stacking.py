@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -48,63 +49,92 @@ class Growing:
         return self._values
 
 
-class _Rows:
-    """Rows of one shape and type, in a file of the cache's folder as long as the disk takes them."""
+class GrowingFields:
+    """The same for rows with fields, each of which is an array of its own."""
 
-    def __init__(self, cache: str | os.PathLike[str] | None, room: int) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, room: int = 0) -> None:
+        self._fields = {name: Growing((*shape, *dtype[name].shape), dtype[name].base, room) for name in dtype.names}
+
+    def append(self, rows: np.ndarray) -> None:
+        for name, field in self._fields.items():
+            field.append(rows[name])
+
+    def finish(self) -> dict[str, np.ndarray]:
+        return {name: field.finish() for name, field in self._fields.items()}
+
+
+class Stack:
+    """Rows of one shape and type, in a file of the cache's folder as long as the disk takes them.
+
+    Parameters
+    ----------
+    cache : path or None
+    ragged : bool
+        Whether each image has as many rows as it has, one image after the other, or one row.
+    room : int
+        Rows that there will be at most, if that is known.
+    memory : type
+        What keeps rows in memory.
+    """
+
+    def __init__(
+        self, cache: str | os.PathLike[str] | None, *, ragged: bool = False, room: int = 0, memory: Any = Growing
+    ) -> None:
         self._folder = None if cache is None else os.fspath(cache)
-        self._room = room
-        self._like: tuple[tuple[int, ...], np.dtype] | None = None
-        self._like_image = 0
+        self._ragged, self._room, self._kind = ragged, room, memory
+        self._like: tuple[tuple[int, ...], np.dtype, int] | None = None
         self._file: StackFile | None = None
-        self._memory: Growing | None = None
+        self._memory: Any = None
+        self._ends = [0]
         self.warn = CacheTrouble()
 
-    def __enter__(self) -> _Rows:
+    @property
+    def first(self) -> np.ndarray:
+        """Where the rows of each image begin, and where the last ones end."""
+        return np.array(self._ends, dtype=np.int64)
+
+    def __enter__(self) -> Stack:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.discard()
 
-    def finish(self) -> np.ndarray:
-        """All rows: a map of the file, or in memory."""
-        if self._file is None:
-            return self._memory.finish()  # type: ignore[union-attr]
-        file, self._file = self._file, None
-        try:
-            if file.n_rows:
-                return file.finish()
-        except OSError as error:
-            self.warn(f"{self._folder}: {error.strerror or error}")
-        values = file.written(file.n_rows)  # what is empty cannot be mapped
-        file.discard()
-        return values
-
-    def _add(self, i: int, rows: np.ndarray, given: tuple[int, ...], more: str = "") -> str:
-        """Adds rows; or says why they do not fit the others."""
-        shape, dtype = rows.shape[1:], rows.dtype
+    def take(self, i: int, value: np.ndarray) -> str:
+        """Adds what was found for image i; or says why it does not fit the others."""
+        if self._ragged and not value.ndim:
+            return "the work gave a single number, but rows are needed: an array with as many as the image has"
+        rows = value if self._ragged else value[None]
         if self._like is None:
-            self._like, self._like_image = (shape, dtype), i
-            self._begin(shape, dtype)
-        if (shape, dtype) != self._like:
-            shape, like = self._like
+            self._like = rows.shape[1:], rows.dtype, i
+            self._begin(rows.shape[1:], rows.dtype)
+        shape, dtype, image = self._like
+        if (rows.shape[1:], rows.dtype) != (shape, dtype):
+            like = f"({', '.join(['n', *map(str, shape)])}{'' if shape else ','})" if self._ragged else str(shape)
             return (
-                f"the work gave {rows.dtype} of shape {given}, but {like} of shape {self._said(shape)} for image "
-                f"{self._like_image}; it must be the same for all{more}"
+                f"the work gave {rows.dtype} of shape {value.shape}, but {dtype} of shape {like} for image {image}; "
+                f"it must be the same for all{', but for the number of rows' if self._ragged else ''}"
             )
         if self._file is not None:
             try:
                 self._file.append(rows)
-                return ""
             except OSError as error:
-                self.warn(f"{self._folder}: {error.strerror or error}")
-                self._to_memory()
-        self._memory.append(rows)  # type: ignore[union-attr]
+                self._to_memory(error)
+        if self._file is None:
+            self._memory.append(rows)
+        self._ends.append(self._ends[-1] + len(rows))
         return ""
 
-    def _said(self, shape: tuple[int, ...]) -> str:
-        return str(shape)
+    def finish(self) -> Any:
+        """All rows: a map of the file, or in memory."""
+        if self._file is not None and self._file.n_rows:
+            try:
+                return self._file.finish()
+            except OSError as error:
+                self._to_memory(error)
+        elif self._file is not None:
+            self._to_memory()  # what is empty cannot be mapped
+        return self._memory.finish()
 
     def _begin(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         if self._folder is not None and 0 not in shape:  # what is empty cannot be mapped
@@ -113,45 +143,13 @@ class _Rows:
                 return
             except OSError as error:
                 self.warn(f"{self._folder}: {error.strerror or error}")
-        self._memory = Growing(shape, dtype, self._room)
+        self._memory = self._kind(shape, dtype, self._room)
 
-    def _to_memory(self) -> None:
+    def _to_memory(self, error: OSError | None = None) -> None:
+        if error is not None:
+            self.warn(f"{self._folder}: {error.strerror or error}")
         file: StackFile = self._file  # type: ignore[assignment]
-        self._memory = Growing(file.shape, file.dtype, max(self._room, file.n_rows))
-        self._memory.append(file.written(file.n_rows))
+        self._memory = self._kind(file.shape, file.dtype, max(self._room, file.n_rows))
+        self._memory.append(file.written())
         file.discard()
         self._file = None
-
-
-class Stack(_Rows):
-    """One row for each image, at most ``n`` of them."""
-
-    def __init__(self, cache: str | os.PathLike[str] | None, n: int) -> None:
-        super().__init__(cache, n)
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        return self._add(i, value[None], value.shape)
-
-
-class Concatenation(_Rows):
-    """As many rows as each image has, one image after the other."""
-
-    def __init__(self, cache: str | os.PathLike[str] | None) -> None:
-        super().__init__(cache, 0)
-        self._ends = [0]
-
-    @property
-    def first(self) -> np.ndarray:
-        """Where the rows of each image begin, and where the last ones end."""
-        return np.array(self._ends, dtype=np.int64)
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        if not value.ndim:
-            return "the work gave a single number, but rows are needed: an array with as many as the image has"
-        reason = self._add(i, value, value.shape, ", but for the number of rows")
-        if not reason:
-            self._ends.append(self._ends[-1] + len(value))
-        return reason
-
-    def _said(self, shape: tuple[int, ...]) -> str:
-        return f"({', '.join(['n', *map(str, shape)])}{'' if shape else ','})"

@@ -5,21 +5,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from .grid import checked_grid
-from .numbers import generator_for, whole
+from .numbers import checked_grid, whole
 from .sift import DenseSIFT, Descriptors
-from .vocabulary import Vocabulary
 
 _VERSION = 1  # of the numbers: raised when the same settings give others
+_BLOCK = 1024  # rows whose products with all words stay in the cache of a core
 
 
+@dataclass(eq=False, repr=False)
 class WordHistograms:
     """How often each visual word occurs in each region of a regular grid.
 
@@ -55,94 +54,78 @@ class WordHistograms:
     ((2, 3, 8), 47, 47)
     """
 
-    grid: tuple[int, int]
-    sift: DenseSIFT
-    n_sampled: int
-    random_state: int
-    n_words: int
-    max_iter: int
+    grid: Any = 4
+    n_words: int = 200
+    sift: Any = None
+    _: KW_ONLY
+    n_sampled: int = 100_000
+    max_iter: int = 100
+    random_state: int = 0
 
     color = False  # what extraction.over_images asks of its work: a grey image,
     releases_gil = True  # and kernels and products of matrices that let other threads run
 
-    def __init__(
-        self,
-        grid: int | tuple[int, int] = 4,
-        n_words: int = 200,
-        sift: DenseSIFT | None = None,
-        *,
-        n_sampled: int = 100_000,
-        max_iter: int = 100,
-        random_state: int = 0,
-    ) -> None:
-        self.grid = checked_grid(grid)
-        self.sift = DenseSIFT() if sift is None else sift
-        self.n_sampled = whole("n_sampled", n_sampled, 1)
-        self.random_state = whole("random_state", random_state, 0, most=2**63 - 1)
-        self._vocabulary = Vocabulary(n_words, max_iter=max_iter, random_state=self.random_state)
-        self.n_words, self.max_iter = self._vocabulary.n_words, self._vocabulary.max_iter
+    def __post_init__(self) -> None:
+        self.grid = checked_grid(self.grid)
+        self.sift = self.sift or DenseSIFT()
+        self.n_sampled = whole("n_sampled", self.n_sampled, 1)
+        self.random_state = whole("random_state", self.random_state, 0, most=2**63 - 1)
+        self.n_words = whole("n_words", self.n_words, 1)
+        self.max_iter = whole("max_iter", self.max_iter, 1)
+        self._words: np.ndarray | None = None
 
     @property
     def vocabulary_(self) -> np.ndarray:
-        words = getattr(self._vocabulary, "words_", None)
-        if words is None:
+        if self._words is None:
             raise AttributeError("There is no vocabulary yet: call fit with images, or set vocabulary_.")
-        return words
+        return self._words
 
     @vocabulary_.setter
     def vocabulary_(self, words: np.ndarray) -> None:
-        given = Vocabulary.of(words)
-        if given.words_.shape[0] != self.n_words:
-            raise ValueError(f"n_words is {self.n_words}, and the vocabulary has {given.words_.shape[0]} words.")
-        self._vocabulary = given
+        words = np.array(words, dtype=np.float32, order="C")
+        if words.ndim != 2 or not words.size or not np.isfinite(words).all():
+            raise ValueError(f"Words are the rows of a matrix of finite numbers, got an array of shape {words.shape}.")
+        if len(words) != self.n_words:
+            raise ValueError(f"n_words is {self.n_words}, and the vocabulary has {len(words)} words.")
+        self._words = words
 
-    def fit(
-        self,
-        images: Sequence[Any],
-        *,
-        cache: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        on_error: str = "raise",
-        verbose: int = 0,
-    ) -> WordHistograms:
+    def fit(self, images: Sequence[Any], *, cache: Any = None, n_jobs: int | None = None, **run: Any) -> WordHistograms:
         """Learn the vocabulary from images: paths or arrays, whatever ``read_image`` takes.
 
         ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``; the cache keeps the
         vocabulary, too. Where this is interrupted, the vocabulary is the one from before.
         """
         from .cache import FeatureCache
-        from .extraction import over_images
+        from .extraction import Draw, over_ragged_images
 
         if not len(images):
             raise ValueError("A vocabulary is learned from images, and none were given.")
-        draw = _Draw(self.sift, -(-self.n_sampled // len(images)), self.random_state)
-        drawn, _ = over_images(
-            images, draw, settings=draw.settings(), cache=cache, n_jobs=n_jobs, on_error=on_error, verbose=verbose
-        )
-        drawn = drawn.reshape(-1, drawn.shape[-1])
-        drawn = drawn[~np.isnan(drawn[:, 0])]
-        learned = Vocabulary(self.n_words, max_iter=self.max_iter, random_state=self.random_state)
-        if cache is None:
-            self._vocabulary = learned.fit(drawn, n_jobs=n_jobs)
-            return self
-        kept = FeatureCache(cache, f"vocabulary {_VERSION} {self.n_words} {self.max_iter} {self.random_state}")
-        key = kept.key(drawn)
-        words = kept.load(key)
+        draw = Draw(
+            lambda image: self.sift.describe(image).values, json.dumps(asdict(self.sift), sort_keys=True),
+            -(-self.n_sampled // len(images)), self.random_state, color=False, releases_gil=True,
+        )  # fmt: skip
+        drawn, _, _ = over_ragged_images(images, draw, settings=draw.settings(), cache=cache, n_jobs=n_jobs, **run)
+        kept, key, words = None, "", None
+        if cache is not None:
+            kept = FeatureCache(cache, f"vocabulary {_VERSION} {self.n_words} {self.max_iter} {self.random_state}")
+            key = kept.key(drawn)
+            words = kept.load(key)
         if words is None:
-            words = learned.fit(drawn, n_jobs=n_jobs).words_
-            with contextlib.suppress(OSError):  # a full disk: it is learned anew the next time
-                kept.store(key, words)
-        self._vocabulary = Vocabulary.of(words)
+            words = learn_words(drawn, self.n_words, self.max_iter, self.random_state, n_jobs)
+            if kept is not None:
+                with contextlib.suppress(OSError):  # a full disk: it is learned anew the next time
+                    kept.store(key, words)
+        self.vocabulary_ = words
         return self
 
     def histogram(self, image: np.ndarray) -> np.ndarray:
         """Counts of words in the regions of a grey image, an array (rows, columns, n_words) of float32."""
-        words = self.vocabulary_.shape[0]
+        words = self.vocabulary_
         found = self.sift.describe(image)
-        cell = _regions(found, self.grid) * words + self._vocabulary.assign(found.values)
+        cell = _regions(found, self.grid) * len(words) + nearest_words(found.values, words)
         rows, columns = self.grid
-        counts = np.bincount(cell, minlength=rows * columns * words)
-        return counts.reshape(rows, columns, words).astype(np.float32)
+        counts = np.bincount(cell, minlength=rows * columns * len(words))
+        return counts.reshape(rows, columns, len(words)).astype(np.float32)
 
     __call__ = histogram
 
@@ -153,24 +136,72 @@ class WordHistograms:
         return json.dumps(said, sort_keys=True, default=lambda number: number.item())
 
 
-class _Draw:
-    """Some descriptors of an image, drawn without replacement; rows of NaN where it has fewer."""
+def learn_words(
+    values: np.ndarray, n_words: int, max_iter: int = 100, random_state: int = 0, n_jobs: int | None = None
+) -> np.ndarray:
+    """Words for the descriptors ``values`` (n, n_features), by k-means: float32 (n_words, n_features).
 
-    color = False
-    releases_gil = True
+    K-means ends when no word moves by more than rounding, or after ``max_iter`` iterations.
 
-    def __init__(self, sift: DenseSIFT, size: int, seed: int) -> None:
-        self.sift, self.size, self.seed = sift, size, seed
+    >>> values = np.array([[0.0, 1.0], [0.1, 0.9], [1.0, 0.0], [0.9, 0.1]], dtype=np.float32)
+    >>> number = nearest_words(values, learn_words(values, 2))
+    >>> bool(number[0] == number[1]), bool(number[2] == number[3]), bool(number[0] == number[2])
+    (True, True, False)
+    """
+    import warnings
 
-    def settings(self) -> str:
-        return json.dumps({"drawn": self.size, "seed": self.seed, "sift": asdict(self.sift)}, sort_keys=True)
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        values = self.sift.describe(image).values
-        chosen = generator_for(image, self.seed).permutation(len(values))[: self.size]
-        out = np.full((self.size, values.shape[1]), np.nan, np.float32)
-        out[: chosen.size] = values[chosen]
-        return out
+    from ...estimators.inputs import check_threads
+
+    threads, values = check_threads(n_jobs), _matrix(values)
+    if not np.isfinite(values).all():
+        raise ValueError("Descriptors must be finite, and some are not.")
+    distinct = _distinct(values, n_words)
+    if distinct < n_words:
+        raise ValueError(
+            f"{n_words} words need as many different descriptors; {len(values)} were given, {distinct} of "
+            "them different. Give more images, or ask for fewer words with n_words."
+        )
+    kmeans = KMeans(n_words, n_init=1, max_iter=max_iter, tol=1e-5, random_state=random_state)
+    with threadpool_limits(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # words a little off their means are words all the same
+        return np.ascontiguousarray(kmeans.fit(values).cluster_centers_, dtype=np.float32)
+
+
+def nearest_words(values: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """The number of the nearest word for each row of ``values``, as int32.
+
+    ‖v − w‖² is least where v·w − ‖w‖²/2 is largest: one product of matrices. Words that are equally far but for
+    rounding may be taken for each other.
+    """
+    values, half = _matrix(values), 0.5 * np.einsum("ij,ij->i", words, words)
+    if values.shape[1] != words.shape[1]:
+        raise ValueError(
+            f"Descriptors have {values.shape[1]} numbers, and words {words.shape[1]}. "
+            "Take descriptors with the settings that the vocabulary was learned with."
+        )
+    out = np.empty(len(values), np.int32)
+    for start in range(0, len(values), _BLOCK):
+        scores = values[start : start + _BLOCK] @ words.T
+        scores -= half
+        out[start : start + _BLOCK] = scores.argmax(axis=1)
+    return out
+
+
+def _matrix(values: np.ndarray) -> np.ndarray:
+    values = np.asarray(values, dtype=np.float32)
+    if values.ndim != 2:
+        raise ValueError(f"Descriptors are the rows of a matrix, got an array of shape {values.shape}.")
+    return values
+
+
+def _distinct(values: np.ndarray, enough: int) -> int:
+    """How many different rows there are; not counted further than needed."""
+    head = len(np.unique(values[: 4 * enough], axis=0))
+    return head if head >= enough else len(np.unique(values, axis=0))
 
 
 def _regions(found: Descriptors, grid: tuple[int, int]) -> np.ndarray:

@@ -143,14 +143,8 @@ def votes(image, cell, rows, columns):
     return out[:rows].copy().reshape(rows, columns, DIRECTIONS)
 
 
-@compiled
-def features(found, out):
-    """Normalises ``votes`` into ``out``, an array (rows, columns, 32)."""
-    _normalise(found, 0, 0, out)
-
-
-@compiled
-def padded_features(found, up, aside, out):
+@compiled_sum
+def features(found, up, aside, out):
     """Normalises ``votes`` into the middle of ``out``, with so many rows above and below and columns on both sides.
 
     Those lie beyond the image: they have no gradients, and a 1 as their last feature.
@@ -165,12 +159,6 @@ def padded_features(found, up, aside, out):
             for o in range(OUTSIDE):
                 f[o] = _zero
             f[OUTSIDE] = np.float32(1.0)
-    _normalise(found, up, aside, out)
-
-
-@compiled_sum
-def _normalise(found, up, aside, out):
-    rows, columns, _ = found.shape
     energy = np.zeros((rows + 2, columns + 2), np.float32)
     for r in range(rows):
         for c in range(columns):

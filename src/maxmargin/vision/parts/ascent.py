@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...problem import Problem, TotalLoss
+from ...problem import Problem
 from ...rounding import UNIT
 from ...solvers.searchers import search
+from ...solvers.state import Progress
 from ..kernels import part_ascent as kernels
 from .filters import FilterBound, FilterShares, ImageShare
 
@@ -43,7 +44,8 @@ class PartAscent:
     random_state : int, Generator or None
         Order of visits.
     memory : int or None
-        Bytes for what images keep of their rivals; where it is not enough, rivals of an image are averaged.
+        Bytes for what images keep of their rivals, enough for one of each image (see ``memory_for_rivals``); where it
+        is not enough for all, rivals of an image are averaged.
     n_jobs : int
         Threads that search.
     """
@@ -54,25 +56,13 @@ class PartAscent:
 
     def start(self, problem: Problem, warm: FilterShares | None = None) -> PartState:
         bound: Any = problem.constraints
-        self._check(bound)
         shares = bound.no_shares() if warm is None else bound.begun_from(warm)
         state = PartState(shares, problem, np.random.default_rng(self.random_state))
-        state.most = None if self.memory is None else max(1, self.memory // self._least(bound))
+        if self.memory is not None:
+            one = bound.n_examples * row_bytes(bound.n_weights, bound.responder.dtype)  # rival of every image
+            state.most = max(1, self.memory // one)
         state.recombine()
         return state
-
-    @staticmethod
-    def _least(bound: FilterBound) -> int:
-        """Bytes for one rival of every image."""
-        return bound.n_examples * row_bytes(bound.n_weights, bound.responder.dtype)
-
-    def _check(self, bound: FilterBound) -> None:
-        least = self._least(bound)
-        if self.memory is not None and self.memory < least:
-            raise ValueError(
-                f"memory={self.memory} bytes is too little: training {bound.n_parts} filters on {bound.n_examples} "
-                f"images needs at least {least} bytes. Use fewer parts, features of fewer dimensions, or more memory."
-            )
 
     def step(self, problem: Problem, state: PartState) -> PartState:
         """One pass over all images."""
@@ -153,7 +143,7 @@ class _Searcher:
 
 
 @dataclass
-class PartState:
+class PartState(Progress):
     """Dual variables, and the filters that belong to them."""
 
     alpha: FilterShares
@@ -161,16 +151,9 @@ class PartState:
     rng: np.random.Generator
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
     linear: float = 0.0
-    lower: float = -np.inf
-    estimate: float = np.inf
-    goal: float = 0.0
-    visited: int = 0
     done: float = 0.0
     most: int | None = None
     """Rivals that an image may keep."""
-    stuck: bool = False
-    evaluated: tuple[np.ndarray, TotalLoss] | None = None
-    beat: Any = None
 
     def recombine(self) -> None:
         """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""

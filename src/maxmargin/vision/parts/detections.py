@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -29,12 +31,13 @@ def best_detections(patches: Patches, filter_: np.ndarray, n: int, per_image: in
     """The places with the largest scores, so many in all and in one image; images are counted from ``start``."""
     if not all(isinstance(number, int | np.integer) and number >= 1 for number in (n, per_image)):
         raise ValueError(f"At least one place is needed, got n={n!r}, per_image={per_image!r}.")
-    found: list[Detection] = []
-    for i in range(len(patches)):
-        found += _of_image(patches, filter_, per_image, i, start)
-        if len(found) > 4 * n:
-            found = sorted(found, key=lambda detection: -detection.score)[:n]
-    return sorted(found, key=lambda detection: -detection.score)[:n]
+    found = (one for i in range(len(patches)) for one in _of_image(patches, filter_, per_image, i, start))
+    return strongest(found, n)
+
+
+def strongest(found: Iterable[Detection], n: int) -> list[Detection]:
+    """Those with the largest scores, the best first, and of equal ones the first."""
+    return heapq.nlargest(n, found, key=lambda detection: detection.score)
 
 
 def _of_image(patches: Patches, filter_: np.ndarray, per_image: int, i: int, start: int) -> list[Detection]:

@@ -168,7 +168,7 @@ class JointTraining:
         self.filters = np.asarray(filters, dtype=np.float64)
         self.placed = self._respond(self.filters)
         self.centre = self.placed.responses.mean(axis=0)
-        self.weights: PartWeights | None = None
+        self.weights: Any = None  # until the first step
         self.penalty = 0.0
         self.weight_shares: np.ndarray | None = None
         self.filter_shares: FilterShares | None = None
@@ -218,7 +218,7 @@ class JointTraining:
     def learn_filters(self) -> None:
         """Filters that are better for the part weights of the moment, down a bound that touches O."""
         bound = FilterBound(
-            self.responder, self._weights(), self.label, self.budget / self.penalty, self.placed.places,
+            self.responder, self.weights, self.label, self.budget / self.penalty, self.placed.places,
             self.settings.n_jobs,
         )  # fmt: skip
         last = self.filters.ravel()
@@ -253,15 +253,10 @@ class JointTraining:
 
     def _bracket(self, found: Certificate) -> Certificate:
         """Of O over filters, where ρ was divided out of the budgets: each of these is rounded."""
-        share, weights = gamma(4), self._weights()
+        share, weights = gamma(4), self.weights
         lower, upper = self.penalty * found.lower, self.penalty * found.upper
         scaled = Certificate(lower - share * abs(lower), upper + share * abs(upper), found.exact)
         return scaled.shifted(weights.penalty, weights.penalty_error)
-
-    def _weights(self) -> PartWeights:
-        if self.weights is None:
-            raise RuntimeError("Part weights come before filters.")
-        return self.weights
 
     def _record(self, step: str, found: Solution, bracket: Certificate, taken: bool, passes: int | None = None) -> None:
         last = found.history[-1] if found.history else None
@@ -336,15 +331,12 @@ class JointTraining:
             self._save(last=True)
 
     def result(self, converged: bool, interrupted: bool) -> Trained:
+        """What there is, with a certificate of the part weights of the moment for the filters of the moment."""
+        found = self._weight_problem().certify(self.weights, self.weight_shares)
         return Trained(
-            self.filters, self._weights(), self.certificate(), self.history, converged, interrupted,
-            self.weight_shares, self.penalty,
+            self.filters, self.weights, found.shifted(*filter_penalty(self.filters, self.penalty)), self.history,
+            converged, interrupted, self.weight_shares, self.penalty,
         )  # fmt: skip
-
-    def certificate(self) -> Certificate:
-        """What the part weights of the moment are worth with the filters of the moment."""
-        found = self._weight_problem().certify(self._weights(), self.weight_shares)
-        return found.shifted(*filter_penalty(self.filters, self.penalty))
 
     # What is saved between steps.
 
@@ -359,7 +351,7 @@ class JointTraining:
             self._unsaved = None
 
     def _state(self) -> dict[str, Any]:
-        weights, shares = self._weights(), self.filter_shares
+        weights, shares = self.weights, self.filter_shares
         images = [] if shares is None else shares.images
         return {
             "filters": self.filters,

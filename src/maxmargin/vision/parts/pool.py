@@ -1,37 +1,151 @@
-"""Random parts: single patches, whitened, of which useful ones are selected later."""
+"""Random parts: single patches, whitened by mean and covariance of all, of which useful ones are selected later."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .patches import Patches
-from .whitening import Whitening
+
+_MEMORY = 2**27  # bytes of patches that are looked at together
 
 
 @dataclass(frozen=True)
-class Pool:
-    """Parts to select from.
+class Whitening:
+    """What patches look like on the whole, and what is left of one when that is taken away: Σ⁻¹(f − μ).
+
+    As a filter, Σ⁻¹(f − μ) is what linear discriminant analysis finds to tell patches like f from all others
+    (Hariharan, Malik and Ramanan, 2012): a part from a single example.
 
     Parameters
     ----------
-    filters : float array (n_parts, n_features)
-        Scaled so that responses to patches at random have a standard deviation of 1.
-    source : int array (n_parts,)
-        Which patch each part was made of.
+    mean : array (n_features,)
+    precision : array (n_features, n_features)
+        The inverse of the covariance.
+    shrinkage : float
+        How far the covariance was drawn towards a multiple of the identity, from 0 to 1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> whitening = Whitening.estimate(rng.normal(size=(5000, 2)) * [1.0, 10.0] + 3.0, rng=rng)
+    >>> whitening.filters(np.array([[4.0, 13.0]])).round(1)
+    array([[1. , 0.1]])
     """
 
-    filters: np.ndarray
-    source: np.ndarray
+    mean: np.ndarray
+    precision: np.ndarray
+    shrinkage: float
 
-    def __len__(self) -> int:
-        return len(self.filters)
+    @classmethod
+    def estimate(
+        cls,
+        values: np.ndarray,
+        *,
+        rng: np.random.Generator,
+        shrinkage: str | float = "auto",
+        n_sampled: int = 300_000,
+        memory: int = _MEMORY,
+    ) -> Whitening:
+        """From patches of many images.
+
+        Parameters
+        ----------
+        values : array (n_patches, n_features)
+            In memory, or a map of a file: it is read in blocks, from its beginning to its end, twice.
+        rng : Generator
+            Says which patches are looked at, if there are more than ``n_sampled``.
+        shrinkage : "auto" or float
+            From 0, the covariance as it is, to 1, a multiple of the identity. "auto" is the share that Ledoit and
+            Wolf (2004) found to be nearest to the true covariance.
+        n_sampled : int
+            Most patches to look at.
+        memory : int
+            Bytes of a block, as float64.
+        """
+        chosen = np.arange(len(values))
+        if len(values) > n_sampled:
+            chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
+        n, d = chosen.size, values.shape[1]
+        mean = sum((block.sum(axis=0) for block in _blocks(values, chosen, memory)), np.zeros(d)) / n
+        if not np.isfinite(mean).all():
+            raise ValueError("Patches must be finite, and some are not.")
+        covariance, fourth = np.zeros((d, d)), 0.0
+        for block in _blocks(values, chosen, memory):
+            off = block - mean
+            covariance += off.T @ off
+            fourth += float((np.einsum("ij,ij->i", off, off) ** 2).sum())
+        covariance /= n
+        share = _ledoit_wolf(covariance, fourth, n) if isinstance(shrinkage, str) else float(shrinkage)
+        level = float(np.trace(covariance)) / d
+        if not level > 0.0:
+            raise ValueError(f"All of the {n} patches are the same: there is nothing to tell them apart by.")
+        covariance *= 1.0 - share
+        covariance[np.diag_indices(d)] += share * level
+        try:
+            np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"The covariance of {n} patches with {d} features has no inverse with shrinkage={shrinkage!r}. "
+                "Give more patches that differ, or some shrinkage: shrinkage=0.01."
+            ) from None
+        precision = np.linalg.inv(covariance)
+        return cls(mean, 0.5 * (precision + precision.T), share)
+
+    @property
+    def offset(self) -> float:
+        """How long the mean is, in units of the length by which patches are away from it, √(trace Σ)."""
+        return float(np.linalg.norm(self.mean) / np.sqrt(np.trace(np.linalg.inv(self.precision))))
+
+    def filters(self, values: np.ndarray) -> np.ndarray:
+        """Σ⁻¹(f − μ) for each row f."""
+        return (np.asarray(values, dtype=np.float64) - self.mean) @ self.precision
+
+    def strength(self, values: np.ndarray) -> np.ndarray:
+        """‖Σ⁻¹(f − μ)‖ for each row f: how far a patch is from what is everywhere."""
+        filters = self.filters(values)
+        return np.sqrt(np.einsum("ij,ij->i", filters, filters))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """The standard deviation, over all patches, of what the filter of each row f responds.
+
+        With w = Σ⁻¹(f − μ) it is √(wᵀΣw) = √(w·(f − μ)).
+        """
+        off = np.asarray(values, dtype=np.float64) - self.mean
+        return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
+
+
+def check_shrinkage(shrinkage: Any) -> None:
+    if shrinkage != "auto" and not (isinstance(shrinkage, int | float | np.number) and 0.0 <= shrinkage <= 1.0):
+        raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
+
+
+def _blocks(values: np.ndarray, chosen: np.ndarray, memory: int) -> Iterator[np.ndarray]:
+    """The chosen rows, as many at a time as fit into so much memory."""
+    step = max(1, memory // (8 * values.shape[1]))
+    for start in range(0, chosen.size, step):
+        yield values[chosen[start : start + step]].astype(np.float64)
+
+
+def _ledoit_wolf(covariance: np.ndarray, fourth: float, n: int) -> float:
+    """The share, from the covariance S and Σ‖x‖⁴ of the centred rows.
+
+    It is the mean of ‖xxᵀ − S‖²/n, which is how much S itself varies, over ‖S − mI‖², which is how much of S there is
+    to lose. scikit-learn's ``ledoit_wolf`` computes the same, but wants all rows at once, and their squares.
+    """
+    d = len(covariance)
+    squares = float(np.einsum("ij,ij->", covariance, covariance))
+    off = squares - float(np.trace(covariance)) ** 2 / d
+    noise = (fourth / n - squares) / n
+    return min(max(noise, 0.0) / off, 1.0) if off > 0.0 else 1.0
 
 
 def random_parts(
     patches: Patches, n_parts: int, whitening: Whitening, *, rng: np.random.Generator, keep: float = 0.5
-) -> Pool:
+) -> tuple[np.ndarray, np.ndarray]:
     """Parts of one patch each: a random image, whatever its class, and a random one of its stronger patches.
 
     No patch is taken twice, and none from a mirror image. Parts are in random order, so that the first so many of them
@@ -47,18 +161,21 @@ def random_parts(
     keep : float
         The share of the patches of an image, those of the largest ``strength``, that is not discarded.
 
+    Returns
+    -------
+    filters : float array (n_parts, n_features)
+        Scaled so that responses to patches at random have a standard deviation of 1.
+    source : int array (n_parts,)
+        Which patch each part was made of.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> patches = Patches(rng.normal(size=(40, 3)), first=np.arange(0, 41, 10))
-    >>> pool = random_parts(patches, 6, Whitening.estimate(patches.values, rng=rng), rng=rng)
-    >>> pool.filters.shape, len(set(pool.source.tolist()))
+    >>> filters, source = random_parts(patches, 6, Whitening.estimate(patches.values, rng=rng), rng=rng)
+    >>> filters.shape, len(set(source.tolist()))
     ((6, 3), 6)
     """
-    if not 0.0 < keep <= 1.0:
-        raise ValueError(f"keep must be a share above 0 and at most 1, got {keep!r}.")
-    if n_parts < 1:
-        raise ValueError(f"n_parts must be at least 1, got {n_parts}.")
     begin, end = _own(patches)
     available = _stronger(begin, end, keep)
     if n_parts > available.sum():
@@ -77,7 +194,7 @@ def random_parts(
     source = rng.permutation(source)
     values = patches.values[source]
     spread = whitening.spread(values)
-    return Pool(whitening.filters(values) / np.where(spread > 0.0, spread, 1.0)[:, None], source)
+    return whitening.filters(values) / np.where(spread > 0.0, spread, 1.0)[:, None], source
 
 
 def largest_pool(patches: Patches, keep: float = 0.5) -> int:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...problem import Problem
+from ...solvers.state import Progress
 
 # Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: of which the ratio
 # is some 1/‖X‖. The ratio is learned on the way, but weights on their way to zero must not be taken for a small scale.
@@ -169,7 +170,7 @@ class _Point(NamedTuple):
 
 
 @dataclass
-class PrimalDualState:
+class PrimalDualState(Progress):
     X: np.ndarray
     truth: np.ndarray
     cost: np.ndarray
@@ -186,16 +187,9 @@ class PrimalDualState:
     """‖work‖, with some room."""
     balance: float = 0.0
     """How much longer steps in U are than steps in the shares."""
-    lower: float = -np.inf
     best: float = np.inf
     found: np.ndarray | None = None
     """The weights that have this objective."""
-    estimate: float = np.inf
-    visited: int = 0
-    stuck: bool = False
-    goal: float = 0.0
-    evaluated: None = None
-    beat: Any = None
     proof: Any = None
     """Shares of the best lower bound."""
     last_lower: float = -np.inf

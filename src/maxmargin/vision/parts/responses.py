@@ -1,21 +1,84 @@
-"""What parts respond to images, and where: on CPUs here, on other devices by PyTorch."""
+"""What parts respond to images, in which regions, and where: on CPUs here, on other devices by PyTorch."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from ...solvers.threads import one_blas_thread, run
 from ..kernels import part_places as kernels
 from .patches import Patches
-from .pooling import Pooling
 
+_MOST = 2**26  # regions times atoms: a table of them is kept
 _AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
 
 T = TypeVar("T")
+
+
+class Pooling:
+    """The regions of an image in which the largest response of a part is taken: cells of one or several grids.
+
+    The cells of all grids cut the image into *atoms*; a patch lies in the atom of its centre, and a region is a union
+    of atoms. So every response is looked at once, whatever the number of regions.
+
+    Parameters
+    ----------
+    grids : sequence of int
+        Rows, and as many columns, of each grid: (1, 2) are the whole image and its four quarters.
+
+    Examples
+    --------
+    >>> pooling = Pooling((1, 2))
+    >>> pooling.n_regions, pooling.n_atoms
+    (5, 4)
+    >>> pooling.atoms(np.array([[0.0, 0.0, 0.5, 0.5], [0.5, 0.0, 1.0, 0.4]])).tolist()
+    [0, 1]
+    >>> pooling.member.astype(int).tolist()
+    [[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    """
+
+    def __init__(self, grids: Any = (1, 2)) -> None:
+        try:
+            self.grids = tuple(int(g) for g in grids)
+            right = all(g == h and g >= 1 for g, h in zip(self.grids, grids, strict=True)) and len(self.grids) > 0
+            right = right and sum(g * g for g in self.grids) * sum(self.grids) ** 2 <= _MOST
+        except (TypeError, ValueError):
+            right = False
+        if not right:
+            raise ValueError(
+                "regions must be whole numbers from 1 on, and not too large: rows and columns of each grid of regions, "
+                f"such as (1, 2); got {grids!r}."
+            )
+        self.edges = np.unique(np.concatenate([np.arange(g + 1) / g for g in self.grids]))
+        centre = 0.5 * (self.edges[1:] + self.edges[:-1])
+        cell = [(centre * g).astype(np.int64) for g in self.grids]
+        self.member = np.concatenate([self._cells(at, g) for at, g in zip(cell, self.grids, strict=True)])
+        """Which atoms belong to each region, (n_regions, n_atoms)."""
+
+    @staticmethod
+    def _cells(at: np.ndarray, g: int) -> np.ndarray:
+        """The atoms of every cell of a grid, if the strips between two edges lie in the rows (and columns) ``at``."""
+        cell = (at[:, None] * g + at[None, :]).ravel()
+        return np.arange(g * g)[:, None] == cell[None, :]
+
+    @property
+    def n_regions(self) -> int:
+        return int(self.member.shape[0])
+
+    @property
+    def n_atoms(self) -> int:
+        return int(self.member.shape[1])
+
+    def atoms(self, windows: np.ndarray) -> np.ndarray:
+        """The atom that the centre of each window lies in."""
+        x = 0.5 * (windows[:, 0] + windows[:, 2])
+        y = 0.5 * (windows[:, 1] + windows[:, 3])
+        strips = self.edges.size - 1
+        column, row = (np.clip(np.searchsorted(self.edges, c, "right") - 1, 0, strips - 1) for c in (x, y))
+        return row * strips + column
 
 
 class Placed(NamedTuple):
@@ -30,38 +93,11 @@ class Placed(NamedTuple):
     places: np.ndarray
 
 
-class Responder(Protocol):
-    """All that training asks of the patches of images, on whatever device they are."""
+class Responder:
+    """All that training asks of the patches of images; here by matrix products and compiled code.
 
-    patches: Patches
-    pooling: Pooling
-    dtype: np.dtype
-    """Of products and of rows."""
-
-    def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
-        """The best places of all filters (n_parts, n_features) in some images."""
-        ...
-
-    def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Scores at given places instead of the best ones, in the shape of responses."""
-        ...
-
-    def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """−Σ weight · features at places, for every image a vector (n_parts·n_features,).
-
-        ``weights`` (n, n_parts, n_regions): so that the product with all filters is −Σ weight · score.
-        """
-        ...
-
-    def precise(self) -> Responder:
-        """One for the same patches that computes in float64, if the device can."""
-        ...
-
-
-class HostResponder:
-    """Responses by matrix products and compiled code, an image at a time: several threads may ask at once.
-
-    Scores of one image are all that is held in memory besides the patches, which may be a map of a file.
+    It works on an image at a time, and several threads may ask at once. Scores of one image are all that is held in
+    memory besides the patches, which may be a map of a file. ``TorchResponder`` is the same on other devices.
 
     Parameters
     ----------
@@ -71,10 +107,12 @@ class HostResponder:
 
     def __init__(self, patches: Patches, pooling: Pooling) -> None:
         self.patches, self.pooling = patches, pooling
-        self.dtype = np.dtype(np.float64 if patches.values.dtype == np.float64 else np.float32)
-        self._atoms = atoms_of(patches, pooling)
+        self.dtype: np.dtype = np.dtype(np.float64 if patches.values.dtype == np.float64 else np.float32)
+        """Of products and of rows."""
+        self._atoms = _atoms_of(patches, pooling)
 
     def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
+        """The best places of all filters (n_parts, n_features) in some images."""
         n_parts, n_views, n_regions = len(filters), self.patches.n_views, self.pooling.n_regions
         turned = np.ascontiguousarray(filters.T, dtype=self.dtype)
         responses = np.zeros((ids.size, n_parts, n_regions))
@@ -88,6 +126,7 @@ class HostResponder:
         return Placed(responses, places)
 
     def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Scores at given places instead of the best ones, in the shape of responses."""
         filters = np.ascontiguousarray(filters, dtype=self.dtype)
         scores = np.zeros((ids.size, len(filters), self.pooling.n_regions))
         for p, i in enumerate(ids.tolist()):
@@ -96,6 +135,10 @@ class HostResponder:
         return scores
 
     def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """−Σ weight · features at places, for every image a vector (n_parts·n_features,).
+
+        ``weights`` (n, n_parts, n_regions): so that the product with all filters is −Σ weight · score.
+        """
         n_parts = weights.shape[1]
         out = np.zeros((ids.size, n_parts, self.patches.n_features), self.dtype)
         for p, i in enumerate(ids.tolist()):
@@ -103,8 +146,8 @@ class HostResponder:
                 kernels.add_features_at(values, place, weights[p], 1.0 / self.patches.n_views, out[p])
         return out.reshape(ids.size, n_parts * self.patches.n_features)
 
-    def precise(self) -> HostResponder:
-        """One for the same patches that computes in float64."""
+    def precise(self) -> Responder:
+        """One for the same patches that computes in float64, if the device can."""
         other = copy.copy(self)
         other.dtype = np.dtype(np.float64)
         return other
@@ -141,7 +184,7 @@ def responder_for(patches: Patches, pooling: Pooling, device: str | None = None)
            [0., 2.]])
     """
     if device is None or device == "cpu":
-        return HostResponder(patches, pooling)
+        return Responder(patches, pooling)
     from .torch_responses import TorchResponder
 
     return TorchResponder(patches, pooling, device)
@@ -156,7 +199,7 @@ def check_device(device: str | None) -> None:
     existing_device(device)
 
 
-def atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
+def _atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
     """The atom of each patch; without windows there is only one."""
     if patches.windows is not None:
         return pooling.atoms(patches.windows).astype(np.int32)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from ...models import multiclass
 from ...problem import Problem, Solution
 from ...regularizers import L2, Blocks, GroupNorm
 from ...solvers import solve
-from ...wording import shown
 from .primal_dual import PrimalDual, norms_of_parts
 
 _RATIO = 0.7  # of one λ to the next
@@ -64,7 +62,9 @@ class Selected:
     path: list[Step] = field(repr=False)
 
 
-def select_parts(responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e-3, max_passes: int = 2000) -> Selected:
+def select_parts(
+    responses: np.ndarray, label: np.ndarray, n_parts: int, *, tol: float = 1e-3, max_passes: int = 2000
+) -> Selected:
     """The parts that are worth most to a classifier that has to pay for each.
 
     λ falls until so many parts have weights, every solution starting from the one before; then it is bisected until
@@ -79,8 +79,8 @@ def select_parts(responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e
     ----------
     responses : array (n_images, n_pool, n_regions), float32 or float64
         The largest response of every part of the pool in every region.
-    y : array (n_images,)
-        Classes.
+    label : int array (n_images,)
+        Classes 0 … n_classes−1.
     n_parts : int
     tol : float
         Relative gap at which the solution of one λ is good enough. Where few parts have weights the objective is
@@ -98,8 +98,10 @@ def select_parts(responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e
     >>> sorted(select_parts(responses, y, 2).parts.tolist())
     [2, 5]
     """
-    responses, label, n_classes = _checked(responses, y, n_parts, tol)
+    if not np.isfinite(responses).all():  # of huge patches
+        raise ValueError("Responses must be finite, and some are not.")
     _, n_pool, n_regions = responses.shape
+    label = label.astype(np.int32)
     parts = _without_copies(responses)
     if n_parts > parts.size:
         raise ValueError(
@@ -107,7 +109,7 @@ def select_parts(responses: np.ndarray, y: Any, n_parts: int, *, tol: float = 1e
             "responses. Ask for fewer, or make a larger pool."
         )
     X, unit = _prepared(responses[:, parts])
-    task = _Task(X, label, n_classes, n_regions, tol, max_passes)
+    task = _Task(X, label, int(label.max()) + 1, n_regions, tol, max_passes)
     solutions = _search(task, n_parts)
     best = min((s for s in solutions if s.n_parts >= n_parts), key=lambda s: s.n_parts, default=solutions[-1])
     order = np.lexsort((-task.steepness(best.solution.alpha), -best.norms))
@@ -233,27 +235,3 @@ def _without_copies(responses: np.ndarray) -> np.ndarray:
     for j in range(responses.shape[1]):
         seen.setdefault(hashlib.blake2b(np.ascontiguousarray(responses[:, j]).data).digest(), j)
     return np.array(list(seen.values()), dtype=np.int64)
-
-
-def _checked(responses: np.ndarray, y: Any, n_parts: int, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
-    responses, y = np.asarray(responses), np.asarray(y)
-    if responses.ndim != 3 or 0 in responses.shape:
-        raise ValueError(f"Responses are an array of images, parts and regions, got one of shape {responses.shape}.")
-    if responses.dtype not in (np.float32, np.float64):
-        responses = responses.astype(np.float64)
-    if not np.isfinite(responses).all():
-        raise ValueError("Responses must be finite, and some are not.")
-    if y.shape != (len(responses),):
-        raise ValueError(
-            f"There are responses of {len(responses)} images, so y must have shape ({len(responses)},); got {y.shape}."
-        )
-    if not 1 <= n_parts <= responses.shape[1]:
-        raise ValueError(
-            f"n_parts must be from 1 to {responses.shape[1]}, the number of parts in the pool; got {n_parts}."
-        )
-    if not tol > 0.0:
-        raise ValueError(f"tol must be above 0, got {tol!r}.")
-    classes, label = np.unique(y, return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(f"Images of at least 2 classes are needed, y has one class only: {shown(classes[0])}.")
-    return responses, label.astype(np.int32), classes.size

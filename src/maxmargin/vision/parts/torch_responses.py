@@ -10,15 +10,15 @@ from __future__ import annotations
 import copy
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .patches import Patches
-from .pooling import Pooling
-from .responses import Placed, atoms_of
+from .responses import Placed, Pooling, Responder
 
 _BLOCK = 2**30  # bytes for the images of one call, where the device has that much
 _BLOCKS = 8  # as many of them, since several threads may ask at once, must fit beside patches that stay on the device
@@ -26,8 +26,8 @@ _PINNED = 2**20  # bytes from which on an array is copied through pages that the
 _LOAD = 2**28  # bytes of patches that are brought to the device together
 
 
-class TorchResponder:
-    """Responses on a device of PyTorch; what ``HostResponder`` finds, up to rounding.
+class TorchResponder(Responder):
+    """Responses on a device of PyTorch; what ``Responder`` finds, up to rounding.
 
     Patches are brought to the device once if there is room, and for every call otherwise. Those in float16 stay so.
 
@@ -42,16 +42,14 @@ class TorchResponder:
     """
 
     def __init__(self, patches: Patches, pooling: Pooling, device: str = "cuda", memory: int | None = None) -> None:
+        super().__init__(patches, pooling)
         self._torch = torch = _imported()
-        self.patches, self.pooling = patches, pooling
         self.device = existing_device(device)
-        kind = patches.values.dtype
-        self.dtype = np.dtype(np.float64 if kind == np.float64 else np.float32)
-        self._stored = np.dtype(np.float16) if kind == np.float16 else self.dtype
+        self._stored = np.dtype(np.float16) if patches.values.dtype == np.float16 else self.dtype
         free = _free(torch, self.device) if memory is None else int(memory)
         self._block = _BLOCK if free is None else min(_BLOCK, free // (2 * _BLOCKS))
         self._member = self._put(pooling.member)
-        self._lay_out(atoms_of(patches, pooling))
+        self._lay_out(self._atoms)
         held = len(patches.values) * patches.n_features * self._stored.itemsize
         self.resident = free is None or held + _BLOCKS * self._block <= free
         """Whether the patches are on the device."""
@@ -60,7 +58,6 @@ class TorchResponder:
             self._first = self._put(patches.first[:-1].reshape(-1, patches.n_views).astype(np.int64))
 
     def respond(self, ids: np.ndarray, filters: np.ndarray) -> Placed:
-        """The best places of all filters (n_parts, n_features) in some images."""
         n_parts, n_views, n_regions = len(filters), self.patches.n_views, self.pooling.n_regions
         responses = np.empty((ids.size, n_parts, n_regions))
         places = np.empty((ids.size, n_views, n_parts, n_regions), np.int32)
@@ -76,7 +73,6 @@ class TorchResponder:
         return Placed(responses, places)
 
     def scores_at(self, ids: np.ndarray, filters: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Scores at given places instead of the best ones, in the shape of responses."""
         scores = np.empty((ids.size, len(filters), self.pooling.n_regions))
         with self._exactly():
             turned = self._put(np.ascontiguousarray(filters, dtype=self.dtype))[:, None]
@@ -87,7 +83,6 @@ class TorchResponder:
         return scores
 
     def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """−Σ weight · features at places, for every image a vector (n_parts·n_features,)."""
         n_parts = weights.shape[1]
         factors = np.multiply(weights, -1.0 / self.patches.n_views, dtype=self.dtype, casting="same_kind")
         found = [np.empty((0, n_parts, self.patches.n_features), self.dtype)]
@@ -232,57 +227,34 @@ class _AllDigits:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._allowed: list[tuple[Any, str]] = []
+        self._allowed: list[tuple[Callable[[str], None], str]] = []
 
     @contextmanager
     def __call__(self, torch: Any) -> Iterator[None]:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                self._allowed = [(owner, now) for owner in _precisions(torch) if (now := owner.get()) not in _EXACT]
-                for owner, _ in self._allowed:
-                    owner.set(owner.exact)
+                self._allowed = []
+                for now, change, exact in _precisions(torch):
+                    if now not in ("ieee", "none", "highest"):
+                        self._allowed.append((change, now))
+                        change(exact)
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    for owner, before in self._allowed:
-                        owner.set(before)
+                    for change, before in self._allowed:
+                        change(before)
 
 
-_EXACT = ("ieee", "none", "highest")
-
-
-class _Backend:
-    """The precision of one backend's matrix products."""
-
-    exact = "ieee"
-
-    def __init__(self, backend: Any) -> None:
-        self.backend = backend
-
-    def get(self) -> str:
-        return self.backend.fp32_precision
-
-    def set(self, value: str) -> None:
-        self.backend.fp32_precision = value
-
-
-class _Everywhere:
-    """The precision of all matrix products, before PyTorch 2.9."""
-
-    exact = "highest"
-
-    def __init__(self, torch: Any) -> None:
-        self.get, self.set = torch.get_float32_matmul_precision, torch.set_float32_matmul_precision
-
-
-def _precisions(torch: Any) -> list[Any]:
-    if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
-        return [_Backend(torch.backends.cuda.matmul), _Backend(torch.backends.mkldnn.matmul)]
-    return [_Everywhere(torch)]
+def _precisions(torch: Any) -> list[tuple[str, Callable[[str], None], str]]:
+    """Precisions of matrix products: what each is, how it is changed, and its name for all digits."""
+    if not hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # before PyTorch 2.9 there is one for all
+        return [(torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision, "highest")]
+    backends = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    return [(each.fp32_precision, partial(setattr, each, "fp32_precision"), "ieee") for each in backends]
 
 
 _all_digits = _AllDigits()
