@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from maxmargin.vision.detection.annotations import annotated
 from maxmargin.vision.detection.image_names import ImageNames
-from maxmargin.vision.detection.reading import read_all
+from maxmargin.vision.detection.photos import read_all
 from maxmargin.vision.detection.records import CORNERS, INCLUSIVE, SIZES, corners
 from maxmargin.vision.images import ImageError
 
@@ -476,8 +476,8 @@ def test_missing_images_are_named_and_counted(folder, tmp_path):
 
 def read_one(boxes):
     """The boxes of one image of 60 × 40 pixels, as it is opened."""
-    ((_, _, found),) = read_all(annotated(np.zeros((1, 40, 60), np.uint8), [boxes]))
-    return found.tolist()
+    ((photo, _),) = read_all(annotated(np.zeros((1, 40, 60), np.uint8), [boxes]))
+    return photo.boxes.tolist()
 
 
 def test_boxes_are_cut_at_the_edges_of_the_image():
@@ -504,18 +504,15 @@ def test_images_that_cannot_be_read_are_left_out(tmp_path):
     given = annotated(images, [[1, 2, 30, 44], *[None] * 6, [[0, 0, 5, 5], [-2, 3, 9, 9]]])
     with pytest.warns(UserWarning) as caught:
         found = list(read_all(given))
-    assert [i for i, _, _ in found] == [0, 7]
+    assert [photo.name for photo, _ in found] == ["image 0", "image 7"]
     assert np.array_equal(found[0][1], pixels) and found[1][1].shape == (30, 20, 3)
-    assert found[0][2].tolist() == [[1, 2, 30, 40]] and found[1][2].tolist() == [[0, 0, 5, 5], [0, 3, 9, 9]]
+    assert [photo.boxes.tolist() for photo, _ in found] == [[[1, 2, 30, 40]], [[0, 0, 5, 5], [0, 3, 9, 9]]]
     broken, cut = (str(one.message) for one in caught)
     assert broken.startswith("6 of 8 images cannot be used:\n  ") and broken.endswith(
         "\n  and 1 more\nThey are left out."
     )
     assert all(str(path) in broken for path in gone[:5]) and str(gone[5]) not in broken
     assert cut == "2 of 3 boxes stick out of their images and are cut off."
-    with pytest.warns(UserWarning):
-        assert next(read_all(given, color=False))[1].shape == (40, 60)
-        list(read_all(given))
 
 
 def test_nothing_to_learn_from_is_left(tmp_path):
@@ -536,7 +533,7 @@ def test_files_of_images_are_read(tmp_path):
     given = annotated(tmp_path, {"a": [1, 2, 30, 40]})
     with pytest.warns(UserWarning, match="1 of 2 images cannot be used:\n  .*broken.png is not an image"):
         found = list(read_all(given))
-    assert len(found) == 1 and np.array_equal(found[0][1], pixels) and found[0][2].tolist() == [[1, 2, 30, 40]]
+    assert len(found) == 1 and np.array_equal(found[0][1], pixels) and found[0][0].boxes.tolist() == [[1, 2, 30, 40]]
     whole = annotated([Image.fromarray(pixels)], [[1, 2, 30, 40]])
     assert np.array_equal(next(read_all(whole))[1], pixels)
 
@@ -547,7 +544,7 @@ def test_needs_neither_pillow_nor_pandas_nor_pyarrow():
         "for name in ('PIL', 'pandas', 'pyarrow'): sys.modules[name] = None\n"
         "import numpy as np\n"
         "from maxmargin.vision.detection.annotations import annotated\n"
-        "from maxmargin.vision.detection.reading import read_all\n"
+        "from maxmargin.vision.detection.photos import read_all\n"
         "given = annotated(np.zeros((1, 40, 60), np.uint8), [[1, 2, 30, 40]])\n"
         "print(len(list(read_all(given))))\n"
     )

@@ -517,7 +517,7 @@ def test_a_checkpoint_of_other_pixels_is_refused(data, tmp_path):
 
 @pytest.mark.parametrize("when", ["parts", "threshold"])
 def test_ctrl_c_between_stages_keeps_what_was_learned(data, unseen, monkeypatch, when):
-    def press(*_):
+    def press(*_, **__):
         raise KeyboardInterrupt
 
     owner, name = (DetectorTraining, "parts") if when == "parts" else (Stage, "threshold")

@@ -19,7 +19,6 @@ from ..estimators.certified import Run
 from ..estimators.latent_search import LatentEstimator
 from ..estimators.telling import told, users_line
 from ..latent import Settings
-from ..latent.progress import SearchLine
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
@@ -30,11 +29,10 @@ from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
-from .detection.model import Prior, StarModel
-from .detection.photos import fingerprint, photos_of
-from .detection.reading import read_all
+from .detection.model import StarModel
+from .detection.photos import fingerprint, photos_of, read_all
 from .detection.star import Star
-from .detection.training import Design, DetectorTraining, Stage
+from .detection.training import DetectorTraining, Stage, images_for, objective_for
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
 from .features.numbers import FINEST, whole
@@ -267,31 +265,29 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
-        training = DetectorTraining(
-            photos_of(given),
-            self._design(),
-            self._other_parts(),
-            self._chooser(),
-            settings,
-            self._memory(),
-            inputs.check_threads(self.n_jobs),
-            self.random_state,
-        )
+        photos, others, chooser = photos_of(given), self._other_parts(), self._chooser()
+        training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
         self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
         @functools.cache
         def identity() -> str:
-            return fingerprint(training.pyramids.photos)
+            return fingerprint(photos)
 
-        with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
-            last = training.roots(folder, lambda: self._callbacks(run, "roots"))
+        @contextlib.contextmanager
+        def stage(name: str, part: str) -> Iterator[dict[str, Any]]:
+            """What a search is told: where to save, and whom to call for passes and for bounds."""
+            with self._saving(run, identity, part) as folder, self._search_line(f", {name}") as (inner, outer):
+                yield {"checkpoint": folder, "inner_callbacks": inner, "callbacks": (*outer, *run.callbacks)}
+
+        with stage("roots", "roots" if training.with_parts else "") as told_of:
+            last = training.roots(**told_of)
         before: list[BoundRecord] = []
         interrupted = last.solution.interrupted
         if training.with_parts and not interrupted:
             try:
-                with self._saving(run, identity, "parts") as folder:
-                    roots, last = last, training.parts(last, folder, lambda: self._callbacks(run, "parts"))
+                with stage("parts", "parts") as told_of:
+                    roots, last = last, training.parts(last, **told_of)
                 before, interrupted = roots.solution.history, last.solution.interrupted
             except KeyboardInterrupt as press:
                 # Parts have not learned anything yet. What the roots have is worth keeping.
@@ -365,30 +361,6 @@ class DeformablePartDetector(LatentEstimator):
             )
         return found
 
-    def _design(self) -> Design:
-        return Design(
-            n_components=int(self.n_components),
-            n_parts=int(self.n_parts),
-            n_negative_parts=int(self.n_negative_parts),
-            mirrored=bool(self.mirrored),
-            root_area=None if self.root_area is None else float(self.root_area),
-            part_size=int(self.part_size),
-            prior=self._prior(),
-            cell=self.cell,
-            octave_scales=self.octave_scales,
-            finest=self.finest,
-            padding=int(self.padding),
-            C=float(self.C),
-            positive_weight=float(self.positive_weight),
-            flips=bool(self.flips),
-            overlap=float(self.overlap),
-            background_overlap=float(self.background_overlap),
-        )
-
-    def _prior(self) -> Prior:
-        negative = self.stiffness if self.negative_stiffness is None else self.negative_stiffness
-        return Prior(float(self.stiffness), float(negative), float(self.firmness))
-
     def _memory(self) -> int:
         memory = inputs.check_memory(self.memory)
         return _MEMORY if memory is None else memory
@@ -410,16 +382,8 @@ class DeformablePartDetector(LatentEstimator):
                 stacklevel=users_line(),
             )
 
-    @contextlib.contextmanager
-    def _callbacks(self, run: Run, stage: str) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
-        if not self.verbose:
-            yield (), run.callbacks
-            return
-        with SearchLine(f"{type(self).__name__}, {stage}", self.tol) as line:
-            yield (line,), (line.bound, *run.callbacks)
-
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
-        self.star_ = stage.model
+        self.star_ = stage.objective.model
         self._keep_search(stage.solution, lambda found: None)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
@@ -492,12 +456,12 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         star = Star(self.star_, self.coef_, method="auto")
-        found, truths, ignored = [], [], []
-        for i, image, some in read_all(given):
-            one = self._detect(star, image, LOW, OVERLAP, MOST)
+        found, photos = [], []
+        for photo, pixels in read_all(given):
+            one = self._detect(star, pixels, LOW, OVERLAP, MOST)
             found.append((one.boxes, one.scores))
-            truths.append(some)
-            ignored.append(given.ignored[i])
+            photos.append(photo)
+        truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
     def score(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> float:
@@ -562,8 +526,7 @@ class DeformablePartDetector(LatentEstimator):
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
         pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
-        design, n_jobs = self._design(), inputs.check_threads(self.n_jobs)
-        objective = design.objective(self.star_, design.images(self.star_, pyramids), n_jobs)
+        objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))
 
 
