@@ -418,21 +418,14 @@ class DeformablePartDetector(LatentEstimator):
         """
         check_is_fitted(self)
         _check_asked(threshold, most)
-        return self._detect(Star(self.star_, self.coef_, method="auto"), image, threshold, overlap, most)
+        star = Star(self.star_, self.coef_, method="auto")
+        return self._detect(star, image, threshold, overlap=overlap, most=most)
 
-    def _detect(self, star: Star, image: Any, threshold: float | None, overlap: float, most: int) -> Detections:
+    def _detect(self, star: Star, image: Any, threshold: float | None, **asked: Any) -> Detections:
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
-        least = self.threshold_ if threshold is None else threshold
-        return find(
-            star,
-            levels,
-            *pixels.shape[:2],
-            threshold=least,
-            overlap=overlap,
-            most=most,
-            regression=self.box_regression_,
-        )
+        least, regression = self.threshold_ if threshold is None else threshold, self.box_regression_
+        return find(star, levels, *pixels.shape[:2], threshold=least, regression=regression, **asked)
 
     @one_blas_thread()
     def predict(
@@ -446,7 +439,7 @@ class DeformablePartDetector(LatentEstimator):
         elif getattr(images, "ndim", 3) < 3:
             raise ImageError("predict is for many images, in a list. Use detect for one.")
         star = Star(self.star_, self.coef_, method="auto")
-        return [self._detect(star, image, threshold, overlap, most) for image in images]
+        return [self._detect(star, image, threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
     def precision_recall(
@@ -458,7 +451,7 @@ class DeformablePartDetector(LatentEstimator):
         star = Star(self.star_, self.coef_, method="auto")
         found, photos = [], []
         for photo, pixels in read_all(given):
-            one = self._detect(star, pixels, LOW, OVERLAP, MOST)
+            one = self._detect(star, pixels, LOW)
             found.append((one.boxes, one.scores))
             photos.append(photo)
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]

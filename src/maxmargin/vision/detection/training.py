@@ -16,7 +16,7 @@ from ..features.cell_pyramid import Grid
 from .box_regression import BoxRegression
 from .boxes import overlaps
 from .evaluation import best_threshold
-from .finding import LOW, MOST, OVERLAP, find, root_boxes
+from .finding import LOW, find, root_boxes
 from .initial import OtherPart, finest_scale, first_placements, root_size, split_by_aspect, with_parts
 from .mining import Mining
 from .model import Component, Prior, StarModel
@@ -78,10 +78,7 @@ class Stage:
 
         def judged(i: int) -> tuple[np.ndarray, list[float]]:
             photo = pyramids.photos[i]
-            one = find(
-                star, pyramids[i], photo.height, photo.width, threshold=LOW, overlap=OVERLAP, most=MOST,
-                regression=regression,
-            )  # fmt: skip
+            one = find(star, pyramids[i], photo.height, photo.width, threshold=LOW, regression=regression)
             share = overlaps(one.boxes, photo.boxes)
             wrong = one.scores[share.max(axis=1, initial=0.0) < images.background_overlap]
             objects = np.flatnonzero(~photo.ignored)
