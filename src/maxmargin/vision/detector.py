@@ -151,12 +151,9 @@ class DeformablePartDetector(LatentEstimator):
     label_: str | None
     threshold_: float
     left_out_: int
-    history_: list[BoundRecord]
     n_root_bounds_: int
     star_: StarModel
     box_regression_: BoxRegression | None
-    n_bounds_: int
-    n_passes_: int
 
     def __init__(
         self,
@@ -309,8 +306,7 @@ class DeformablePartDetector(LatentEstimator):
         least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
         for name in (*least, "octave_scales"):
             whole(name, getattr(self, name), least.get(name, 1))
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
+        self._check_weighing()
         for name in ("root_area", "finest", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
@@ -335,6 +331,10 @@ class DeformablePartDetector(LatentEstimator):
         inputs.check_threads(self.n_jobs)
         self._other_parts()
         return settings
+
+    def _check_weighing(self) -> None:
+        for name in ("C", "positive_weight", "stiffness", "firmness"):
+            inputs.check_positive(name, getattr(self, name))
 
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
@@ -514,8 +514,7 @@ class DeformablePartDetector(LatentEstimator):
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
+        self._check_weighing()
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
         pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)

@@ -21,7 +21,7 @@ from .voc import folder_of_images, read_voc
 
 _TABLES = (".csv", ".tsv", ".txt")
 
-Boxes = list[tuple[tuple[float, ...], bool]]
+Boxes = list[tuple[tuple[float, float, float, float], bool]]
 """Of one image: their edges, and whether they are ignored."""
 
 _FORMS = (

@@ -205,8 +205,7 @@ class MiningState(Explored, Weighted):
         work.run(_PASSES, wanted)
         state = work.state
         self.moved = True
-        cache.alpha = state.alpha
-        cache.worked_on(state.norms)
+        cache.worked_on(state.alpha, state.norms)
         self.linear, self.lower = state.linear, state.lower
         margins = np.empty(len(cache))
         scores(closed.rows.arrays, np.ascontiguousarray(self.weights()), margins)

@@ -190,7 +190,10 @@ class WindowBound:
                 scores.append(score)
         ids = np.array(self.objective.in_image[i], np.int64)
         lowest, score, errors = self.lowest(ids, levels, w)
-        losses.append(self._positive_loss(self.positive_budget[ids], score, errors))
+        budget, short = self.positive_budget[ids], 1.0 - score
+        total = dot(budget, np.maximum(short, 0.0))
+        hidden = dot(budget, np.where(short + errors > 0.0, errors, 0.0))
+        losses.append(TotalLoss(total, rounding=hidden + gamma(score.size + 4) * total))
         missing = 1.0 + np.concatenate([-score, *scores])
         windows = ids.size + np.argsort(-missing[ids.size :], kind="stable")[:most]
         listed = np.concatenate([np.arange(ids.size), windows])
@@ -200,13 +203,6 @@ class WindowBound:
             missing[listed],
             TotalLoss.sum(losses),
         )
-
-    @staticmethod
-    def _positive_loss(budget: np.ndarray, score: np.ndarray, errors: np.ndarray) -> TotalLoss:
-        missing = 1.0 - score
-        total = dot(budget, np.maximum(missing, 0.0))
-        hidden = dot(budget, np.where(missing + errors > 0.0, errors, 0.0))
-        return TotalLoss(total, rounding=hidden + gamma(score.size + 4) * total)
 
     def lowest(
         self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray

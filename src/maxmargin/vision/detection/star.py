@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,13 +21,6 @@ from .model import StarModel, ViewPart
 
 _STEP = 2  # fine cells to a coarse one
 _HULL = 2.0**-48  # by which share of the numbers on it a hull may be off, for each of its points: they are float64
-
-
-class Responses(NamedTuple):
-    """Of the root of every view, and of the parts of all of them, one after the other."""
-
-    roots: list[np.ndarray]
-    parts: list[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ class Star:
 
     def responses(self, level: Level) -> Responses:
         """What all filters give at all places of a level: most of the work."""
-        return Responses(self._roots(level.coarse), self._parts(level.fine) if level.fine is not None else [])
+        return self._roots(level.coarse), self._parts(level.fine) if level.fine is not None else []
 
     def scores(self, level: Level, held: LevelScores | None = None, responses: Responses | None = None) -> LevelScores:
         """All places of the roots, with all parts at their best.
@@ -235,3 +227,6 @@ class _PartRounding:
 
 Places = tuple[np.ndarray, np.ndarray]
 """Rows and columns of a part, for all places of a root."""
+
+Responses = tuple[list[np.ndarray], list[np.ndarray]]
+"""Of the root of every view, and of the parts of all of them, one after the other."""
