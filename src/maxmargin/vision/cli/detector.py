@@ -106,9 +106,6 @@ class Detectors(Kind):
 
         return ABOUT
 
-    def outcome(self, model: Any, interrupted: bool) -> dict[str, Any]:
-        return super().outcome(model, interrupted) | {"bounds": model.n_bounds_}
-
     def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
         curve = model.precision_recall(data)
         self._judged = data.images, curve

@@ -126,7 +126,8 @@ class DetectorTraining:
                 "them; ask for fewer components."
             )
         group = split_by_aspect(boxes, n_components)
-        sizes = [root_size(boxes[group == c], design.cell, design.root_area) for c in range(n_components)]
+        area = None if design.root_area is None else float(design.root_area)
+        sizes = [root_size(boxes[group == c], design.cell, area) for c in range(n_components)]
         self.model = StarModel(tuple(Component(*size) for size in sizes), bool(design.mirrored))
         self.grid = self._grid(boxes)
         self.with_parts = design.n_parts + design.n_negative_parts > 0
