@@ -11,6 +11,7 @@ from maxmargin.vision.detection.objective import DetectionObjective
 from maxmargin.vision.detection.photos import Photo
 from maxmargin.vision.detection.training_images import PyramidStore, TrainingImages
 from maxmargin.vision.features.cell_pyramid import Frame, Grid, Level
+from maxmargin.vision.features.hog import mirrored
 
 PARTS = StarModel((Component(3, 3, (Part(2, 2, 1, 1), Part(2, 3, 3, 0))), Component(2, 3, (Part(2, 2, 0, 3),))))
 AGAINST = StarModel((Component(3, 3, (Part(2, 2, 1, 1), Part(3, 2, 2, 3, -1))), Component(3, 2, (Part(2, 2, 2, 0),))))
@@ -43,7 +44,8 @@ def all_values(model, w, level, view):
     A mirrored view is the view that is not, in the mirrored image.
     """
     if view % 2:
-        root, parts = all_values(model, w, level.mirrored(0.0), view - 1)
+        turned = Level(mirrored(level.coarse), mirrored(level.fine), level.frame)
+        root, parts = all_values(model, w, turned, view - 1)
         return root[:, ::-1], [part[:, ::-1, :, ::-1] for part in parts]
     c = view // 2
     component = model.components[c]

@@ -79,12 +79,6 @@ def test_only_more_than_the_limit_drops():
     assert suppress(boxes, [1, 0], overlap=0.49).tolist() == [0]
 
 
-def test_what_lies_within_a_better_box_is_dropped_but_not_what_contains_it():
-    boxes = [[0, 0, 10, 10], [2, 2, 4, 4]]
-    assert suppress(boxes, [1, 0]).tolist() == [0]
-    assert suppress(boxes, [0, 1]).tolist() == [1, 0]
-
-
 def test_plain_python_is_the_same():
     boxes = some_boxes(5, 150, 40)
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])

@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("PIL", reason="needs maxmargin[vision]")
 
-from maxmargin.vision.detection import correlation
 from maxmargin.vision.detection.correlation import Correlator, tiling
 from maxmargin.vision.kernels import correlation as kernel
 
@@ -69,21 +68,6 @@ def test_tiles_hold_every_filter_wherever_it_is_put(length, sizes):
             assert start <= place and place + s <= start + side
 
 
-def test_filters_that_do_not_fit_respond_nowhere():
-    filters, cells = some(3, [(5, 2), (2, 9), (9, 9), (2, 2)], (4, 6))
-    for method in correlation.METHODS:
-        assert [f.shape for f in Correlator(filters, method)(cells)] == [(0, 5), (3, 0), (0, 0), (3, 5)]
-    assert Correlator([])(cells) == []
-
-
-def test_cells_may_be_any_view():
-    filters, cells = some(4, [(3, 3)], (10, 24))
-    view = cells[::2, 2:20]
-    expected = naive(view, filters[0])
-    for method in ("products", "fft"):
-        np.testing.assert_allclose(Correlator(filters, method)(view)[0], expected, rtol=1e-4, atol=1e-4)
-
-
 def test_auto_takes_what_is_cheaper_where_that_is_clear():
     few, _ = some(5, [(3, 3)], (1, 1))
     many, _ = some(5, [(16, 16)] * 50, (1, 1))
@@ -131,24 +115,3 @@ def test_kernels_run_as_plain_python():
         out = np.empty((2, 3, 600), np.complex64)
         run(a, b, out)
         np.testing.assert_allclose(out, np.einsum("tkj,fkj->tfj", a, b), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("filters", "message"),
-    [
-        ([np.zeros((3, 32))], r"A filter is an array \(rows, columns, features\).*filter 0 has shape \(3, 32\)"),
-        ([np.ones((2, 2, 32)), np.ones((0, 2, 32))], r"filter 1 has shape \(0, 2, 32\)"),
-        ([np.ones((2, 2, 32)), np.ones((2, 2, 31))], r"same number of features in a cell, got \[31, 32\]"),
-        ([np.full((2, 2, 32), np.nan)], "Filter 0 has numbers that are infinite or no numbers"),
-    ],
-)
-def test_wrong_filters_are_told(filters, message):
-    with pytest.raises(ValueError, match=message):
-        Correlator(filters)
-
-
-def test_wrong_methods_and_cells_are_told():
-    with pytest.raises(ValueError, match="method must be one of 'auto', 'products', 'fft', got 'best'"):
-        Correlator([np.ones((2, 2, 32))], method="best")
-    with pytest.raises(ValueError, match=r"Cells must be an array \(rows, columns, 32\).*got shape \(5, 5, 31\)"):
-        Correlator([np.ones((2, 2, 32))])(np.zeros((5, 5, 31), np.float32))

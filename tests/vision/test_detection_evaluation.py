@@ -83,34 +83,10 @@ def test_nothing_found():
     assert curve.n_truths == 1
 
 
-def test_a_second_box_on_an_object_is_wrong_though_another_object_is_free():
-    truths = [[BOX, [2, 0, 12, 10]]]
-    found = [([[0, 0, 10, 10], [0.5, 0, 10.5, 10]], [2.0, 1.0])]  # both overlap more with the first object
-    curve = precision_recall(found, truths)
-    assert curve.precision.tolist() == [1.0, 0.5]
-    assert curve.recall.tolist() == [0.5, 0.5]
-    assert curve.average_precision == 0.5
-
-
 def test_overlap_of_exactly_the_limit_is_enough():
     found = [([[0, 0, 10, 5]], [1.0])]
     assert precision_recall(found, [[BOX]], 0.5).average_precision == 1.0
     assert precision_recall(found, [[BOX]], 0.51).average_precision == 0.0
-
-
-def test_boxes_on_ignored_objects_do_not_count_however_many():
-    truths, ignored = [[BOX, FAR]], [[True, False]]
-    found = [([BOX, BOX, BOX, FAR], [4.0, 3.0, 2.0, 1.0])]
-    curve = precision_recall(found, truths, ignored=ignored)
-    assert (curve.precision.tolist(), curve.scores.tolist()) == ([1.0], [1.0])
-    assert (curve.average_precision, curve.n_truths) == (1.0, 1)
-    assert precision_recall(found, truths).average_precision == 0.5 * (1 + 0.5)
-
-
-def test_objects_are_those_of_the_same_image():
-    curve = precision_recall([([BOX], [1.0]), ([], [])], [[], [BOX]])
-    assert curve.average_precision == 0.0
-    assert curve.precision.tolist() == [0.0]
 
 
 @pytest.mark.parametrize(

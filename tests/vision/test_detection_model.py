@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from detection_by_hand import AGAINST, PARTS, all_values, random_level, random_weights
 
-from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
+from maxmargin.vision.detection.model import Component, Prior, StarModel
 from maxmargin.vision.features.cell_pyramid import Grid
 
 MODELS = [
@@ -83,19 +83,6 @@ def test_a_mirrored_view_is_the_view_of_the_mirrored_image(rng, model):
     np.testing.assert_allclose(here, there, atol=1e-3)
 
 
-def test_filters_of_a_mirrored_view_twice_mirrored_are_the_filters(rng):
-    model = StarModel(AGAINST.components, mirrored=True)
-    w = random_weights(rng, model)
-    for c in range(len(model.components)):
-        straight, turned = model.view(w, 2 * c), model.view(w, 2 * c + 1)
-        assert turned.bias == straight.bias
-        for one, other in zip(straight.parts, turned.parts, strict=True):
-            width = 2 * model.components[c].columns
-            assert other.left == width - one.left - one.filter.shape[1]
-            assert other.top == one.top and other.sign == one.sign
-            np.testing.assert_array_equal(other.cost, one.cost * [1, 1, 1, -1])
-
-
 def test_parts_of_less_rich_components_leave_entries_at_zero():
     assert PARTS.placement_length == 8
     levels = [random_level(np.random.default_rng(0))]
@@ -124,11 +111,3 @@ def test_the_prior_draws_costs_to_stiffness_and_keeps_them_above_a_least(rng):
     w[PARTS.cost_at(0, 1).start + 2] = 0.06
     w[PARTS.cost_at(0, 1).start + 3] = -7.0
     assert np.isfinite(omega.value(w)), "linear costs may be anything"
-
-
-def test_negative_parts_enter_features_with_their_sign():
-    model = StarModel((Component(2, 2, (Part(1, 1, 1, 1, -1),)),))
-    levels = [random_level(np.random.default_rng(1))]
-    row = model.features(levels, np.array([[0, 0, 1, 1, 5, 2]], np.int32))[0]
-    np.testing.assert_array_equal(row[model.filter_at(0, 0)], -levels[0].fine[5, 2])
-    np.testing.assert_array_equal(row[model.cost_at(0, 0)], [4.0, 2.0, 1.0, -1.0])

@@ -229,13 +229,6 @@ def test_windows_and_positives_by_their_overlaps(objective):
         )
 
 
-def test_without_negative_parts_nothing_else_is_fixed(rng):
-    objective = tiny_objective(rng, PARTS)
-    standing = objective.standing(weights(rng, objective))
-    assert objective.n_examples == objective.n_positives == len(standing.best)
-    assert tiny_objective(rng, AGAINST).n_examples == tiny_objective(rng, AGAINST).n_positives + 1
-
-
 def test_images_are_worked_on_in_order_whatever_the_threads(rng):
     one, two = (tiny_objective(np.random.default_rng(5), AGAINST, n_background=4) for _ in range(2))
     two.n_jobs = 2

@@ -95,20 +95,3 @@ def test_grids_smaller_than_a_root_have_no_place(rng):
     assert np.isfinite(found.scores[1]).sum() == 1
     expected = view_scores(PARTS, w, level, 2)
     np.testing.assert_allclose(found.scores[1, 0, 0], expected[0, 0], atol=2e-5)
-
-
-def test_a_negative_part_that_has_learned_nothing_changes_nothing(rng):
-    """Filters of zero are best where they are expected, at no cost: the model without negative parts."""
-    parts = AGAINST.components[0].parts
-    with_it, without = StarModel((Component(3, 3, parts),)), StarModel((Component(3, 3, parts[:1]),))
-    few = random_weights(rng, without)
-    w = np.zeros(with_it.n_weights)
-    for name in ("root_at", "bias_at"):
-        w[getattr(with_it, name)(0)] = few[getattr(without, name)(0)]
-    w[with_it.filter_at(0, 0)], w[with_it.cost_at(0, 0)] = few[without.filter_at(0, 0)], few[without.cost_at(0, 0)]
-    w[with_it.cost_at(0, 1)] = 0.1, 0.0, 0.1, 0.0
-    level = random_level(rng)
-    inside = (slice(0, 4), slice(0, 5))
-    np.testing.assert_allclose(
-        Star(with_it, w).scores(level).scores[0][inside], Star(without, few).scores(level).scores[0][inside], atol=1e-6
-    )

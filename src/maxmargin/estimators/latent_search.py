@@ -143,12 +143,12 @@ class LatentEstimator(CertifiedEstimator):
         return "" if self.n_init == 1 else f"start-{number}"
 
     @contextlib.contextmanager
-    def _search_line(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def _search_line(self, stage: str = "") -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """Callbacks for passes and for bounds: a progress line, or nothing."""
         if not self.verbose:
             yield (), ()
             return
-        with SearchLine(type(self).__name__, self.tol) as line:
+        with SearchLine(type(self).__name__ + stage, self.tol) as line:
             yield (line,), (line.bound,)
 
     def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:

@@ -45,7 +45,8 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
 
     Asked before the first bound, so that nobody learns of it after hours.
     """
-    standing = objective.standing(np.zeros(objective.n_weights))
+    # Where the regularizer is least: zero may be no weights at all, as of parts that move for nothing.
+    standing = objective.standing(objective.regularizer.weights(np.zeros(objective.n_weights)))
     if standing.listed() is not None:
         return
     if listed:

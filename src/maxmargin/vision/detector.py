@@ -19,7 +19,6 @@ from ..estimators.certified import Run
 from ..estimators.latent_search import LatentEstimator
 from ..estimators.telling import told, users_line
 from ..latent import Settings
-from ..latent.progress import SearchLine
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
@@ -30,11 +29,10 @@ from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
 from .detection.finding import LOW, MOST, OVERLAP, Detections, find
 from .detection.initial import OtherPart, parts_of_others
-from .detection.model import Prior, StarModel
-from .detection.photos import fingerprint, photos_of
-from .detection.reading import read_all
+from .detection.model import StarModel
+from .detection.photos import fingerprint, photos_of, read_all
 from .detection.star import Star
-from .detection.training import Design, DetectorTraining, Stage
+from .detection.training import DetectorTraining, Stage, images_for, objective_for
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
 from .features.numbers import FINEST, whole
@@ -153,12 +151,9 @@ class DeformablePartDetector(LatentEstimator):
     label_: str | None
     threshold_: float
     left_out_: int
-    history_: list[BoundRecord]
     n_root_bounds_: int
     star_: StarModel
     box_regression_: BoxRegression | None
-    n_bounds_: int
-    n_passes_: int
 
     def __init__(
         self,
@@ -267,31 +262,29 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._checked_settings()
         given = annotated(images, boxes, label=label, root=root)
-        training = DetectorTraining(
-            photos_of(given),
-            self._design(),
-            self._other_parts(),
-            self._chooser(),
-            settings,
-            self._memory(),
-            inputs.check_threads(self.n_jobs),
-            self.random_state,
-        )
+        photos, others, chooser = photos_of(given), self._other_parts(), self._chooser()
+        training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
         self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
 
         @functools.cache
         def identity() -> str:
-            return fingerprint(training.pyramids.photos)
+            return fingerprint(photos)
 
-        with self._saving(run, identity, "roots" if training.with_parts else "") as folder:
-            last = training.roots(folder, lambda: self._callbacks(run, "roots"))
+        @contextlib.contextmanager
+        def stage(name: str, part: str) -> Iterator[dict[str, Any]]:
+            """What a search is told: where to save, and whom to call for passes and for bounds."""
+            with self._saving(run, identity, part) as folder, self._search_line(f", {name}") as (inner, outer):
+                yield {"checkpoint": folder, "inner_callbacks": inner, "callbacks": (*outer, *run.callbacks)}
+
+        with stage("roots", "roots" if training.with_parts else "") as told_of:
+            last = training.roots(**told_of)
         before: list[BoundRecord] = []
         interrupted = last.solution.interrupted
         if training.with_parts and not interrupted:
             try:
-                with self._saving(run, identity, "parts") as folder:
-                    roots, last = last, training.parts(last, folder, lambda: self._callbacks(run, "parts"))
+                with stage("parts", "parts") as told_of:
+                    roots, last = last, training.parts(last, **told_of)
                 before, interrupted = roots.solution.history, last.solution.interrupted
             except KeyboardInterrupt as press:
                 # Parts have not learned anything yet. What the roots have is worth keeping.
@@ -313,8 +306,7 @@ class DeformablePartDetector(LatentEstimator):
         least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
         for name in (*least, "octave_scales"):
             whole(name, getattr(self, name), least.get(name, 1))
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
+        self._check_weighing()
         for name in ("root_area", "finest", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
@@ -339,6 +331,10 @@ class DeformablePartDetector(LatentEstimator):
         inputs.check_threads(self.n_jobs)
         self._other_parts()
         return settings
+
+    def _check_weighing(self) -> None:
+        for name in ("C", "positive_weight", "stiffness", "firmness"):
+            inputs.check_positive(name, getattr(self, name))
 
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
@@ -365,30 +361,6 @@ class DeformablePartDetector(LatentEstimator):
             )
         return found
 
-    def _design(self) -> Design:
-        return Design(
-            n_components=int(self.n_components),
-            n_parts=int(self.n_parts),
-            n_negative_parts=int(self.n_negative_parts),
-            mirrored=bool(self.mirrored),
-            root_area=None if self.root_area is None else float(self.root_area),
-            part_size=int(self.part_size),
-            prior=self._prior(),
-            cell=self.cell,
-            octave_scales=self.octave_scales,
-            finest=self.finest,
-            padding=int(self.padding),
-            C=float(self.C),
-            positive_weight=float(self.positive_weight),
-            flips=bool(self.flips),
-            overlap=float(self.overlap),
-            background_overlap=float(self.background_overlap),
-        )
-
-    def _prior(self) -> Prior:
-        negative = self.stiffness if self.negative_stiffness is None else self.negative_stiffness
-        return Prior(float(self.stiffness), float(negative), float(self.firmness))
-
     def _memory(self) -> int:
         memory = inputs.check_memory(self.memory)
         return _MEMORY if memory is None else memory
@@ -410,16 +382,8 @@ class DeformablePartDetector(LatentEstimator):
                 stacklevel=users_line(),
             )
 
-    @contextlib.contextmanager
-    def _callbacks(self, run: Run, stage: str) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
-        if not self.verbose:
-            yield (), run.callbacks
-            return
-        with SearchLine(f"{type(self).__name__}, {stage}", self.tol) as line:
-            yield (line,), (line.bound, *run.callbacks)
-
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
-        self.star_ = stage.model
+        self.star_ = stage.objective.model
         self._keep_search(stage.solution, lambda found: None)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
@@ -454,21 +418,14 @@ class DeformablePartDetector(LatentEstimator):
         """
         check_is_fitted(self)
         _check_asked(threshold, most)
-        return self._detect(Star(self.star_, self.coef_, method="auto"), image, threshold, overlap, most)
+        star = Star(self.star_, self.coef_, method="auto")
+        return self._detect(star, image, threshold, overlap=overlap, most=most)
 
-    def _detect(self, star: Star, image: Any, threshold: float | None, overlap: float, most: int) -> Detections:
+    def _detect(self, star: Star, image: Any, threshold: float | None, **asked: Any) -> Detections:
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
-        least = self.threshold_ if threshold is None else threshold
-        return find(
-            star,
-            levels,
-            *pixels.shape[:2],
-            threshold=least,
-            overlap=overlap,
-            most=most,
-            regression=self.box_regression_,
-        )
+        least, regression = self.threshold_ if threshold is None else threshold, self.box_regression_
+        return find(star, levels, *pixels.shape[:2], threshold=least, regression=regression, **asked)
 
     @one_blas_thread()
     def predict(
@@ -482,7 +439,7 @@ class DeformablePartDetector(LatentEstimator):
         elif getattr(images, "ndim", 3) < 3:
             raise ImageError("predict is for many images, in a list. Use detect for one.")
         star = Star(self.star_, self.coef_, method="auto")
-        return [self._detect(star, image, threshold, overlap, most) for image in images]
+        return [self._detect(star, image, threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
     def precision_recall(
@@ -492,12 +449,12 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         star = Star(self.star_, self.coef_, method="auto")
-        found, truths, ignored = [], [], []
-        for i, image, some in read_all(given):
-            one = self._detect(star, image, LOW, OVERLAP, MOST)
+        found, photos = [], []
+        for photo, pixels in read_all(given):
+            one = self._detect(star, pixels, LOW)
             found.append((one.boxes, one.scores))
-            truths.append(some)
-            ignored.append(given.ignored[i])
+            photos.append(photo)
+        truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
     def score(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> float:
@@ -557,13 +514,11 @@ class DeformablePartDetector(LatentEstimator):
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
+        self._check_weighing()
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
         pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
-        design, n_jobs = self._design(), inputs.check_threads(self.n_jobs)
-        objective = design.objective(self.star_, design.images(self.star_, pyramids), n_jobs)
+        objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))
 
 

@@ -19,13 +19,12 @@ from ...cli.reading import again, where
 from ...cli.talk import Talk, warn
 from ...report import numbers
 from ...report.story import Data
-from ..detection.annotations import Annotated, annotated
+from ..detection.annotations import Annotated, annotated, is_file_of_boxes
 from ..images import ImageError, list_images, pillow, read_image
 
 Taker = Callable[[str, Any, Any], None]  # of a file, its pixels, and what was found in them
 TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 KINDS = "a table (.csv, .tsv), a COCO file (.json)"
-_BOXES = (".csv", ".tsv", ".json", ".xml")
 
 
 class Detectors(Kind):
@@ -107,9 +106,6 @@ class Detectors(Kind):
 
         return ABOUT
 
-    def outcome(self, model: Any, interrupted: bool) -> dict[str, Any]:
-        return super().outcome(model, interrupted) | {"bounds": model.n_bounds_}
-
     def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
         curve = model.precision_recall(data)
         self._judged = data.images, curve
@@ -154,7 +150,7 @@ def _check_share(share: float | None) -> None:
 
 def _is_table(paths: list[str]) -> bool:
     """Whether boxes are in a file that stands where images are expected: it names its images itself."""
-    return len(paths) == 1 and paths[0].lower().endswith(_BOXES)
+    return len(paths) == 1 and is_file_of_boxes(paths[0])
 
 
 def read_boxes(paths: list[str], boxes: str | None, label: Any, option: str = "--boxes") -> Any:

@@ -21,6 +21,9 @@ from .voc import folder_of_images, read_voc
 
 _TABLES = (".csv", ".tsv", ".txt")
 
+Boxes = list[tuple[tuple[float, float, float, float], bool]]
+"""Of one image: their edges, and whether they are ignored."""
+
 _FORMS = (
     "a list with the boxes of each image, a dictionary from names of images to boxes, a COCO file (.json), VOC files "
     "(.xml, or a folder of them), or a table with a row for each box (.csv, data frame, list of dictionaries)"
@@ -116,7 +119,7 @@ def annotated(
         if boxes is not None:
             raise ValueError("images is Annotated already and has its boxes; leave boxes out.")
         return images
-    if boxes is None and (is_table(images) or _ends_like_boxes(images)):
+    if boxes is None and (is_table(images) or is_file_of_boxes(images)):
         images, boxes = None, images
     if boxes is None:
         raise ValueError(f"boxes is missing. It is {_FORMS}.")
@@ -126,14 +129,20 @@ def annotated(
     if is_table(boxes):
         return _of_records(images, read_table(boxes), label, "The table of boxes", None, base, True)
     if isinstance(boxes, Mapping):
-        records = [record for name, entry in boxes.items() for record in _records_of(str(name), entry)]
-        if not records:
+        if not boxes:
             raise ValueError("boxes is an empty dictionary. It needs an entry for each image that has objects.")
+        records = []
+        for name, entry in boxes.items():
+            where = f"boxes[{str(name)!r}]"
+            rows = _rows(entry, where)
+            records += [Record(str(name), row, CORNERS, None, False, f"{where}, box {j}") for j, row in enumerate(rows)]
+            records += [] if rows else [Record(str(name), None, CORNERS, None, False, where)]
         return _of_records(images, records, label, "The dictionary of boxes", None, base, True)
     return _of_list(images, boxes, label, base)
 
 
-def _ends_like_boxes(source: Any) -> bool:
+def is_file_of_boxes(source: Any) -> bool:
+    """Whether boxes stand where images are expected: such a file names its images itself."""
     ends = (".json", ".xml", ".csv", ".tsv")
     return isinstance(source, str | os.PathLike) and os.fspath(source).lower().endswith(ends)
 
@@ -178,16 +187,11 @@ def _of_list(images: Any, boxes: Any, label: Any, root: str | None) -> Annotated
             f"There are {len(sources)} images, but boxes has {len(entries)} entries. One entry for each image is "
             f"needed, None for images without an object.{todo}"
         )
-    found = [_array(_checked(_rows(entry, f"boxes[{i}]"), f"boxes[{i}]")) for i, entry in enumerate(entries)]
-    ignored = [np.zeros(len(one), dtype=bool) for one in found]
-    return _with_positives(sources, found, ignored, None if label is None else str(label), "boxes")
-
-
-def _records_of(name: str, entry: Any) -> list[Record]:
-    """An entry of a dictionary."""
-    rows = _rows(entry, f"boxes[{name!r}]")
-    boxes = [Record(name, row, CORNERS, None, False, f"boxes[{name!r}], box {j}") for j, row in enumerate(rows)]
-    return boxes or [Record(name, None, CORNERS, None, False, f"boxes[{name!r}]")]
+    boxes_of = [
+        [(corners(row, CORNERS, f"boxes[{i}], box {j}"), False) for j, row in enumerate(_rows(entry, f"boxes[{i}]"))]
+        for i, entry in enumerate(entries)
+    ]
+    return _with_positives(sources, boxes_of, None if label is None else str(label), "boxes")
 
 
 def _rows(entry: Any, where: str) -> list[Any]:
@@ -207,14 +211,6 @@ def _rows(entry: Any, where: str) -> list[Any]:
         f"{where}: the boxes of an image are an array (n, 4) with columns {CORNERS}, a single box of four numbers, or "
         f"None; got {got}."
     )
-
-
-def _checked(rows: list[Any], where: str) -> list[tuple[float, ...]]:
-    return [corners(row, CORNERS, f"{where}, box {j}") for j, row in enumerate(rows)]
-
-
-def _array(boxes: list[tuple[float, ...]]) -> np.ndarray:
-    return np.array(boxes, dtype=np.float64).reshape(-1, 4)
 
 
 def _sources(images: Any, root: str | None) -> list[Any]:
@@ -277,7 +273,7 @@ def _of_records(
             )
     within = root if root is not None else folder if images is not None or beside is not None else None
     names = ImageNames(folder, listed, deep=images is not None and not others, root=within)
-    boxes, ignored, missing = _by_path(records, names)
+    boxes, missing = _by_path(records, names)
     place = "among the images given" if folder is None else f"in the folder {folder or os.getcwd()}"
     if not boxes:
         raise ImageError(
@@ -293,41 +289,27 @@ def _of_records(
     # What a table names outright is used even if its suffix is not that of an image, and so it was not listed.
     known = set(listed or ())
     paths = [*(listed or ()), *(path for path in boxes if path not in known)]
-    return _with_positives(
-        paths,
-        [_array(boxes.get(path, [])) for path in paths],
-        [np.array(ignored.get(path, []), dtype=bool) for path in paths],
-        name,
-        source,
-    )
+    return _with_positives(paths, [boxes.get(path, []) for path in paths], name, source)
 
 
-def _by_path(
-    records: list[Record], names: ImageNames
-) -> tuple[dict[str, list[tuple[float, ...]]], dict[str, list[bool]], list[str]]:
-    """The boxes of each image, whether they are ignored, and the names of images that are not there."""
-    boxes: dict[str, list[tuple[float, ...]]] = {}
-    ignored: dict[str, list[bool]] = {}
+def _by_path(records: list[Record], names: ImageNames) -> tuple[dict[str, Boxes], list[str]]:
+    """The boxes of each image, and the names of images that are not there."""
+    boxes: dict[str, Boxes] = {}
     found: dict[str, str | None] = {}
     for record in records:
         if record.image not in found:
             found[record.image] = names.find(record.image, record.where)
         path = found[record.image]
         # A box is checked even if its image is not there: it is wrong all the same.
-        box = None if record.box is None else corners(record.box, record.form, record.where)
-        if path is None:
-            continue
-        boxes.setdefault(path, [])
-        ignored.setdefault(path, [])
-        if box is not None:
-            boxes[path].append(box)
-            ignored[path].append(record.ignored)
-    return boxes, ignored, [name for name, path in found.items() if path is None]
+        box = [] if record.box is None else [(corners(record.box, record.form, record.where), record.ignored)]
+        if path is not None:
+            boxes.setdefault(path, []).extend(box)
+    return boxes, [name for name, path in found.items() if path is None]
 
 
-def _with_positives(
-    images: list[Any], boxes: list[np.ndarray], ignored: list[np.ndarray], label: str | None, source: str
-) -> Annotated:
+def _with_positives(images: list[Any], given: list[Boxes], label: str | None, source: str) -> Annotated:
+    boxes = [np.array([box for box, _ in some], dtype=np.float64).reshape(-1, 4) for some in given]
+    ignored = [np.array([flag for _, flag in some], dtype=bool) for some in given]
     counted = sum(map(len, boxes))
     of_class = "" if label is None else f" of the class {label}"
     if not counted:

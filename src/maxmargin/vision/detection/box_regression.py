@@ -30,7 +30,7 @@ class BoxRegression:
         n_inputs = 1 + 2 * model.most_parts
         table = np.zeros((len(model.components), n_inputs, 4))
         inputs = _inputs(model, placements)
-        targets = _relative(boxes, roots, placements[:, 0] % 2 == 1)
+        targets = _turned((boxes - roots) / _sizes(roots), placements)
         component = placements[:, 0] // 2
         price = _RIDGE * np.diag([0.1, *[0.25**2] * (n_inputs - 1)])
         for c in range(len(table)):
@@ -42,7 +42,7 @@ class BoxRegression:
         """The boxes that belong to placements; those of the roots, where a part is so far off that no box is left."""
         inputs = _inputs(model, placements)
         relative = np.einsum("ni,nij->nj", inputs, self.coefficients[placements[:, 0] // 2])
-        found = _absolute(relative, roots, placements[:, 0] % 2 == 1)
+        found = roots + _turned(relative, placements) * _sizes(roots)
         return np.where((found[:, :2] < found[:, 2:]).all(axis=1, keepdims=True), found, roots)
 
 
@@ -61,19 +61,11 @@ def _inputs(model: StarModel, placements: np.ndarray) -> np.ndarray:
     return out
 
 
-def _relative(boxes: np.ndarray, roots: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
-    """Edges of boxes from those of roots, in units of the root's size, as they are before mirroring."""
-    size = np.tile(roots[:, 2:] - roots[:, :2], 2)
-    return _turned((boxes - roots) / size, mirrored)
+def _sizes(roots: np.ndarray) -> np.ndarray:
+    """Widths and heights, twice: edges of boxes are measured from those of roots in these units."""
+    return np.tile(roots[:, 2:] - roots[:, :2], 2)
 
 
-def _absolute(relative: np.ndarray, roots: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
-    size = np.tile(roots[:, 2:] - roots[:, :2], 2)
-    return roots + _turned(relative, mirrored) * size
-
-
-def _turned(edges: np.ndarray, mirrored: np.ndarray) -> np.ndarray:
-    """Left and right exchanged, with the sign of their offsets, where mirrored; twice is once."""
-    turned = edges.copy()
-    turned[:, 0], turned[:, 2] = -edges[:, 2], -edges[:, 0]
-    return np.where(mirrored[:, None], turned, edges)
+def _turned(edges: np.ndarray, placements: np.ndarray) -> np.ndarray:
+    """Left and right exchanged, with the sign of their offsets, where views are mirrored; twice is once."""
+    return np.where(placements[:, :1] % 2 == 1, edges[:, [2, 1, 0, 3]] * [-1.0, 1.0, -1.0, 1.0], edges)

@@ -39,23 +39,16 @@ def read_coco(path: str) -> list[Record]:
             f"{path} is no COCO file of boxes: it has no list {' and no list '.join(map(repr, lacking))}; its keys are "
             f"{', '.join(map(repr, list(content)[:10])) or 'none'}."
         )
-    names = {}
-    for i, image in enumerate(content["images"]):
-        where = f"{path}, images[{i}]"
-        names[_key(_of(image, "id", where))] = str(_of(image, "file_name", where))
-    categories = {
-        _key(_of(category, "id", f"{path}, categories[{i}]")): str(_of(category, "name", f"{path}, categories[{i}]"))
-        for i, category in enumerate(content.get("categories", []))
-    }
+    names, categories = _named(content, "images", "file_name", path), _named(content, "categories", "name", path)
     records = [Record(name, None, SIZES, None, False, path) for name in names.values()]
     for i, annotation in enumerate(content["annotations"]):
         where = f"{path}, annotations[{i}]"
-        image, box = _key(_of(annotation, "image_id", where)), _of(annotation, "bbox", where)
+        image, box = str(_of(annotation, "image_id", where)), _of(annotation, "bbox", where)
         if image not in names:
             raise ValueError(f'{where}: image_id is {image}, but no image in "images" has this id. Take it out.')
         label = None
         if categories:
-            category = _key(_of(annotation, "category_id", where))
+            category = str(_of(annotation, "category_id", where))
             if category not in categories:
                 raise ValueError(
                     f'{where}: category_id is {category}, but "categories" has only the ids '
@@ -88,6 +81,10 @@ def _of(entry: Any, key: str, where: str) -> Any:
     return entry[key]
 
 
-def _key(value: Any) -> str:
-    """Ids are numbers, or the text of numbers, and not always the same in all lists."""
-    return str(value)
+def _named(content: Any, part: str, name: str, path: str) -> dict[str, str]:
+    """Names by ids. These are numbers, or the text of numbers, and not always the same in all lists."""
+    found = {}
+    for i, entry in enumerate(content.get(part, [])):
+        where = f"{path}, {part}[{i}]"
+        found[str(_of(entry, "id", where))] = str(_of(entry, name, where))
+    return found

@@ -6,13 +6,11 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ..kernels.correlation import add_rows, add_spectra, runs, tile
-
-METHODS = ("auto", "products", "fft")
 
 _BLOCK = 1 << 17  # numbers in a block of runs: half a megabyte, which stays in the second cache beside the product
 _LENGTHS = (16, 24, 32, 40, 48, 64, 80, 96, 128)  # sides of tiles: few, so that few spectra of filters are needed
@@ -24,7 +22,7 @@ class Correlator:
 
     Parameters
     ----------
-    filters : sequence of array_like, each of shape (h, w, d)
+    filters : sequence of finite arrays, each of shape (h, w, d)
         Of any numbers of rows and columns; the number of features d of a cell is the same for all, 32 for ``hog``.
     method : {"auto", "products", "fft"}, default "auto"
         How it is computed: by matrix products, by Fourier transforms of tiles of the grid, or by whichever is expected
@@ -46,40 +44,23 @@ class Correlator:
     """
 
     def __init__(self, filters: Sequence[np.ndarray], method: str = "auto") -> None:
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
-        self.filters = [_checked(k, f) for k, f in enumerate(filters)]
-        depths = sorted({f.shape[2] for f in self.filters})
-        if len(depths) > 1:
-            raise ValueError(
-                f"Filters must all have the same number of features in a cell, got {depths}. "
-                "Use one Correlator for each kind of cells."
-            )
         self.method = method
-        self.depth = depths[0] if depths else None
-        self._groups = [
-            _Group.of(width, [k for k, f in enumerate(self.filters) if f.shape[1] == width], self.filters)
-            for width in sorted({f.shape[1] for f in self.filters})
-        ]
-        self._choices: dict[tuple[int, int], str] = {}
+        self.filters = [np.ascontiguousarray(f, np.float32) for f in filters]
+        self._groups: list[_Group] = []
+        for width in sorted({f.shape[1] for f in self.filters}):
+            members = [k for k, f in enumerate(self.filters) if f.shape[1] == width]
+            some = [self.filters[k] for k in members]
+            heights = np.array([len(f) for f in some])
+            matrix = np.ascontiguousarray(np.concatenate([f.reshape(len(f), -1) for f in some]).T)
+            self._groups.append(_Group(width, members, matrix, heights, np.cumsum(heights) - heights))
         self._spectra: OrderedDict[tuple[int, int], np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
-
-    def __reduce__(self) -> tuple:
-        # A lock cannot be copied, and spectra are sooner made again than sent.
-        return Correlator, (self.filters, self.method)
 
     def __call__(self, cells: np.ndarray) -> list[np.ndarray]:
         """The responses of each filter to ``cells``, float32 (R, C, d): float32 (R − h + 1, C − w + 1).
 
         There are 0 rows, or 0 columns, where a filter has more of them than the grid.
         """
-        cells = np.asarray(cells)
-        if cells.ndim != 3 or (self.depth is not None and cells.shape[2] != self.depth):
-            raise ValueError(
-                f"Cells must be an array (rows, columns, {self.depth or 'features'}), as the filters have them; "
-                f"got shape {cells.shape}."
-            )
         cells = np.ascontiguousarray(cells, np.float32)
         if self.chosen(*cells.shape[:2]) == "fft":
             return self._by_spectra(cells)
@@ -89,12 +70,9 @@ class Correlator:
         """How a grid of so many cells is correlated: "products" or "fft"."""
         if self.method != "auto":
             return self.method
-        known = self._choices.get((rows, columns))
-        if known is None:
-            shapes = self._fitting(rows, columns)
-            products = not shapes or seconds_of_products(shapes, rows, columns) <= seconds_of_fft(shapes, rows, columns)
-            known = self._choices[rows, columns] = "products" if products else "fft"
-        return known
+        shapes = self._fitting(rows, columns)
+        products = not shapes or seconds_of_products(shapes, rows, columns) <= seconds_of_fft(shapes, rows, columns)
+        return "products" if products else "fft"
 
     def _fitting(self, rows: int, columns: int) -> list[tuple[int, int, int]]:
         return [f.shape for f in self.filters if f.shape[0] <= rows and f.shape[1] <= columns]
@@ -168,8 +146,7 @@ class Correlator:
         return made
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(NamedTuple):
     """Filters of the same number of columns, as one matrix: a column of it for each row of each filter."""
 
     width: int
@@ -177,12 +154,6 @@ class _Group:
     matrix: np.ndarray  # (width · d, Σ heights)
     heights: np.ndarray
     column: np.ndarray  # the first column of each filter
-
-    @classmethod
-    def of(cls, width: int, members: list[int], filters: list[np.ndarray]) -> _Group:
-        heights = np.array([filters[k].shape[0] for k in members])
-        matrix = np.concatenate([filters[k].reshape(len(filters[k]), -1) for k in members]).T
-        return cls(width, members, np.ascontiguousarray(matrix), heights, np.cumsum(heights) - heights)
 
 
 def tiling(length: int, sides: Sequence[int]) -> tuple[int, range]:
@@ -244,18 +215,6 @@ def seconds_of_fft(shapes: Sequence[tuple[int, int, int]], rows: int, columns: i
     transform = _TRANSFORM * math.log2(tall * wide)
     one = 8 * _CALL + tall * wide * (d * (_TILE + transform) + n * (d * _SPECTRUM + transform))
     return len(tops) * len(lefts) * one + tall * wide * n * d * transform / _USES
-
-
-def _checked(number: int, given: np.ndarray) -> np.ndarray:
-    found = np.ascontiguousarray(given, np.float32)
-    if found.ndim != 3 or 0 in found.shape:
-        raise ValueError(
-            f"A filter is an array (rows, columns, features) with at least one of each; "
-            f"filter {number} has shape {found.shape}."
-        )
-    if not np.isfinite(found).all():
-        raise ValueError(f"Filter {number} has numbers that are infinite or no numbers (NaN); filters must be finite.")
-    return found
 
 
 def _empty(of: np.ndarray, rows: int, columns: int) -> np.ndarray:

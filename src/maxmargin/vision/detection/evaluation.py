@@ -100,7 +100,9 @@ def precision_recall(
     right[first[objects_shown >= 0]] = True
     n_right = np.cumsum(right)
     precision, recall = n_right / np.arange(1, len(shown) + 1), n_right / n_truths
-    return PrecisionRecall(precision, recall, scores, _area(precision, right, n_truths), n_truths)
+    # Recall rises by 1 / n_truths at each right box, there times the best precision from it on.
+    best = np.maximum.accumulate(precision[::-1])[::-1]
+    return PrecisionRecall(precision, recall, scores, float(best[right].sum() / n_truths), n_truths)
 
 
 def _ignored(ignored: Sequence[ArrayLike] | None, objects: list[np.ndarray]) -> list[np.ndarray]:
@@ -141,12 +143,6 @@ def _matched(
         shown.append(np.where(mine >= 0, before + mine, -1))
         before += len(there)
     return np.concatenate(scores), np.concatenate(shown)
-
-
-def _area(precision: np.ndarray, right: np.ndarray, n_truths: int) -> float:
-    """Recall rises by 1 / n_truths at each right box, there times the best precision from it on."""
-    best = np.maximum.accumulate(precision[::-1])[::-1]
-    return float(best[right].sum() / n_truths)
 
 
 def best_threshold(right: np.ndarray, wrong: np.ndarray) -> float:

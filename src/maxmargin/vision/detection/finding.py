@@ -60,8 +60,8 @@ def find(
     width: int,
     *,
     threshold: float,
-    overlap: float,
-    most: int,
+    overlap: float = OVERLAP,
+    most: int = MOST,
     regression: BoxRegression | None = None,
 ) -> Detections:
     """All places that score above a threshold, and of which no more than ``overlap`` lies within a better one.

@@ -116,9 +116,9 @@ class HardExamples:
         side = np.where(self.example[heads] < self.n_positives, 1, -1).astype(np.int8)
         return SharedSlack(rows, np.ones(len(self)), first, budget[heads], side)
 
-    def worked_on(self, norms: np.ndarray) -> None:
-        self.norms = norms
-        self.idle = np.where(self.alpha > 0.0, 0, self.idle + 1)
+    def worked_on(self, alpha: np.ndarray, norms: np.ndarray) -> None:
+        self.alpha, self.norms = alpha, norms
+        self.idle = np.where(alpha > 0.0, 0, self.idle + 1)
 
     def planes(self) -> Planes:
         """The shares, without features."""

@@ -72,14 +72,14 @@ class ImageNames:
         if self._ends is None and not self._exact and not self._deep:
             paths = [os.path.normpath(os.path.join(self.folder or "", name + suffix)) for suffix in _BOTH_CASES]
             return list(filter(os.path.isfile, paths))[:1]
-        with_suffix = without = None
+        with_suffix, without = [], []
         for path in self._named(name):
-            full = _slashes(os.path.abspath(path))
+            full = os.path.abspath(path).replace(os.sep, "/")
             if full == name or full.endswith("/" + name):
-                with_suffix = [*(with_suffix or ()), path]
+                with_suffix.append(path)
             elif os.path.splitext(full)[0].endswith("/" + name):
-                without = [*(without or ()), path]
-        return with_suffix or without or []
+                without.append(path)
+        return with_suffix or without
 
     def _named(self, name: str) -> list[str]:
         """Images whose last name is that of ``name``, or would be without its suffix."""
@@ -123,10 +123,6 @@ def _tidy(name: str) -> str:
     while name.startswith("./"):
         name = name[2:].lstrip("/")
     return name
-
-
-def _slashes(path: str) -> str:
-    return path.replace(os.sep, "/")
 
 
 def _only(paths: list[str], name: str, where: str) -> str:

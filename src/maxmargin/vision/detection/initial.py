@@ -16,6 +16,7 @@ from .training_images import TrainingImages
 _ROOT_AREA = (3000.0, 5000.0)  # pixels that a root covers at least and at most, where the boxes do not say otherwise
 _SMALL = 0.2  # of the boxes are smaller than the root
 _TINY = 0.05  # of the boxes may be too small to be found
+_ROUNDS = 10  # of two means, at most
 
 
 def split_by_aspect(boxes: np.ndarray, n_components: int) -> np.ndarray:
@@ -69,7 +70,7 @@ def first_placements(images: TrainingImages, group: Sequence[int]) -> list[np.nd
     return placements if not model.mirrored else _alike(images, placements)
 
 
-def _alike(images: TrainingImages, placements: list[np.ndarray], rounds: int = 10) -> list[np.ndarray]:
+def _alike(images: TrainingImages, placements: list[np.ndarray]) -> list[np.ndarray]:
     """Each placement as it is or mirrored, such that those of one component look alike: two means of which one is the
     mirror image of the other."""
     model = images.model
@@ -81,23 +82,20 @@ def _alike(images: TrainingImages, placements: list[np.ndarray], rounds: int = 1
     features = np.stack(both)
     features -= features.mean(axis=(0, 1))
     component = np.array([placement[0] // 2 for placement in placements])
-    form = np.zeros(len(placements), np.int64)
-    for c in np.unique(component):
+    for c in np.unique(component).tolist():
         ids = np.flatnonzero(component == c)
-        form[ids] = _orientations(features[ids], rounds)
-    return [
-        np.concatenate([[2 * c + f], placement[1:]]).astype(np.int32)
-        for placement, c, f in zip(placements, component.tolist(), form.tolist(), strict=True)
-    ]
+        for i, form in zip(ids, _orientations(features[ids]), strict=True):
+            placements[i][0] = 2 * c + form
+    return placements
 
 
-def _orientations(features: np.ndarray, rounds: int) -> np.ndarray:
+def _orientations(features: np.ndarray) -> np.ndarray:
     """0 or 1 for each pair of forms, from the example outwards that is least like its mirror image."""
     ids = np.arange(len(features))
     apart = ((features[:, 0] - features[:, 1]) ** 2).sum(axis=1)
     mean = features[int(apart.argmax()), 0]
     form = np.zeros(len(features), np.int64)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         new = (features @ mean).argmax(axis=1)
         mean = features[ids, new].mean(axis=0)
         if np.array_equal(new, form):
@@ -156,7 +154,14 @@ def with_parts(
         components.append(replace(component, parts=(*parts, *negative)))
         filters.append([*some, *against])
     grown = replace(model, components=tuple(components))
-    return grown, initial_weights(model, w, grown, filters, prior)
+    out = np.zeros(grown.n_weights)
+    for c, component in enumerate(components):
+        out[grown.root_at(c)] = w[model.root_at(c)]
+        out[grown.bias_at(c)] = w[model.bias_at(c)]
+        for p, (part, values) in enumerate(zip(component.parts, filters[c], strict=True)):
+            out[grown.filter_at(c, p)] = values.ravel()
+            out[grown.cost_at(c, p)] = prior.cost(part)
+    return grown, out
 
 
 def _cover(weights: np.ndarray, count: int, size: int, sign: int) -> tuple[list[Part], list[np.ndarray]]:
@@ -184,17 +189,3 @@ def _transferred(others: Sequence[OtherPart], rows: int, columns: int) -> tuple[
         parts.append(Part(values.shape[0], values.shape[1], top, left, -1))
         filters.append(values)
     return parts, filters
-
-
-def initial_weights(
-    model: StarModel, w: np.ndarray, grown: StarModel, filters: Sequence[Sequence[np.ndarray]], prior: Prior
-) -> np.ndarray:
-    """The weights of a model's roots, and filters for the parts that it was given."""
-    out = np.zeros(grown.n_weights)
-    for c, some in enumerate(filters):
-        out[grown.root_at(c)] = w[model.root_at(c)]
-        out[grown.bias_at(c)] = w[model.bias_at(c)]
-        for p, values in enumerate(some):
-            out[grown.filter_at(c, p)] = values.ravel()
-            out[grown.cost_at(c, p)] = prior.cost(grown.components[c].parts[p])
-    return out

@@ -150,7 +150,7 @@ class _Searcher:
     def _at_hand(self) -> np.ndarray:
         """How many windows of each image are cached: the worst may be among them for good, and must hide no others."""
         example = self.cache.example  # replaced as a whole by the work, never written to
-        windows = example[example >= self.bound.n_positives] - self.bound.n_positives
+        windows = example[example >= self.bound.n_positives]
         return np.bincount(self.bound.images.image_of(windows), minlength=len(self.bound.images))
 
     def _one(self, i: int, star: Any, w: np.ndarray, listed: int) -> Found:
@@ -200,35 +200,18 @@ class MiningState(Explored, Weighted):
             return
         cache.sort()
         closed = cache.constraints(bound.budget_of(cache.example))
-        work = work_on(
-            closed,
-            cache.norms,
-            self.problem.regularizer,
-            self.shape,
-            self.map,
-            cache.alpha,
-            self.linear,
-            DualCoordinate(),
-            self.rng,
-        )
+        omega, coordinate = self.problem.regularizer, DualCoordinate()
+        work = work_on(closed, cache.norms, omega, self.shape, self.map, cache.alpha, self.linear, coordinate, self.rng)
         work.run(_PASSES, wanted)
         state = work.state
         self.moved = True
-        cache.alpha = state.alpha
-        cache.worked_on(state.norms)
+        cache.worked_on(state.alpha, state.norms)
         self.linear, self.lower = state.linear, state.lower
-        self._remember_slack(closed)
-
-    def _remember_slack(self, closed: Any) -> None:
-        missing = 1.0 - self._margins(closed)
-        worst = np.maximum.reduceat(missing, closed.first[:-1])
-        example = self.cache.example[closed.first[:-1]]
-        self._slack = dict(zip(example.tolist(), np.maximum(worst, 0.0).tolist(), strict=True))
-
-    def _margins(self, closed: Any) -> np.ndarray:
-        out = np.empty(len(self.cache))
-        scores(closed.rows.arrays, np.ascontiguousarray(self.weights()), out)
-        return out * np.repeat(closed.side, np.diff(closed.first))
+        margins = np.empty(len(cache))
+        scores(closed.rows.arrays, np.ascontiguousarray(self.weights()), margins)
+        heads = closed.first[:-1]
+        worst = np.maximum.reduceat(1.0 - margins * np.repeat(closed.side, np.diff(closed.first)), heads)
+        self._slack = dict(zip(cache.example[heads].tolist(), np.maximum(worst, 0.0).tolist(), strict=True))
 
     def recombine(self) -> None:
         """v and the lower bound from the shares: rounding errors of a pass are forgotten."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +30,9 @@ from ...rounding import bounded_sum, gamma
 from ...solvers.threads import one_blas_thread, pool
 from ..features.cell_pyramid import Level
 from ..kernels.windows import hinge_sum
-from .belonging import check_held, image_of, own_shares
 from .model import StarModel, by_view_and_level
 from .star import LevelScores, Star
-from .training_images import TrainingImages
+from .training_images import TrainingImages, by_image, check_held, own_shares
 
 
 class DetectionObjective:
@@ -192,7 +190,10 @@ class WindowBound:
                 scores.append(score)
         ids = np.array(self.objective.in_image[i], np.int64)
         lowest, score, errors = self.lowest(ids, levels, w)
-        losses.append(self._positive_loss(self.positive_budget[ids], score, errors))
+        budget, short = self.positive_budget[ids], 1.0 - score
+        total = dot(budget, np.maximum(short, 0.0))
+        hidden = dot(budget, np.where(short + errors > 0.0, errors, 0.0))
+        losses.append(TotalLoss(total, rounding=hidden + gamma(score.size + 4) * total))
         missing = 1.0 + np.concatenate([-score, *scores])
         windows = ids.size + np.argsort(-missing[ids.size :], kind="stable")[:most]
         listed = np.concatenate([np.arange(ids.size), windows])
@@ -202,13 +203,6 @@ class WindowBound:
             missing[listed],
             TotalLoss.sum(losses),
         )
-
-    @staticmethod
-    def _positive_loss(budget: np.ndarray, score: np.ndarray, errors: np.ndarray) -> TotalLoss:
-        missing = 1.0 - score
-        total = dot(budget, np.maximum(missing, 0.0))
-        hidden = dot(budget, np.where(missing + errors > 0.0, errors, 0.0))
-        return TotalLoss(total, rounding=hidden + gamma(score.size + 4) * total)
 
     def lowest(
         self, ids: np.ndarray, levels: Sequence[Level], w: np.ndarray
@@ -261,10 +255,7 @@ class WindowBound:
     def formed(self, alpha: Planes) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Positions of shares, their placements in this bound, and the features there: image by image."""
         example, labels = np.asarray(alpha.example), np.asarray(alpha.labels, np.int32)
-        image = image_of(self.images, example)
-        order = np.argsort(image, kind="stable")
-        bounds = np.flatnonzero(np.diff(image[order], prepend=-1, append=-1))
-        groups = {int(image[order[a]]): order[a:b] for a, b in pairwise(bounds)}
+        groups = by_image(self.images.image_of(example))
 
         def form(i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             ids, levels = groups[i], self.images.pyramids[i]
@@ -380,34 +371,32 @@ class DetectionStanding:
     def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """C_i·(loss under what is fixed − loss); the last entry is that of all windows together."""
         objective, n = self.objective, self.objective.n_positives
-        positive = [(p, place) for p, place in zip(ids.tolist(), latent, strict=True) if p < n]
+        positive = np.flatnonzero(ids < n)
         regret = np.zeros(ids.size)
-        if positive:
-            regret[ids < n] = objective.positive_C * (
-                np.maximum(0.0, 1.0 - self._held_scores(positive)) - np.maximum(0.0, 1.0 - self.scores[ids[ids < n]])
-            )
+        if positive.size:
+            examples, places = ids[positive], [latent[at] for at in positive]
+            held, best = self._held_scores(examples, np.array(places, np.int32)), self.scores[examples]
+            more = objective.positive_C * (np.maximum(0.0, 1.0 - held) - np.maximum(0.0, 1.0 - best))
             # Sums of one row depend on how many are summed at a time, by a bit or two.
-            regret[ids < n] *= [not np.array_equal(self.best[p], place) for p, place in positive]
+            same = [np.array_equal(self.best[p], place) for p, place in zip(examples, places, strict=True)]
+            regret[positive] = np.where(same, 0.0, more)
         for at in np.flatnonzero(ids >= n).tolist():
             regret[at] = self._window_regret(np.asarray(latent[at]))
         return np.maximum(regret, 0.0)
 
-    def _held_scores(self, positive: list[tuple[int, Any]]) -> np.ndarray:
+    def _held_scores(self, examples: np.ndarray, placements: np.ndarray) -> np.ndarray:
         """Scores of positive examples that are held at placements, negative parts wherever they harm most."""
         objective, model = self.objective, self.objective.model
-        by_image: dict[int, list[int]] = {}
-        for at, (p, _) in enumerate(positive):
-            by_image.setdefault(objective.images.positives[p].image, []).append(at)
-        scores = np.empty(len(positive))
+        groups = by_image(objective.images.image_of(examples))
+        scores = np.empty(len(placements))
 
         def score(i: int) -> np.ndarray:
-            levels = objective.images.pyramids[i]
-            placements = np.array([positive[at][1] for at in by_image[i]], np.int32)
+            levels, some = objective.images.pyramids[i], placements[groups[i]]
             if model.has_negative_parts:
-                place_negative_parts(model, levels, placements, self.w)
-            return model.features(levels, placements) @ self.w
+                place_negative_parts(model, levels, some, self.w)
+            return model.features(levels, some) @ self.w
 
-        for some, found in zip(by_image.values(), objective.over_images(score, by_image), strict=True):
+        for some, found in zip(groups.values(), objective.over_images(score, groups), strict=True):
             scores[some] = found
         return scores
 

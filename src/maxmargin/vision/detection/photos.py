@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..images import read_image
+from ..images import ImageError, read_image
 from .annotations import Annotated
-from .reading import read_all
+from .records import CORNERS, some
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,69 @@ class Photo:
 
 def photos_of(given: Annotated) -> list[Photo]:
     """All images that can be read."""
-    return [
-        Photo(given.images[i], image.shape[0], image.shape[1], boxes, given.ignored[i], given.name(i))
-        for i, image, boxes in read_all(given)
-    ]
+    return [photo for photo, _ in read_all(given)]
+
+
+def read_all(given: Annotated) -> Iterator[tuple[Photo, np.ndarray]]:
+    """The images that can be read, one after the other, with their pixels, (h, w, 3) of unsigned bytes.
+
+    Boxes end where their image ends. After the last image one warning names the images that could not be read, and one
+    counts the boxes that stuck out of their image.
+
+    Raises
+    ------
+    ImageError
+        After the last image, if none could be read, or none that has an object.
+    ValueError
+        If a box lies outside its image.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.vision.detection.annotations import annotated
+    >>> given = annotated(np.zeros((2, 40, 60), np.uint8), [[10, 5, 30, 25], None])
+    >>> for photo, pixels in read_all(given):
+    ...     print(photo.name, pixels.shape, photo.boxes.tolist())
+    image 0 (40, 60, 3) [[10.0, 5.0, 30.0, 25.0]]
+    image 1 (40, 60, 3) []
+    """
+    broken: list[str] = []
+    cut = objects = 0
+    for i, (source, drawn, ignored) in enumerate(zip(given.images, given.boxes, given.ignored, strict=True)):
+        name = given.name(i)
+        try:
+            pixels = read_image(source, color=True)
+        except ImageError as error:
+            broken.append(str(error) if name in str(error) else f"{name}: {error}")
+            continue
+        height, width = pixels.shape[:2]
+        boxes = _inside(drawn, height, width, name)
+        cut += int((boxes != drawn).any(axis=1).sum())
+        objects += int((~ignored).sum())
+        yield Photo(source, height, width, boxes, ignored, name), pixels
+    if broken:
+        message = f"{len(broken)} of {len(given)} images cannot be used:\n  " + some(broken, "\n  ")
+        if len(broken) == len(given):
+            raise ImageError(f"{message}\nNone is left.")
+        if not objects:
+            raise ImageError(f"{message}\nThere are no positives: none of the others has an object.")
+        warnings.warn(f"{message}\nThey are left out.", stacklevel=2)
+    if cut:
+        total = sum(map(len, given.boxes))
+        warnings.warn(f"{cut} of {total} boxes stick out of their images and are cut off.", stacklevel=2)
+
+
+def _inside(boxes: np.ndarray, height: int, width: int, name: str) -> np.ndarray:
+    inside = np.clip(boxes, 0, [width, height, width, height])
+    outside = np.flatnonzero((inside[:, 2:] <= inside[:, :2]).any(axis=1))
+    if outside.size:
+        box = ", ".join(f"{edge:g}" for edge in boxes[outside[0]])
+        raise ValueError(
+            f"{name}: {outside.size} of {len(boxes)} boxes lie outside the image, which is {width} × {height} pixels "
+            f"(width × height); the first is box {outside[0]}: ({box}). Boxes are {CORNERS} in pixels. Was the image "
+            "scaled or turned after its boxes were drawn, or are x and y swapped?"
+        )
+    return inside
 
 
 def fingerprint(photos: Sequence[Photo]) -> str:

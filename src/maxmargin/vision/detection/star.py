@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +18,9 @@ from ..kernels.distance_transform import spread
 from ..kernels.windows import held_scores
 from .correlation import Correlator
 from .model import StarModel, ViewPart
-from .rounding import PartRounding, response_error, size_of
 
 _STEP = 2  # fine cells to a coarse one
-
-
-class Responses(NamedTuple):
-    """Of the root of every view, and of the parts of all of them, one after the other."""
-
-    roots: list[np.ndarray]
-    parts: list[np.ndarray]
+_HULL = 2.0**-48  # by which share of the numbers on it a hull may be off, for each of its points: they are float64
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,7 @@ class Star:
 
     def responses(self, level: Level) -> Responses:
         """What all filters give at all places of a level: most of the work."""
-        return Responses(self._roots(level.coarse), self._parts(level.fine) if level.fine is not None else [])
+        return self._roots(level.coarse), self._parts(level.fine) if level.fine is not None else []
 
     def scores(self, level: Level, held: LevelScores | None = None, responses: Responses | None = None) -> LevelScores:
         """All places of the roots, with all parts at their best.
@@ -125,13 +117,13 @@ class Star:
 
     def rounding(self, level: Level, found: LevelScores) -> float:
         """By how much a score of a level may be above what was found; only for ``method`` "products"."""
-        return max((self._view_rounding(v, level, found) for v in range(len(self.views))), default=0.0)
-
-    def _view_rounding(self, v: int, level: Level, found: LevelScores) -> float:
-        (size, error), parts = self._root_roundings[v], self._part_bounds(v, level, found)
-        terms = size * level.longest[0] + abs(self._filters[v].bias) + sum(most for most, _ in parts)
-        errors = error * level.longest[0] + sum(error for _, error in parts)
-        return errors + gamma(len(parts) + 3, SINGLE) * terms
+        worst = 0.0
+        for v, (view, (size, error)) in enumerate(zip(self._filters, self._root_roundings, strict=True)):
+            parts = self._part_bounds(v, level, found)
+            terms = size * level.longest[0] + abs(view.bias) + sum(most for most, _ in parts)
+            errors = error * level.longest[0] + sum(error for _, error in parts)
+            worst = max(worst, errors + gamma(len(parts) + 3, SINGLE) * terms)
+        return worst
 
     def negative_rounding(self, v: int, level: Level, found: LevelScores) -> float:
         """How much more the negative parts of a view may take from a root at places other than those found."""
@@ -150,12 +142,11 @@ class Star:
     @cached_property
     def _root_roundings(self) -> list[tuple[float, float]]:
         """Sizes of roots, and by how much their responses may be off, for cells of norm 1."""
-        sizes = [size_of(view.root) for view in self._filters]
-        return [(size, response_error(view.root, size)) for view, size in zip(self._filters, sizes, strict=True)]
+        return [_rounding(view.root) for view in self._filters]
 
     @cached_property
-    def _part_roundings(self) -> list[list[PartRounding]]:
-        return [[PartRounding(part) for part in view.parts] for view in self._filters]
+    def _part_roundings(self) -> list[list[_PartRounding]]:
+        return [[_PartRounding(part) for part in view.parts] for view in self._filters]
 
     @cached_property
     def _reach(self) -> int:
@@ -190,5 +181,52 @@ def _best_of(
     return best
 
 
+# What rounding may change in scores of windows, which are computed in float32. Products are summed in any order, with
+# or without fused multiplications, but one by one: a response of a filter is a sum over rows of such sums, and Σ|w||x|
+# is at most Σ ‖cell of the filter‖ times the largest ‖cell‖ of the grid.
+
+
+def _rounding(weights: np.ndarray) -> tuple[float, float]:
+    """Σ ‖cell‖ of a filter, and by how much its responses may be off where cells have norm 1; for "products"."""
+    size = float(np.sqrt(np.einsum("ijk,ijk->ij", weights, weights)).sum())
+    rows, columns, depth = weights.shape
+    return size, gamma(rows + columns * depth + 2, SINGLE) * size
+
+
+class _PartRounding:
+    """What rounding may change in what a part adds to a root, anywhere on a grid."""
+
+    def __init__(self, part: ViewPart) -> None:
+        quadratic, slope = part.cost[0::2], np.abs(part.cost[1::2])
+        self.size, self.response = _rounding(part.filter)
+        self.bent, self.steep = float(quadratic.max()), float(slope.max())
+        self.placed = bool((quadratic > 0.0).all())  # or it would have no best place
+        self.gain = float((slope**2 / (4.0 * quadratic)).sum()) if self.placed else np.inf
+        """A price may be below zero by so much."""
+
+    def bounds(self, longest: float, lowest: float, n: int) -> tuple[float, float]:
+        """The most that the part adds or takes, and by how much what was computed may be off.
+
+        Parameters
+        ----------
+        longest : float
+            The largest ‖cell‖ of the grid.
+        lowest : float
+            The least that the part adds to any root.
+        n : int
+            As far as a part can be from its anchor, in cells.
+        """
+        if not self.placed:
+            return np.inf, np.inf
+        most = self.size * longest + self.gain + max(0.0, -lowest)
+        # What is computed is response − price − price, and the best place is not further than ``most`` can pay for.
+        price = most + self.gain
+        far = (self.bent * n + self.steep) * n
+        return most, self.response * longest + gamma(8, SINGLE) * price + _HULL * n * (far + price)
+
+
 Places = tuple[np.ndarray, np.ndarray]
 """Rows and columns of a part, for all places of a root."""
+
+Responses = tuple[list[np.ndarray], list[np.ndarray]]
+"""Of the root of every view, and of the parts of all of them, one after the other."""

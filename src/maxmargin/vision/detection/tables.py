@@ -49,16 +49,13 @@ def read_table(source: Any) -> list[Record]:
     >>> first.box, first.form, second.box is None
     ((3, 4, 10, 20), 'x, y, width, height', True)
     """
-    rows: Iterable[Mapping]
     if hasattr(source, "to_pylist"):
-        rows = source.to_pylist()
+        source = source.to_pylist()
     elif hasattr(source, "to_dicts"):
-        rows = source.to_dicts()
+        source = source.to_dicts()
     elif hasattr(source, "to_dict"):
-        rows = source.to_dict("records")
-    else:
-        rows = source
-    rows = list(rows)
+        source = source.to_dict("records")
+    rows: list[Mapping] = list(source)
     if not rows:
         raise ValueError("The table of boxes has no rows. One row for each box is needed.")
     columns = _columns(list(dict.fromkeys(str(name) for row in rows for name in row)), "The table of boxes")

@@ -7,7 +7,7 @@ whole. A coarse cell covers four fine ones exactly, so that places on both grids
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from ...persistence import storable_part
 from ...wording import shown
 from ..kernels.resize import resize
-from .hog import checked_pixels, features_of_cells, mirrored
+from .hog import checked_pixels, features_of_cells
 from .numbers import FINEST, MOST_SCALES, whole
 
 _MOST_PAD = 64  # cells: no object lies farther beyond an image
@@ -50,9 +50,6 @@ class Frame:
         x, y = self.left + np.asarray(column) * self.width, self.top + np.asarray(row) * self.height
         return x, y, x + np.asarray(columns) * self.width, y + np.asarray(rows) * self.height
 
-    def mirrored(self, image_width: float) -> Frame:
-        return replace(self, left=image_width - (self.left + self.columns * self.width))
-
 
 @dataclass(frozen=True)
 class Level:
@@ -80,14 +77,6 @@ class Level:
     def longest(self) -> tuple[float, float]:
         """Bounds of ‖cell‖ for all coarse cells, and for all fine ones."""
         return _longest(self.coarse), 0.0 if self.fine is None else _longest(self.fine)
-
-    def mirrored(self, image_width: float) -> Level:
-        """The same level of the mirrored image, ``image[:, ::-1]``, but for rounding."""
-        return Level(
-            np.ascontiguousarray(mirrored(self.coarse)),
-            None if self.fine is None else np.ascontiguousarray(mirrored(self.fine)),
-            self.frame.mirrored(image_width),
-        )
 
 
 @storable_part("cell", "octave_scales", "finest", "least", "pad")

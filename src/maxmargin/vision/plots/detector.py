@@ -75,11 +75,10 @@ def detector_filters(detector: Any, components: Sequence[int] | None = None, *, 
 
 
 def _learned(detector: Any) -> tuple[Any, np.ndarray]:
-    if not hasattr(detector, "get_params"):
-        raise ValueError(f"detector_filters draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(detector)
+    if hasattr(detector, "get_params"):
+        check_is_fitted(detector)
     if not hasattr(detector, "star_"):
         raise ValueError(f"detector_filters draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
     return detector.star_, detector.coef_
