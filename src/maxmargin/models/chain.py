@@ -51,8 +51,6 @@ class Chain:
     array([1, 0, 1], dtype=int32)
     """
 
-    forbidden: np.ndarray | None
-
     exact = True
 
     def __init__(
@@ -237,10 +235,6 @@ class Chain:
 
 class ChainOracle:
     """A chain bound to data: whole batches are searched in one compiled call."""
-
-    n_labels: int
-    n_weights: int
-    n_examples: int
 
     releases_gil = True
 

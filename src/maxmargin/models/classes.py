@@ -40,8 +40,6 @@ class Multiclass:
     1
     """
 
-    cost: np.ndarray | None
-
     exact = True
 
     def __init__(
@@ -122,10 +120,6 @@ class Multiclass:
 
 class MulticlassOracle:
     """The model bound to data: scores of whole batches are one matrix product."""
-
-    y: np.ndarray
-    n_examples: Any
-    n_weights: int
 
     releases_gil = True
 

@@ -59,8 +59,6 @@ class Graph:
            [0, 0]], dtype=int32)
     """
 
-    only_forests: bool
-
     rescaling = "margin"
 
     def __init__(
@@ -200,20 +198,6 @@ class GraphOracle:
     Y : sequence of label arrays or None
         Without them the search is for the highest score, as in prediction.
     """
-
-    n_weights: int
-    graphs: Graphs
-    n_examples: int
-    offsets: np.ndarray
-    tokens: tuple[np.ndarray, np.ndarray, np.ndarray]
-    graph: tuple[np.ndarray, np.ndarray, np.ndarray]
-    pairs: np.ndarray
-    layout: tuple[int, int]
-    y: np.ndarray
-    cost: np.ndarray
-    scale: np.ndarray
-    by_tree: np.ndarray
-    releases_gil: bool
 
     def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
         self.model = model

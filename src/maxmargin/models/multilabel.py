@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..data.arrays import as_matrix, as_rows
 from ..inference import cuts
-from ..inference.trees import Visit, visiting_order
+from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
@@ -211,18 +211,6 @@ class MultilabelOracle:
     Y : matrix (n, n_labels) of zeros and ones, or None
         Without them the search is for the highest score, as in prediction.
     """
-
-    n_weights: int
-    n_labels: int
-    rows: Rows
-    n_examples: int
-    y: np.ndarray
-    costs: np.ndarray
-    pairs: np.ndarray
-    pair_at: int
-    bias_at: int
-    releases_gil: bool
-    visit: Visit | None
 
     def __init__(self, model: Multilabel, X: Any, Y: Any = None) -> None:
         self.n_weights = model.n_weights
