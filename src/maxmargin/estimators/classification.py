@@ -122,23 +122,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.multi_class = multi_class
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
-        self.class_weight = class_weight
-        self.cost = cost
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -171,8 +155,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             Each is given a ``Record`` after every pass, and ends the run by returning True.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, y=y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
@@ -187,8 +170,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             All classes that will come; needed in the first call unless its labels show them all.
         sample_weight : array or None
         """
-        training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
-        return self
+        return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
         inputs.check_labels(y)

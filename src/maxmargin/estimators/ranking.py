@@ -85,18 +85,7 @@ class RankingSVM(LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -114,13 +103,11 @@ class RankingSVM(LinearEstimator):
 
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """
-        training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
-        return self
+        return training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
-        training.partial_fit(self, X, y=y, groups=groups)
-        return self
+        return training.partial_fit(self, X, y=y, groups=groups)
 
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)

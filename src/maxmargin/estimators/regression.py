@@ -70,21 +70,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.loss = loss
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -102,13 +88,11 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         The parameters are those of :meth:`LinearSVC.fit`.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, y=y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
-        training.partial_fit(self, X, y=y, sample_weight=sample_weight)
-        return self
+        return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)

@@ -123,23 +123,7 @@ class SequenceSVM(StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.rescaling = rescaling
-        self.bias = bias
-        self.start = start
-        self.end = end
-        self.allowed_transitions = allowed_transitions
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -169,8 +153,7 @@ class SequenceSVM(StructuredEstimator):
         cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -184,8 +167,7 @@ class SequenceSVM(StructuredEstimator):
         classes : iterable of labels or None
             All labels that may ever come. Needed with the first chunk unless it shows all of them.
         """
-        training.partial_fit(self, X, {"classes": classes}, Y=Y)
-        return self
+        return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
     def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)

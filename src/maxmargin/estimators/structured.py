@@ -289,18 +289,7 @@ class StructuralSVM(StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.C = C
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -327,8 +316,7 @@ class StructuralSVM(StructuredEstimator):
         takes many more epochs, most of all where weights are few.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -338,8 +326,7 @@ class StructuralSVM(StructuredEstimator):
         ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
         stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
-        training.partial_fit(self, X, Y=Y)
-        return self
+        return training.partial_fit(self, X, Y=Y)
 
     def _check_settings(self) -> None:
         super()._check_settings()
