@@ -26,6 +26,7 @@ from .holders import Whole, is_whole
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
+    as_sequences,
     check_lengths,
     encoded_pairs,
     is_known,
@@ -39,7 +40,6 @@ from .sequence_data import (
 )
 from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
 from .telling import users_line
-from .tokens import as_sequences
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
