@@ -16,7 +16,7 @@ from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer
+from ..protocols import Chunk, Regularizer
 from ..wording import shown
 from . import inputs, sourced, training
 from .certified import Run
@@ -207,7 +207,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
-        if not hasattr(self, "_stream"):
+        if self._stream is None:
             known = np.unique(source.labels().y if classes is None else classes)
             _check_several(known)
         else:
@@ -251,12 +251,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Whether all classes are one Crammer–Singer problem."""
         return self.classes_.size > 2 and self.multi_class == "crammer_singer"
 
-    def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.MARGIN)
-
     def _check_settings(self) -> None:
         super()._check_settings()
-        losses.shape_of(self._loss())  # says what is wrong with it
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
     def _check_fitted_sizes(self) -> None:
@@ -333,9 +329,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        scores = np.asarray(X @ self.coef_.T.astype(X.dtype)) + self.intercept_
+        scores = self._scores(X) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:

@@ -35,9 +35,7 @@ class LatentEstimator(CertifiedEstimator):
     history_: list[BoundRecord]  # type: ignore[assignment]
     objective_: float
     latent_: Any
-    certificate_: Certificate
     n_bounds_: int
-    n_passes_: int
     _certified = "of the last convex bound, latent values fixed"
 
     def _search_settings(self) -> Settings:

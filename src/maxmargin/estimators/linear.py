@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .. import losses
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..constraints.sourced import is_source
 from ..data.arrays import canonical
 from ..data.errors import DataError
-from ..problem import Certificate, Problem, Record
-from ..protocols import Chunk, Regularizer, Seekable
+from ..problem import Problem
+from ..protocols import Chunk, Loss, Regularizer, Seekable
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs, sourced
@@ -66,11 +67,9 @@ class LinearEstimator(CertifiedEstimator):
     constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
-    _alpha: np.ndarray | None
+    coef_: np.ndarray
+    _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
-    certificate_: Certificate
-    history_: list[Record]
-    n_passes_: int
     _arrays: Callable[..., Whole]
     """A matrix and what belongs to its rows, checked: ``_arrays(X, reset=, y=, …)``."""
     _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
@@ -82,6 +81,10 @@ class LinearEstimator(CertifiedEstimator):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._bias()
+        losses.shape_of(self._loss())  # says what is wrong with it
+
+    def _loss(self) -> Loss:
+        return losses.named(self.loss, losses.MARGIN)
 
     def _bias(self) -> float:
         if not self.fit_intercept:
@@ -182,27 +185,16 @@ class LinearEstimator(CertifiedEstimator):
 
     def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
-        alpha, n = getattr(self, "_alpha", None), len(holder.local)
-        shape: tuple[int, ...] = holder.local[0].constraints.dual_shape  # type: ignore[attr-defined]
-        if not self.warm_start or alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
-            return [None] * n
-        each = [alpha] if n == 1 else list(alpha)
-        ratio = self.C / self._fitted_C
+        each = _shared(self._alpha if self.warm_start else None, holder.local)
+        ratio = 1.0 if each[0] is None else self.C / self._fitted_C
         if not holder.whole or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
         return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]
 
-    def _shares(self) -> np.ndarray | None:
-        """Dual variables of the training data, as far as they are known."""
-        return self._stream.alpha if self._alpha is None and hasattr(self, "_stream") else self._alpha
-
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
-        alpha = self._shares()
-        n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
-        if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
-            return [None] * n  # they belong to other rows: the lower bound is that of zero
-        return [alpha] if n == 1 else list(alpha)
+        known = self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
+        return _shared(known, problems)
 
     def _new_stream(self, problems: list[Problem]) -> ClosedStream:
         return ClosedStream(self, problems)
@@ -252,7 +244,33 @@ class LinearEstimator(CertifiedEstimator):
         size = np.abs(self.dual_coef_).max(axis=0)
         return np.flatnonzero(size > 1e-6 * size.max())
 
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """How much of each example is in the weights."""
+        check_is_fitted(self)
+        coefficients = self._example_shares()
+        if coefficients is None:
+            raise AttributeError("dual_coef_ is not kept of streams.")
+        return coefficients[None, :]
+
+    def _example_shares(self) -> np.ndarray | None:
+        return self._alpha
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """w·x of every row, of each class where there are several; no intercept."""
+        check_is_fitted(self)
+        X = inputs.check_matrix(self, X, reset=False)
+        return np.asarray(X @ self.coef_.T.astype(X.dtype))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
+    """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
+    n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
+    if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
+        return [None] * n
+    return [alpha] if n == 1 else list(alpha)

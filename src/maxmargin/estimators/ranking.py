@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import losses
 from ..constraints.base import Closed
 from ..data.arrays import check_unmasked
 from ..data.errors import DataError
@@ -18,7 +17,7 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk, Loss
+from ..protocols import Chunk
 from ..wording import shown
 from . import inputs, sourced, training
 from .certified import Run
@@ -157,19 +156,8 @@ class RankingSVM(LinearEstimator):
             done += n
         self._example_coef = coefficients
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        losses.shape_of(self._loss())  # says what is wrong with it
-
-    def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.MARGIN)
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        check_is_fitted(self)
-        if self._example_coef is None:
-            raise AttributeError("dual_coef_ is not kept of streams.")
-        return self._example_coef[None, :]
+    def _example_shares(self) -> np.ndarray | None:
+        return self._example_coef
 
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
@@ -193,9 +181,7 @@ class RankingSVM(LinearEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        return np.asarray(X @ self.coef_.astype(X.dtype))
+        return self._scores(X)
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""

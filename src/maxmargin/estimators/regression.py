@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
 from ..constraints.base import Closed
@@ -117,21 +116,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         coef, intercept = self._split_weights(weights[0], 1)
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        inputs.check_positive("epsilon", self.epsilon, zero=True)
-        losses.shape_of(self._loss())  # says what is wrong with it
-
     def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.DISTANCE, epsilon=float(self.epsilon))
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """How much of each example is in the weights."""
-        check_is_fitted(self)
-        if self._alpha is None:
-            raise AttributeError("dual_coef_ is not kept of streams.")
-        return self._alpha[None, :]
+        epsilon = inputs.check_positive("epsilon", self.epsilon, zero=True)
+        return losses.named(self.loss, losses.DISTANCE, epsilon=epsilon)
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
@@ -141,9 +128,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        return np.asarray(X @ self.coef_.astype(X.dtype)) + self.intercept_
+        return self._scores(X) + self.intercept_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""

@@ -17,7 +17,7 @@ from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_sour
 from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Record
+from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
 from ..wording import shown
@@ -67,9 +67,6 @@ class StructuredEstimator(CertifiedEstimator):
     coef_: np.ndarray
     model_: Model
     _shares: Planes
-    certificate_: Certificate
-    n_passes_: int
-    history_: list[Record]
     _stream_rule = (
         "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
         "estimator."
@@ -78,8 +75,7 @@ class StructuredEstimator(CertifiedEstimator):
     @property
     def _alpha(self) -> Planes:
         """The dual variables; those of a stream are gathered when somebody asks for them."""
-        stream = getattr(self, "_stream", None)
-        return self._shares if stream is None else stream.alpha
+        return self._shares if self._stream is None else self._stream.alpha
 
     @_alpha.setter
     def _alpha(self, alpha: Planes) -> None:

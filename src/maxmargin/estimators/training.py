@@ -150,7 +150,7 @@ def _side_by_side(
 def partial_fit(task: T, X: Any, known: dict[str, Any] | None = None, **others: Any) -> T:
     """Learn from one more chunk of a stream. ``known`` is what is said of chunks to come."""
     task._check_stream()
-    stream = getattr(task, "_stream", None)
+    stream = task._stream
     source, facts = task._next_chunk(task._arrays(X, reset=stream is None, **others), **(known or {}))
     if stream is not None and not task._size(source.labels()):
         return task  # nothing to learn from
