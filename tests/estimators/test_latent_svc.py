@@ -405,28 +405,11 @@ def _with(i, bag):
     return [bag if k == i else x for k, x in enumerate(GOOD[0])]
 
 
-def _spoiled(value):
-    bag = np.ones((3, 4))
-    bag[1, 2] = value
-    return bag
-
-
 BAD_INPUTS = {
-    "no bags": ([], [], "There are no bags"),
-    "empty bag": (_with(3, np.empty((0, 4))), GOOD[1], "Bag 3 is empty"),
-    "width": (_with(2, np.ones((2, 5))), GOOD[1], "Bag 2 has 5 features, bag 0 has 4"),
-    "vector": (_with(1, np.ones(4)), GOOD[1], r"Bag 1 must be a matrix of numbers.*shape \(4,\)"),
-    "text": (_with(1, np.array([["a"]])), GOOD[1], "Bag 1 must be a matrix of numbers"),
     "ragged": (_with(1, [[1.0], [1.0, 2.0]]), GOOD[1], "Bag 1 has instances of different lengths"),
-    "NaN": (_with(4, _spoiled(np.nan)), GOOD[1], r"Bag 4 .*not finite \(nan\), in instance 1, feature 2"),
-    "infinity": (_with(4, sp.csr_matrix(_spoiled(np.inf))), GOOD[1], "Bag 4 .*instance 1, feature 2"),
-    "one matrix": (np.ones((10, 4)), GOOD[1], r"got an array of shape \(10, 4\)"),
-    "one sparse matrix": (sp.csr_matrix(np.ones((10, 4))), GOOD[1], "X must be a list of matrices"),
     "offsets": (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1], "from 0 to the number of instances, 6"),
     "empty by offset": (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1], "Bag 1 is empty"),
-    "labels short": (GOOD[0], GOOD[1][:-1], "X has 10 bags, y has 9 labels"),
     "no labels": (GOOD[0], None, "requires y to be passed"),
-    "one class": (GOOD[0], np.ones(10), "at least 2 classes, y has one class only"),
     "continuous": (GOOD[0], np.linspace(0, 1, 10), "no class label"),
     "NaN in labels": (GOOD[0], np.where(GOOD[1], np.nan, 0.0), "y contains NaN"),
 }
@@ -443,9 +426,6 @@ def test_bad_bags_are_refused_in_plain_words(name):
     ("settings", "message"),
     [
         ({"negatives": "all"}, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
-        ({"init": "best"}, r"init must be one of \['mean', 'contrast', 'random'\], got 'best'"),
-        ({"bound": "em"}, "bound must be one of"),
-        ({"intercept_scaling": 0.0}, "intercept_scaling must be greater than 0"),
         ({"solver": "newton"}, "solver must be one of"),
     ],
 )

@@ -9,7 +9,6 @@ from generators import chains
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV
 from user_models import Tags, tagged
 
 import maxmargin as mm
@@ -123,17 +122,6 @@ def test_files_and_pickles_predict_and_prove_the_same(task, tmp_path):
         same_certificate(other.certify(X, Y), svm.certificate_)
     assert np.array_equal(clone(loaded).fit(X, Y).coef_, svm.coef_)
     assert loaded.set_params(warm_start=True).fit(X, Y).n_passes_ <= 2 < svm.n_passes_
-
-
-def test_searches_of_scikit_learn_take_clones(task):
-    make, X, Y = task
-    copy = clone(make(C=2.0, tol=1e-2, memory="3MB"))
-    assert copy.get_params()["C"] == 2.0
-    assert not hasattr(copy, "coef_")
-    search = GridSearchCV(make(), {"C": [1e-4, 1.0]}, cv=2, error_score="raise").fit(X, Y)
-    alone = make(**search.best_params_).fit(X, Y)
-    assert np.array_equal(search.best_estimator_.coef_, alone.coef_)
-    assert search.score(X, Y) == alone.score(X, Y)
 
 
 def test_same_seed_gives_the_same_bits_and_two_threads_the_same_objective(task):

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
 from ..latent import value
 from ..latent.bags import NEGATIVES, BagObjective, look
-from ..latent.structural import StructuralObjective
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
@@ -27,7 +25,7 @@ from ..wording import meant, shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
-from .latent_search import LatentEstimator
+from .latent_search import LatentEstimator, objective_of
 from .telling import told, users_line
 
 if TYPE_CHECKING:
@@ -198,39 +196,14 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             objective,
             Run(checkpoint, checkpoint_every, callbacks, cluster),
             start=start,
-            makers=self._makers(objective, bags, label, classes.size),
+            make=self._maker(classes, place, bags.matrix.shape[1]),
+            data=(bags, label, self._budget(classes, label, sample_weight)),
             fingerprint=lambda: "-".join(
                 [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
             ),
             taken=taken,
         )
         return self
-
-    def _makers(self, objective: Any, bags: Bags, label: np.ndarray, n_classes: int) -> Callable[[int], list[Any]]:
-        """Cuts bags for workers; what they cost is known to those of all."""
-
-        def made(a: int, b: int) -> Any:
-            if a == b:
-                return None
-            some = bags.between(a, b)
-            if n_classes > 2:
-                model = self._model(n_classes, bags.matrix.shape[1])
-                return partial(_structural, model, some, label[a:b], objective.budget[a:b], objective.regularizer)
-            return partial(
-                BagObjective,
-                some,
-                objective.positive[a:b],
-                objective.budget[a:b],
-                objective.regularizer,
-                negatives=self.negatives,
-                bias=self._bias(),
-            )
-
-        def cut(n: int) -> list[Any]:
-            ends = np.linspace(0, len(bags), n + 1).astype(int).tolist()
-            return [made(a, b) for a, b in pairwise(ends)]
-
-        return cut
 
     def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -305,6 +278,19 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
                 parts.append((np.array([k * size + n_features]), L2()))
         return features if len(parts) == 1 else Blocks(parts)
 
+    def _maker(self, classes: np.ndarray, place: int, width: int, negatives: str | None = None) -> Any:
+        """What makes the objective of bags, the numbers of their classes, and C_i."""
+        inputs.check_choice("negatives", self.negatives, NEGATIVES)
+        if classes.size == 2:
+            regularizer = self._regularizer(width, 1)
+            return partial(_two_classes, place, regularizer, negatives or self.negatives, self._bias())
+        if self.negatives != "bag":
+            raise ValueError(
+                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, and each has its own weights."
+            )
+        model = BagModel(classes.size, width, bias=self._bias())
+        return partial(objective_of, model, self._regularizer(width, classes.size))
+
     def _objective(
         self,
         bags: Bags,
@@ -314,28 +300,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         sample_weight: Any,
         negatives: str | None = None,
     ) -> LatentObjective:
-        inputs.check_choice("negatives", self.negatives, NEGATIVES)
-        if classes.size > 2 and self.negatives != "bag":
-            raise ValueError(
-                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, and each has its own weights."
-            )
-        budget = self._budget(classes, label, sample_weight)
-        width = bags.matrix.shape[1]
-        if classes.size == 2:
-            return BagObjective(
-                bags,
-                label == place,
-                budget,
-                self._regularizer(width, 1),
-                negatives=negatives or self.negatives,
-                bias=self._bias(),
-                n_threads=inputs.check_threads(self.n_jobs),
-            )
-        regularizer = self._regularizer(width, classes.size)
-        return _structural(self._model(classes.size, width), bags, label, budget, regularizer)
-
-    def _model(self, n_classes: int, width: int) -> BagModel:
-        return BagModel(n_classes, width, bias=self._bias())
+        make = self._maker(classes, place, bags.matrix.shape[1], negatives)
+        threads = {"n_threads": inputs.check_threads(self.n_jobs)} if classes.size == 2 else {}
+        return make(bags, label, self._budget(classes, label, sample_weight), **threads)
 
     def _start(
         self,
@@ -487,8 +454,15 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return tags
 
 
-def _structural(
-    model: BagModel, bags: Bags, label: np.ndarray, budget: np.ndarray, regularizer: Regularizer
-) -> StructuralObjective:
-    """The objective of more than two classes."""
-    return StructuralObjective(model.latent_oracle(bags, label), budget, regularizer)
+def _two_classes(
+    place: int,
+    regularizer: Regularizer,
+    negatives: str,
+    bias: float,
+    bags: Bags,
+    label: np.ndarray,
+    budget: np.ndarray,
+    n_threads: int = 1,
+) -> BagObjective:
+    """The objective of two classes; ``place`` is the positive one."""
+    return BagObjective(bags, label == place, budget, regularizer, negatives=negatives, bias=bias, n_threads=n_threads)

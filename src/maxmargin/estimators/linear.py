@@ -192,9 +192,12 @@ class LinearEstimator(CertifiedEstimator):
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
         return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]
 
+    def _shares(self) -> np.ndarray | None:
+        """Dual variables of the training data, as far as they are known."""
+        return self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
+
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
-        known = self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
-        return _shared(known, problems)
+        return _shared(self._shares(), problems)
 
     def _new_stream(self, problems: list[Problem]) -> ClosedStream:
         return ClosedStream(self, problems)
@@ -268,7 +271,7 @@ class LinearEstimator(CertifiedEstimator):
         return tags
 
 
-def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
+def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
     """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
     n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
