@@ -18,11 +18,11 @@ from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Regularizer
 from ..wording import shown
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import InMemory, Whole, is_whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
 
 
 @storable(
@@ -183,12 +183,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Look at all labels once: which classes there are, and how much each of them weighs."""
         found: dict[Any, float] = {}
         classes = np.empty(0)
-        for chunk in sourced.labels_of(source):
+        for chunk in labels_of(source):
             inputs.check_labels(chunk.y)
             inputs.check_classes(np.asarray(chunk.y))
             values = np.unique(chunk.y)
             # A fifth of the time of np.unique's inverse.
-            weights = np.bincount(np.searchsorted(values, chunk.y), sourced.checked_weights(chunk))
+            weights = np.bincount(np.searchsorted(values, chunk.y), checked_weights(chunk))
             for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
                 found[value] = found.get(value, 0.0) + weight
             classes = classes if classes.size else values
@@ -199,9 +199,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _known(self, source: Any) -> tuple[Any, Facts]:
         counts = np.zeros(self.classes_.size)
-        for chunk in () if self.class_weight is None else sourced.labels_of(source):
+        for chunk in () if self.class_weight is None else labels_of(source):
             label = _codes(chunk, self.classes_)
-            counts += np.bincount(label, sourced.checked_weights(chunk), self.classes_.size)
+            counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
         return source, self._facts(source, self.classes_, counts)
 
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
@@ -236,8 +236,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
         classes: Any = facts.classes
-        rows, label = sourced.rows_of(chunk.x, self._bias()), _codes(chunk, classes)
-        weights = sourced.checked_weights(chunk)
+        rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
+        weights = checked_weights(chunk)
         if facts.factors is not None:
             factors = facts.factors[label]
             weights = factors if weights is None else inputs.times(factors, weights)

@@ -154,7 +154,8 @@ def check_labels(y: Any) -> None:
 
 def check_classes(y: np.ndarray) -> None:
     """Labels name classes: text, whole numbers or booleans, not measurements, and nothing that no file can hold."""
-    check_nameable(y.tolist() if y.dtype == object else y[:1])
+    if y.dtype.kind not in "iubU":  # of which any may name a class
+        check_nameable(y.tolist() if y.dtype == object else y[:1])
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(

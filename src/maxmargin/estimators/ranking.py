@@ -19,11 +19,11 @@ from ..persistence import storable
 from ..problem import Certificate, Rows
 from ..protocols import Chunk
 from ..wording import shown
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import Whole, is_whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
@@ -119,8 +119,8 @@ class RankingSVM(LinearEstimator):
     def _survey(self, source: Any) -> tuple[Any, Facts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
-        for chunk in sourced.labels_of(source):
-            sourced.checked_numbers(chunk, "grades")
+        for chunk in labels_of(source):
+            checked_numbers(chunk, "grades")
             if chunk.group is None:
                 raise DataError(
                     "The source has no groups, so that all rows would be compared with each other. Give them: "
@@ -134,7 +134,7 @@ class RankingSVM(LinearEstimator):
         return source, Facts(int(source.n_features))
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
-        return [self._pairs(chunk, sourced.rows_of(chunk.x, 0.0))]
+        return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
 
     def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
         return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
@@ -218,7 +218,7 @@ def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Grades and groups of a chunk."""
-    return sourced.checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
+    return checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
 
 
 def _count_pairs(chunk: Chunk) -> int:

@@ -14,11 +14,11 @@ from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Chunk, Loss
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import Whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_numbers, checked_weights, labels_of, rows_of
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
@@ -99,15 +99,15 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Any) -> tuple[Any, Facts]:
-        for chunk in sourced.labels_of(source):
-            sourced.checked_numbers(chunk, "targets")
+        for chunk in labels_of(source):
+            checked_numbers(chunk, "targets")
         return source, Facts(int(source.n_features))
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
-            sourced.rows_of(chunk.x, self._bias()),
-            sourced.checked_numbers(chunk, "targets"),
-            self._budget(sourced.checked_weights(chunk)),
+            rows_of(chunk.x, self._bias()),
+            checked_numbers(chunk, "targets"),
+            self._budget(checked_weights(chunk)),
             loss=self._loss(),
         )
         return [constraints]

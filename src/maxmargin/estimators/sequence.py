@@ -186,27 +186,19 @@ class SequenceSVM(StructuredEstimator):
         return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
-        X, Y = source.chunk().x, source.chunk().y
         begun = hasattr(self, "model_")
-        if begun and (self._names is None) != is_numeric(X):
-            raise ValueError(
-                "The stream began with the other kind of features: named ones, or matrices. X must be alike."
-            )
-        # A chunk that is refused must not leave its names behind.
-        attributes = None if is_numeric(X) else Attributes(self._names if begun and self._names else ())
-        if attributes is not None:
-            encoded = attributes.learn(X)
-        else:
-            encoded = Sequences.of(X, self.model_.n_features if begun else None)
-        check_lengths(encoded, Y)
-        known = self.classes_ if begun else sorted_classes(label_set([*Y, list(classes)] if classes is not None else Y))
-        labels = numbered(Y, known)
-        model = self._model(encoded.n_features, self._forbidden(labels, known), known)
+        # Names are learned anew: a chunk that is refused must not leave its own behind.
+        seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
+        seen.look(source.chunk().x, source.chunk().y)
+        named = set() if classes is None else label_set([list(classes)])
+        known = self.classes_ if begun else sorted_classes(seen.labels | named)
+        labels = numbered(source.chunk().y, known)
+        model = self._model(seen.n_features or 0, self._forbidden(labels, known), known)
         if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
-        learned = {"classes_": known, **learned_names(attributes)}
-        return source.replaced(encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
+        learned = {"classes_": known, **learned_names(seen.attributes)}
+        return source.replaced(seen.encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
 
     def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(

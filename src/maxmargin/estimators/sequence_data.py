@@ -24,11 +24,13 @@ from .structured import check_pairs
 class SequenceSurvey:
     """What a model must know of sequences that are shown a chunk at a time: labels, features, pairs if asked for."""
 
-    def __init__(self, *, pairs: bool) -> None:
+    def __init__(
+        self, names: Sequence[Any] | None = None, n_features: int | None = None, *, pairs: bool = False
+    ) -> None:
         self.labels: set[Any] = set()
         self.pairs: set[tuple[Any, Any]] = set()
-        self.attributes: Attributes | None = None
-        self.n_features: int | None = None
+        self.attributes = None if names is None else Attributes(names)
+        self.n_features = n_features
         self.encoded: Sequences | None = None
         """The last that were looked at, in the form the model reads."""
         self._count_pairs = pairs
@@ -36,7 +38,7 @@ class SequenceSurvey:
     def look(self, X: Any, Y: Any) -> None:
         numeric = is_numeric(X)
         if self.n_features is not None and numeric != (self.attributes is None):
-            raise ValueError("these sequences have the other kind of features than those before: names, or matrices.")
+            raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")
         if not numeric and self.attributes is None:
             self.attributes = Attributes()
         self.encoded = Sequences.of(X, self.n_features) if self.attributes is None else self.attributes.learn(X)

@@ -119,10 +119,8 @@ class Chain:
             at += size * present
         return places[0], places[1], places[2], places[3]
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This chain does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return labelling.sizes(self, "n_labels", "n_features")
 
     def places_in(self, wider: Chain) -> np.ndarray | None:
         """Where the weights of this chain stand in one with more features (``None``: where they are)."""

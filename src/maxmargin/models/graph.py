@@ -135,10 +135,8 @@ class Graph:
         pairs[above] = np.arange(above[0].size)
         return np.maximum(pairs, pairs.T)
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return labelling.sizes(self, "n_labels", "n_features")
 
     def node_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of features of nodes by label, (n_features, n_labels), the bias last if there is one."""

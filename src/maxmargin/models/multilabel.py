@@ -18,7 +18,7 @@ from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..wording import one_of
-from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined
+from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined, sizes
 from .rounding import score_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
@@ -194,10 +194,8 @@ class Multilabel:
     def oracle(self, X: Any, Y: Any) -> MultilabelOracle:
         return MultilabelOracle(self, X, Y)
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return sizes(self, "n_labels", "n_features")
 
 
 class MultilabelOracle:
