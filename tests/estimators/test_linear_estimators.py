@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from estimator_cases import BAD_INPUTS, BAD_SETTINGS, D, good
-from generators import many_classes
+from generators import differences, graded, line, many_classes
 from interruptions import interrupt_at
+from regularized import PURE, REGULARIZED
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from thinned import rotating
 
 from maxmargin import LinearSVC, LinearSVR, RankingSVM, path
 from maxmargin.regularizers import Bounded, GaussianPrior, GroupNorm
@@ -24,16 +26,12 @@ def _classes():
 
 
 def _line():
-    rng = np.random.default_rng(20240)
-    X = rng.normal(size=(80, 5))
-    return X, X @ rng.normal(size=5) + 0.7 + 0.3 * rng.normal(size=80)
+    return line(np.random.default_rng(20240))
 
 
 def _graded():
     rng = np.random.default_rng(20240)
-    X = rng.normal(size=(50, 5))
-    y = np.digitize(X @ rng.normal(size=5) + 0.5 * rng.normal(size=50), [-1.0, 0.5]).astype(float)
-    return X, y, rng.integers(0, 6, size=50)
+    return *graded(rng, cuts=[-1.0, 0.5]), rng.integers(0, 6, size=50)
 
 
 TASKS = {
@@ -147,6 +145,33 @@ def test_certify_recomputes_the_certificate(task, settings):
     if not groups:
         with pytest.warns(UserWarning, match="not the rows of fit"):
             assert found.certify(X, y).upper != pytest.approx(again.upper, rel=1e-3)
+
+
+def _tube(X, y):
+    """Both sides of the tube as two rows of one example: they are never violated together."""
+    rows, loss = np.stack([X, -X], axis=1), np.stack([y - 0.2, -y - 0.2], axis=1)
+    return rows.reshape(2 * len(X), -1), loss.ravel(), np.repeat(np.arange(len(X)), 2), np.full(len(X), 0.2)
+
+
+def _pairs(X, y, groups):
+    rows, _ = differences(X, y, groups)
+    return rows, np.ones(len(rows)), np.arange(len(rows)), np.full(len(rows), 0.2)
+
+
+EXPLICIT = {
+    "regression": (LinearSVR(0.2, 0.2, fit_intercept=False), _line, _tube),
+    "ranking": (RankingSVM(0.2), _graded, _pairs),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), rotating(REGULARIZED | PURE, EXPLICIT, times=2))
+def test_regularizers_agree_with_the_cone_solver(kind, name, rng):
+    estimator, data, arrays = EXPLICIT[name]
+    regularizer, reference, terms = (REGULARIZED | PURE)[kind](rng, 5)
+    found = clone(estimator).set_params(regularizer=regularizer, **TIGHT).fit(*data())
+    optimum = reference(*arrays(*data()), **terms)
+    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
+    assert np.allclose(found.coef_, optimum.weights, atol=1e-3)
 
 
 def test_weights_are_the_dual_combination_of_the_rows(task):

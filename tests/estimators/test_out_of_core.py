@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from generators import covariance, many_classes, partition, two_classes
+from generators import covariance, graded, line, many_classes, partition, two_classes
 from sklearn.datasets import dump_svmlight_file
 from thinned import rotating
 
@@ -61,15 +61,13 @@ def _classes(weighted=False):
 
 def _numbers(weighted=False):
     rng = np.random.default_rng(13)
-    X = rng.normal(size=(190, 5))
-    y = np.round(X @ rng.normal(size=5) + 0.4 * rng.normal(size=190), 3)
-    return Data(_single(X), y, weights=rng.integers(0, 4, 190).astype(float) if weighted else None)
+    X, y = line(rng, n=190, noise=0.4, offset=0.0)
+    return Data(_single(X), np.round(y, 3), weights=rng.integers(0, 4, 190).astype(float) if weighted else None)
 
 
 def _graded():
     rng = np.random.default_rng(14)
-    X = rng.normal(size=(150, 5))
-    y = np.digitize(X @ rng.normal(size=5) + 0.5 * rng.normal(size=150), [-0.7, 0.7]).astype(float)
+    X, y = graded(rng, n=150)
     return Data(_single(X), y, groups=np.sort(rng.integers(0, 20, 150)))
 
 
