@@ -6,14 +6,15 @@ import warnings
 import numpy as np
 import pytest
 from generators import chains
+from inline_transport import Inline
 from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from user_models import Tags, tagged
 
 import maxmargin as mm
-from maxmargin import MultilabelSVM, SequenceSVM, StructuralSVM
-from maxmargin.models import Chain
+from maxmargin import LatentStructuralSVM, MultilabelSVM, SequenceSVM, StructuralSVM
+from maxmargin.models import Chain, Ramp
 
 
 def _tags():
@@ -171,3 +172,13 @@ def test_nothing_works_before_fit(task, tmp_path):
     ):
         with pytest.raises(NotFittedError):
             use()
+
+
+@pytest.mark.parametrize("svm", [StructuralSVM(Chain()), LatentStructuralSVM(Ramp(Chain()))])
+def test_examples_of_a_worker_may_all_weigh_nothing(svm):
+    X, Y = _chains()
+    weight = (np.arange(len(X)) >= 10).astype(float)
+    found = clone(svm).set_params(random_state=0).fit(X, Y, sample_weight=weight, cluster=Inline(3))
+    expected = clone(svm).set_params(random_state=0).fit(X[10:], Y[10:])
+    assert found.certificate_.lower <= expected.certificate_.upper
+    assert expected.certificate_.lower <= found.certificate_.upper

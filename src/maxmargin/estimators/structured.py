@@ -48,6 +48,8 @@ class Facts:
         Attributes that belong to the model.
     places : array or None
         Where the weights of a stream have moved if its model has grown.
+    piece : bool
+        Whether the examples are those of one worker among several.
     """
 
     model: Any
@@ -55,10 +57,11 @@ class Facts:
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
     places: np.ndarray | None = None
+    piece: bool = False
 
     def for_pieces(self) -> Facts:
         """What workers need to know."""
-        return replace(self, layout=None, learned={})
+        return replace(self, layout=None, learned={}, piece=True)
 
 
 class StructuredEstimator(CertifiedEstimator):
@@ -113,7 +116,9 @@ class StructuredEstimator(CertifiedEstimator):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
         else:
             oracle = SourcedOracle(facts.model, source, layout, facts.prepare)
-        weights = inputs.check_weights(layout.weight, np.empty((layout.n_examples, 1)))
+        weights = layout.weight  # of a worker's examples all may be zero
+        if not facts.piece:
+            weights = inputs.check_weights(weights, np.empty((layout.n_examples, 1)))
         return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
 
     def _shared(self, source: Any) -> Any:
