@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,20 @@ if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """Bags, their labels, the classes that there are, of which one is positive, and C_i."""
+
+    bags: Bags
+    y: np.ndarray
+    classes: np.ndarray
+    label: np.ndarray
+    """Places of the labels among the classes."""
+    place: int
+    """That of the positive class."""
+    budget: np.ndarray
 
 
 @storable(
@@ -182,24 +197,20 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         classes = np.unique(y)
         if classes.size < 2:
             raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
-        label, place = np.searchsorted(classes, y), self._place_of_positive(classes)
-        objective = self._objective(bags, classes, label, place, sample_weight)
+        data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
         def taken(found: LatentSolution) -> None:
-            self.classes_, self._positive_at, self.n_features_in_ = classes, place, bags.matrix.shape[1]
+            self.classes_, self._positive_at, self.n_features_in_ = classes, data.place, bags.matrix.shape[1]
             self.coef_, self.intercept_ = self._split(found.weights)
 
-        def start(objective: LatentObjective, number: int, rng: np.random.Generator) -> dict[str, Any]:
-            return self._start(objective, bags, y, label, place, Z, sample_weight, number, rng)
-
         self._fit(
-            objective,
+            self._objective(data),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
-            start=start,
-            make=self._maker(classes, place, bags.matrix.shape[1]),
-            data=(bags, label, self._budget(classes, label, sample_weight)),
+            make=self._maker(data),
+            data=(bags, data.label, data.budget),
+            start=lambda objective, number, rng: self._start(objective, data, Z, number, rng),
             fingerprint=lambda: "-".join(
-                [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
+                [of_arrays(bags.matrix, np.repeat(data.label, bags.sizes), sample_weight, bags.first), of_values(Z)]
             ),
             taken=taken,
         )
@@ -256,14 +267,17 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _budget(self, classes: np.ndarray, label: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """C_i of every bag."""
+    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Any) -> _Labelled:
+        label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        if (classes[label] != y).any():
+            at = int(np.argmax(classes[label] != y))
+            raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
         weights = inputs.check_weights(sample_weight, np.empty((label.size, 1)))
         each = np.ones(label.size) if weights is None else weights
-        factors = inputs.check_class_weight(
-            self.class_weight, classes, np.bincount(label, weights, minlength=classes.size)
-        )
-        return inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        counts = np.bincount(label, weights, minlength=classes.size)
+        factors = inputs.check_class_weight(self.class_weight, classes, counts)
+        budget = inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
         """The user's regularizer for the features of every class, l2 for the intercepts."""
@@ -278,65 +292,45 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
                 parts.append((np.array([k * size + n_features]), L2()))
         return features if len(parts) == 1 else Blocks(parts)
 
-    def _maker(self, classes: np.ndarray, place: int, width: int, negatives: str | None = None) -> Any:
+    def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
         """What makes the objective of bags, the numbers of their classes, and C_i."""
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
-        if classes.size == 2:
+        n_classes, width = data.classes.size, data.bags.matrix.shape[1]
+        if n_classes == 2:
             regularizer = self._regularizer(width, 1)
-            return partial(_two_classes, place, regularizer, negatives or self.negatives, self._bias())
+            return partial(_two_classes, data.place, regularizer, negatives or self.negatives, self._bias())
         if self.negatives != "bag":
             raise ValueError(
-                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, and each has its own weights."
+                f"negatives={self.negatives!r} is for two classes; y has {n_classes}, and each has its own weights."
             )
-        model = BagModel(classes.size, width, bias=self._bias())
-        return partial(objective_of, model, self._regularizer(width, classes.size))
+        model = BagModel(n_classes, width, bias=self._bias())
+        return partial(objective_of, model, self._regularizer(width, n_classes))
 
-    def _objective(
-        self,
-        bags: Bags,
-        classes: np.ndarray,
-        label: np.ndarray,
-        place: int,
-        sample_weight: Any,
-        negatives: str | None = None,
-    ) -> LatentObjective:
-        make = self._maker(classes, place, bags.matrix.shape[1], negatives)
-        threads = {"n_threads": inputs.check_threads(self.n_jobs)} if classes.size == 2 else {}
-        return make(bags, label, self._budget(classes, label, sample_weight), **threads)
+    def _objective(self, data: _Labelled, negatives: str | None = None) -> LatentObjective:
+        threads = {"n_threads": inputs.check_threads(self.n_jobs)} if data.classes.size == 2 else {}
+        return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
 
     def _start(
-        self,
-        objective: LatentObjective,
-        bags: Bags,
-        y: np.ndarray,
-        label: np.ndarray,
-        place: int,
-        Z: Any,
-        sample_weight: Any,
-        number: int,
-        rng: np.random.Generator,
+        self, objective: LatentObjective, data: _Labelled, Z: Any, number: int, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:
             return {"latent": objective.initial(rng)}
         if Z is not None:
-            if count(Z) != len(bags):
-                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(bags)} bags is needed.")
+            if count(Z) != len(data.bags):
+                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
-        classes = np.unique(y)
-        alike = hasattr(self, "classes_") and np.array_equal(self.classes_, classes) and self._positive_at == place
-        if self.warm_start and alike:
+        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, data.classes):
             weights = self._flat()
-            if weights.size == objective.n_weights:
+            if self._positive_at == data.place and weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)
         if isinstance(self.init, np.ndarray):
             return {"weights": self._checked_weights(objective)}
         if callable(self.init):
-            return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
+            return {"latent": np.array([self.init(x, one) for x, one in zip(data.bags, data.y, strict=True)])}
         if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
             return {"latent": objective.initial(rng if self.init == "random" else None)}
-        means = self._objective(bags.means(), classes, label, place, sample_weight, "instances")
-        return {"weights": self._apart(means)}
+        return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""
@@ -440,11 +434,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
-        label = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
-        if (self.classes_[label] != y).any():
-            at = int(np.argmax(self.classes_[label] != y))
-            raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
-        return self._objective(bags, self.classes_, label, self._positive_at, sample_weight)
+        return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
