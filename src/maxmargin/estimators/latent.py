@@ -19,7 +19,7 @@ from . import inputs
 from .certified import Run
 from .fingerprints import of_pairs, of_values
 from .latent_search import LatentEstimator, objective_of
-from .structured import check_pairs, paired
+from .structured import best_answers, check_pairs, mean_loss, paired
 from .telling import told
 
 if TYPE_CHECKING:
@@ -238,16 +238,12 @@ class LatentStructuralSVM(LatentEstimator):
 
     def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
-        X = X.to_list() if hasattr(X, "to_list") else X
-        if hasattr(self.model_, "predict_all"):
-            return self.model_.predict_all(X, self.coef_)
-        return [self.model_.predict(x, self.coef_) for x in X]
+        return best_answers(self.model_, X, self.coef_)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
-        losses = [self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]
-        return 0.0 - float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+        return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
 
     def _story(self, data: Data) -> Story:
         from ..report.latent import story

@@ -222,6 +222,22 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     return X
 
 
+def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
+    """The best answer to every input."""
+    X = check_inputs(X)
+    if not hasattr(model, "predict_all"):
+        return [model.predict(x, w) for x in X]
+    answers = model.predict_all(X, w)
+    if len(answers) != count(X):
+        raise ValueError(f"X has {count(X)} entries, which the model reads as one example. Put it into a list: [x].")
+    return answers
+
+
+def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Any) -> float:
+    losses = [model.loss(y, answer) for y, answer in zip(Y, answers, strict=True)]
+    return float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+
+
 @storable(model_="any", coef_="float[w]", _alpha="Planes", _fitted_C="float")
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
@@ -347,21 +363,12 @@ class StructuralSVM(StructuredEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
-        X = check_inputs(X)
-        if not hasattr(self.model_, "predict_all"):
-            return [self.model_.predict(x, self.coef_) for x in X]
-        answers = self.model_.predict_all(X, self.coef_)
-        if len(answers) != count(X):
-            raise ValueError(
-                f"X has {count(X)} entries, which the model reads as one example. Put it into a list: [x]."
-            )
-        return answers
+        return best_answers(self.model_, X, self.coef_)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
-        return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+        return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
