@@ -399,53 +399,28 @@ def test_ctrl_c_leaves_the_best_so_far(data, monkeypatch):
 
 
 GOOD = bags_of(np.random.default_rng(0), n=10)
-
-
-def _with(i, bag):
-    return [bag if k == i else x for k, x in enumerate(GOOD[0])]
-
-
-BAD_INPUTS = {
-    "ragged": (_with(1, [[1.0], [1.0, 2.0]]), GOOD[1], "Bag 1 has instances of different lengths"),
-    "offsets": (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1], "from 0 to the number of instances, 6"),
-    "empty by offset": (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1], "Bag 1 is empty"),
-    "no labels": (GOOD[0], None, "requires y to be passed"),
-    "continuous": (GOOD[0], np.linspace(0, 1, 10), "no class label"),
-    "NaN in labels": (GOOD[0], np.where(GOOD[1], np.nan, 0.0), "y contains NaN"),
+RAGGED = [[[1.0], [1.0, 2.0]] if k == 1 else x for k, x in enumerate(GOOD[0])]
+REFUSED = {
+    "ragged": ({}, (RAGGED, GOOD[1]), "Bag 1 has instances of different lengths"),
+    "offsets": ({}, (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1]), "from 0 to the number of instances, 6"),
+    "empty by offset": ({}, (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1]), "Bag 1 is empty"),
+    "no labels": ({}, (GOOD[0], None), "requires y to be passed"),
+    "continuous": ({}, (GOOD[0], np.linspace(0, 1, 10)), "no class label"),
+    "NaN in labels": ({}, (GOOD[0], np.where(GOOD[1], np.nan, 0.0)), "y contains NaN"),
+    "negatives": ({"negatives": "all"}, GOOD, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
+    "solver": ({"solver": "newton"}, GOOD, "solver must be one of"),
+    "too few Z": ({}, (*GOOD, np.zeros(9, int)), "Z has 9 instances, one for each of 10 bags"),
+    "Z too large": ({}, (*GOOD, np.full(10, 99)), "Instance 99 of bag 1 does not exist"),
+    "Z negative": ({}, (*GOOD, np.full(10, -1)), "Instance -1 of bag 1 does not exist"),
+    "Z of floats": ({}, (*GOOD, np.zeros(10)), "a whole number; got float64"),
 }
 
 
-@pytest.mark.parametrize("name", BAD_INPUTS)
-def test_bad_bags_are_refused_in_plain_words(name):
-    X, y, message = BAD_INPUTS[name]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused_in_plain_words(case):
+    settings, data, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
-        mm.LatentSVC().fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"negatives": "all"}, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
-        ({"solver": "newton"}, "solver must be one of"),
-    ],
-)
-def test_bad_settings_are_refused_in_plain_words(settings, message):
-    with pytest.raises(ValueError, match=message):
-        mm.LatentSVC(**settings).fit(*GOOD)
-
-
-@pytest.mark.parametrize(
-    ("Z", "message"),
-    [
-        (np.zeros(9, int), "Z has 9 instances, one for each of 10 bags"),
-        (np.full(10, 99), "Instance 99 of bag 1 does not exist"),
-        (np.full(10, -1), "Instance -1 of bag 1 does not exist"),
-        (np.zeros(10), "a whole number; got float64"),
-    ],
-)
-def test_instances_that_do_not_exist_are_refused(Z, message):
-    with pytest.raises(ValueError, match=message):
-        mm.LatentSVC().fit(*GOOD, Z=Z)
+        mm.LatentSVC(**settings).fit(*data)
 
 
 def test_prediction_refuses_bags_of_another_width(data):

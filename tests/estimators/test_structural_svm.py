@@ -6,7 +6,7 @@ import reference
 import scipy.sparse as sp
 from generators import chains, many_classes
 from sklearn.exceptions import ConvergenceWarning
-from user_models import CountingTags, HalfBlindTags, Tags, every_rival, labellings, tagged
+from user_models import ByTrying, CountingTags, HalfBlindTags, Tags, every_rival, labellings, tagged
 
 import maxmargin as mm
 from maxmargin import LinearSVC, StructuralSVM
@@ -16,22 +16,19 @@ from maxmargin.regularizers import Bounded, GaussianPrior
 from maxmargin.solvers import CuttingPlane, OracleAscent
 
 
-class Words:
+class Words(ByTrying):
     """Answers of any kind: here the text "yes" or None, about a number."""
 
     n_weights = 2
+
+    def answers(self, x):
+        return ("yes", None)
 
     def features(self, x, y):
         return [x, 1.0] if y == "yes" else [0.0, 0.0]
 
     def loss(self, y, y_hat):
         return float(y != y_hat)
-
-    def predict(self, x, w):
-        return max(("yes", None), key=lambda y: np.dot(w, self.features(x, y)))
-
-    def most_violated(self, x, y, w):
-        return max(("yes", None), key=lambda z: self.loss(y, z) + np.dot(w, self.features(x, z)))
 
 
 class Shapeless(Words):
@@ -254,23 +251,19 @@ class Own:
     __hash__ = None
 
 
-class OwnAnswers:
+class OwnAnswers(ByTrying):
     """Yes or no, said in objects of a class of one's own."""
 
     n_weights = 2
-    words = (Own("no"), Own("yes"))
+
+    def answers(self, x):
+        return (Own("no"), Own("yes"))
 
     def features(self, x, y):
         return x * (1.0 if y.name == "yes" else -1.0)
 
     def loss(self, y, y_hat):
         return float(y.name != y_hat.name)
-
-    def predict(self, x, w):
-        return max(self.words, key=lambda y: w @ self.features(x, y))
-
-    def most_violated(self, x, y, w):
-        return max(self.words, key=lambda z: self.loss(y, z) + w @ self.features(x, z))
 
 
 def test_answers_that_no_file_can_hold_cost_the_proof_and_nothing_else(tmp_path):
