@@ -171,7 +171,7 @@ def test_regularizers_agree_with_the_cone_solver(kind, name, rng):
     found = clone(estimator).set_params(regularizer=regularizer, **TIGHT).fit(*data())
     optimum = reference(*arrays(*data()), **terms)
     assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
-    assert np.allclose(found.coef_, optimum.weights, atol=1e-3)
+    assert kind in PURE or np.allclose(found.coef_, optimum.weights, atol=1e-3)  # of pure norms others may be as good
 
 
 def test_weights_are_the_dual_combination_of_the_rows(task):
