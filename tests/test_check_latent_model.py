@@ -42,46 +42,21 @@ def test_ramps_pass(rng):
     check_model(Ramp(Tags()), *tagged(rng))
 
 
-class _LossOfLatent(Parts):
-    def loss(self, y, answer):
-        return super().loss(y, answer) + 0.1 * (answer[1] != (1, 1, 1))
+def broken(base=Parts, exact=True, **methods):
+    """A model with some methods replaced."""
+    model = type("Broken", (base,), methods)()
+    model.exact = exact
+    return model
 
 
-class _WorstCompletion(Parts):
-    def complete(self, x, y, w):
-        return min(self.values(), key=lambda z: self.score(x, (y, z), w))
-
-
-class _LazyCompletion(Parts):
-    def complete(self, x, y, w):
-        return self.initial(x, y)
-
-
-class _CompletionOfAnotherLabel(Parts):
-    def complete(self, x, y, w):
-        return super().complete(x, 1 - y, w)
-
-
-class _LossLeftOut(Parts):
-    def most_violated(self, x, y, w):
-        return self.predict(x, w)
-
-
-class _OwnLatentOnly(Parts):
+def _own_latent_only(self, x, y, w):
     """Searches other labels but not other latent values."""
-
-    def most_violated(self, x, y, w):
-        return max(((k, (1, 1, 1)) for k in (0, 1)), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+    return max(((k, (1, 1, 1)) for k in (0, 1)), key=lambda a: self.loss(y, a) + self.score(x, a, w))
 
 
-class _WorstPrediction(Parts):
-    def predict(self, x, w):
-        return min(((y, z) for y in (0, 1) for z in self.values()), key=lambda a: self.score(x, a, w))
-
-
-class _LongProposal(Parts):
-    def propose(self, x, y, z, w, rng):
-        return (*z, 1)
+def _shrinking(self, x, y, w):
+    w *= 0.5
+    return Parts.complete(self, x, y, w)
 
 
 class _MeddlingProposal(Parts):
@@ -98,37 +73,44 @@ class _MeddlingProposal(Parts):
         return [1] * self.n_parts
 
 
-class _ChangedWeights(Parts):
-    def complete(self, x, y, w):
-        w *= 0.5
-        return super().complete(x, y, w)
+NOT_BEST = r"complete on example \d+ is not the best latent value"
+WRONG = {
+    "loss of latent values": (
+        broken(loss=lambda self, y, a: Parts.loss(self, y, a) + 0.1 * (a[1] != (1, 1, 1))),
+        r"loss\(y, \(y, z\)\) must be 0 whatever the latent value: on example \d+, with z = \(",
+    ),
+    "worst completion": (
+        broken(complete=lambda self, x, y, w: min(self.values(), key=lambda z: self.score(x, (y, z), w))),
+        rf"({NOT_BEST}.*maximise|is beaten by)",
+    ),
+    "lazy completion": (broken(complete=lambda self, x, y, w: self.initial(x, y)), rf"{NOT_BEST}: z = \(1, 1, 1\)"),
+    "completion of another label": (broken(complete=lambda self, x, y, w: Parts.complete(self, x, 1 - y, w)), NOT_BEST),
+    "loss left out": (
+        broken(most_violated=lambda self, x, y, w: self.predict(x, w)),
+        r"most_violated on example \d+ is not the worst offender.*Check the loss",
+    ),
+    "own latent value only": (
+        broken(most_violated=_own_latent_only),
+        r"most_violated on example \d+ is (not the worst offender|beaten by the true label with its best)",
+    ),
+    "worst prediction": (
+        broken(predict=lambda self, x, w: min(self.answers(x), key=lambda a: self.score(x, a, w))),
+        r"predict on example \d+ is not the best answer",
+    ),
+    "long proposal": (
+        broken(propose=lambda self, x, y, z, w, rng: (*z, 1)),
+        r"propose on example \d+ led from .* of which there are no features",
+    ),
+    "meddling proposal": (
+        _MeddlingProposal(),
+        r"propose on example \d+ has changed the latent value that it was given",
+    ),
+    "changed weights": (broken(complete=_shrinking), r"complete failed on example \d+: .*read-only"),
+    "nothing": (broken(complete=lambda self, x, y, w: None), r"no latent value: complete or initial gave None"),
+}
 
 
-class _Nothing(Parts):
-    def complete(self, x, y, w):
-        return None
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (_LossOfLatent(), r"loss\(y, \(y, z\)\) must be 0 whatever the latent value: on example \d+, with z = \("),
-        (_WorstCompletion(), r"(complete on example \d+ is not the best latent value.*maximise|is beaten by)"),
-        (_LazyCompletion(), r"complete on example \d+ is not the best latent value: z = \(1, 1, 1\)"),
-        (_CompletionOfAnotherLabel(), r"complete on example \d+ is not the best latent value"),
-        (_LossLeftOut(), r"most_violated on example \d+ is not the worst offender.*Check the loss"),
-        (
-            _OwnLatentOnly(),
-            r"most_violated on example \d+ is (not the worst offender|beaten by the true label with its best)",
-        ),
-        (_WorstPrediction(), r"predict on example \d+ is not the best answer"),
-        (_LongProposal(), r"propose on example \d+ led from .* of which there are no features"),
-        (_MeddlingProposal(), r"propose on example \d+ has changed the latent value that it was given"),
-        (_ChangedWeights(), r"complete failed on example \d+: .*read-only"),
-        (_Nothing(), r"no latent value: complete or initial gave None"),
-    ],
-    ids=lambda value: type(value).__name__.strip("_"),
-)
+@pytest.mark.parametrize(("model", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_models_fail_with_the_reason(model, message, vectors):
     with pytest.raises(AssertionError, match=message):
         check_model(model, *vectors)
@@ -136,40 +118,35 @@ def test_wrong_models_fail_with_the_reason(model, message, vectors):
 
 def test_a_negative_loss_is_noticed_even_of_an_approximate_model(vectors):
     with pytest.raises(AssertionError, match="is beaten by the true"):
-        model = _OwnLatentOnly(exact=False)
-        check_model(model, *vectors)
+        check_model(broken(most_violated=_own_latent_only, exact=False), *vectors)
 
 
-class _WrongScores(Instances):
-    def latent_scores(self, x, y, w):
-        return super().latent_scores(x, y, w)[::-1]
-
-    def complete(self, x, y, w):
-        return int(np.argmax(Instances.latent_scores(self, x, y, w)))
-
-
-class _ScoresOfSome(Instances):
-    def latent_scores(self, x, y, w):
-        return super().latent_scores(x, y, w)[:1]
-
-    def complete(self, x, y, w):
-        return int(np.argmax(Instances.latent_scores(self, x, y, w)))
+def _listing(change):
+    """Lists scores that ``complete`` does not go by."""
+    return broken(
+        Instances,
+        latent_scores=lambda self, x, y, w: change(Instances.latent_scores(self, x, y, w)),
+        complete=lambda self, x, y, w: int(np.argmax(Instances.latent_scores(self, x, y, w))),
+    )
 
 
-class _FirstInstance(Instances):
-    def complete(self, x, y, w):
-        return 0
+WRONG_LISTS = {
+    "other scores": (
+        _listing(lambda scores: scores[::-1]),
+        r"latent_scores on example \d+ says .* but w·features\(x, \(y, z\)\) is",
+    ),
+    "some scores": (
+        _listing(lambda scores: scores[:1]),
+        r"complete on example \d+ gives \d, but latent_scores has 1 entries",
+    ),
+    "first instance": (
+        broken(Instances, complete=lambda self, x, y, w: 0),
+        rf"{NOT_BEST}: z = .* highest of latent_scores",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (_WrongScores(), r"latent_scores on example \d+ says .* but w·features\(x, \(y, z\)\) is"),
-        (_ScoresOfSome(), r"complete on example \d+ gives \d, but latent_scores has 1 entries"),
-        (_FirstInstance(), r"complete on example \d+ is not the best latent value: z = .* highest of latent_scores"),
-    ],
-    ids=lambda value: type(value).__name__.strip("_"),
-)
+@pytest.mark.parametrize(("model", "message"), WRONG_LISTS.values(), ids=WRONG_LISTS)
 def test_wrong_lists_fail_with_the_reason(model, message, bags):
     with pytest.raises(AssertionError, match=message):
         check_model(model, *bags)

@@ -57,104 +57,61 @@ def test_user_models_pass(model, data):
     check_model(model, *data)
 
 
-def _loss_of_the_truth(tags):
-    class Offset(Tags):
-        def loss(self, y, y_hat):
-            return 0.5 + super().loss(y, y_hat)
-
-    return Offset()
+def broken(**methods):
+    """Tags with some methods replaced."""
+    return type("Broken", (Tags,), methods)()
 
 
-def _loss_left_out(tags):
-    return ForgetfulTags()
+def searching(sign):
+    """A search that counts the loss so many times."""
+    return lambda self, x, y, w: max(self.answers(x), key=lambda z: self.score(x, z, w) + sign * self.loss(y, z))
 
 
-def _wrong_sign(tags):
-    class Minus(Tags):
-        def most_violated(self, x, y, w):
-            return max(self.answers(x), key=lambda z: self.score(x, z, w) - self.loss(y, z))
-
-    return Minus()
+def _meddling(self, x, y, w):
+    found = Tags.most_violated(self, x, y, w)
+    w *= 0.5
+    return found
 
 
-def _loss_twice(tags):
-    class Twice(Tags):
-        def most_violated(self, x, y, w):
-            return max(self.answers(x), key=lambda z: self.score(x, z, w) + 2 * self.loss(y, z))
-
-    return Twice()
-
-
-def _margin_search_for_slack(tags):
-    class Mixed(Tags):
-        def most_violated(self, x, y, w):
-            return max(self.answers(x), key=lambda z: self.score(x, z, w) + self.loss(y, z))
-
-    return Mixed(rescaling="slack")
-
-
-def _worst_prediction(tags):
-    class Upside(Tags):
-        def predict(self, x, w):
-            return min(self.answers(x), key=lambda z: self.score(x, z, w))
-
-    return Upside()
-
-
-def _second_best_prediction(tags):
-    class Second(Tags):
-        def predict(self, x, w):
-            return sorted(self.answers(x), key=lambda z: self.score(x, z, w))[-2]
-
-    return Second()
-
-
-def _random_features(tags):
-    class Random(Tags):
-        rng = np.random.default_rng(0)
-
-        def features(self, x, y):
-            return super().features(x, y) + self.rng.normal(size=self.n_weights)
-
-    return Random()
+NOISE = np.random.default_rng(0)
+WRONG = {
+    "loss of the truth": (
+        broken(loss=lambda self, y, z: 0.5 + Tags.loss(self, y, z)),
+        r"loss of the true answer itself must be 0, on example \d+ it is 0.5",
+    ),
+    "loss left out": (ForgetfulTags(), r"most_violated on example \d+ is not the worst offender.*Check the loss"),
+    "wrong sign": (
+        broken(most_violated=searching(-1)),
+        r"most_violated on example \d+ (is not the worst offender|is beaten by the true answer)",
+    ),
+    "loss twice": (
+        broken(most_violated=searching(2)),
+        r"most_violated on example \d+ is not the worst offender.*its scale",
+    ),
+    "margin search for slack": (
+        type("Mixed", (Tags,), {"most_violated": searching(1)})(rescaling="slack"),
+        r"most_violated on example \d+ is not the worst offender",
+    ),
+    "second best prediction": (
+        broken(predict=lambda self, x, w: sorted(self.answers(x), key=lambda z: self.score(x, z, w))[-2]),
+        r"predict on example \d+ is not the best answer",
+    ),
+    "random features": (
+        broken(features=lambda self, x, y: Tags.features(self, x, y) + NOISE.normal(size=self.n_weights)),
+        "two vectors for one and the same",
+    ),
+    "changed weights": (broken(most_violated=_meddling), "most_violated failed on example .* read-only"),
+    "short features": (
+        broken(features=lambda self, x, y: Tags.features(self, x, y)[:-1]),
+        "a vector of 8 entries, the model has 9 weights",
+    ),
+}
 
 
-def _changed_weights(tags):
-    class Meddling(Tags):
-        def most_violated(self, x, y, w):
-            found = super().most_violated(x, y, w)
-            w *= 0.5
-            return found
-
-    return Meddling()
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (_loss_of_the_truth, r"loss of the true answer itself must be 0, on example \d+ it is 0.5"),
-        (_loss_left_out, r"most_violated on example \d+ is not the worst offender.*Check the loss"),
-        (_wrong_sign, r"most_violated on example \d+ (is not the worst offender|is beaten by the true answer)"),
-        (_loss_twice, r"most_violated on example \d+ is not the worst offender.*its scale"),
-        (_margin_search_for_slack, r"most_violated on example \d+ is not the worst offender"),
-        (_worst_prediction, r"predict on example \d+ is not the best answer"),
-        (_second_best_prediction, r"predict on example \d+ is not the best answer"),
-        (_random_features, "two vectors for one and the same"),
-        (_changed_weights, "most_violated failed on example .* read-only"),
-    ],
-)
-def test_wrong_models_fail_with_the_reason(build, message, data):
+@pytest.mark.parametrize(("model", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_models_fail_with_the_reason(model, message, data):
     with pytest.raises(AssertionError, match=message):
-        check_model(build(data), *data)
-
-
-def test_features_of_the_wrong_length_are_named(data):
-    class Short(Tags):
-        def features(self, x, y):
-            return super().features(x, y)[:-1]
-
-    with pytest.raises(Exception, match="a vector of 8 entries, the model has 9 weights"):
-        check_model(Short(), *data)
+        check_model(model, *data)
 
 
 def test_approximate_model_may_miss_rivals_but_not_the_truth(data):

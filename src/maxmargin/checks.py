@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -414,40 +415,32 @@ def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, 
     fast = model.latent_oracle(plain.X, plain.Y)
     everybody = np.arange(plain.n_examples)
     exact = bool(getattr(model, "exact", True))
+    some = [first[i] for i in ids.tolist()]
     for _ in range(3):
         w = rng.normal(size=plain.n_weights)
+        missed = partial(violations, w=w)
         best, top = fast.complete(w)
         _check_same("complete", everybody, top, plain.scores(everybody, best, w))
         if exact:  # others may begin where they have found something before
             _check_same("complete", everybody, top, plain.complete(w)[1])
         _check_same("scores", everybody, fast.scores(everybody, best, w), plain.scores(everybody, best, w))
-        _check_same(
-            "scores",
-            ids,
-            fast.scores(ids, [first[i] for i in ids.tolist()], w),
-            plain.scores(ids, [first[i] for i in ids.tolist()], w),
-        )
+        _check_same("scores", ids, fast.scores(ids, some, w), plain.scores(ids, some, w))
         listed, ours = fast.listed(w), plain.listed(w)
         if listed is not None and ours is not None:
             assert np.array_equal(listed[1], ours[1]), (
                 "latent_oracle(X, Y).listed has other latent values than latent_scores."
             )
-            owner = np.repeat(everybody, np.diff(ours[1]))
-            _check_same("listed", owner, listed[0], ours[0])
+            _check_same("listed", np.repeat(everybody, np.diff(ours[1])), listed[0], ours[0])
         slow = PlainOracle(Completed(model), plain.X, plain.truths(everybody, best))
         bound = fast.bound(best)
         found = bound.rivals(ids, w)
-        _check_same("bound(latent).rivals", ids, violations(found, w), violations(slow.planes(ids, found.labels), w))
+        theirs = missed(slow.planes(ids, found.labels))
+        _check_same("bound(latent).rivals", ids, missed(found), theirs)
         if exact:
-            _check_same("bound(latent).rivals", ids, violations(found, w), violations(slow.rivals(ids, w), w))
-        _check_same(
-            "bound(latent).planes",
-            ids,
-            violations(bound.planes(ids, found.labels), w),
-            violations(slow.planes(ids, found.labels), w),
-        )
+            _check_same("bound(latent).rivals", ids, missed(found), missed(slow.rivals(ids, w)))
+        _check_same("bound(latent).planes", ids, missed(bound.planes(ids, found.labels)), theirs)
         own = bound.planes(ids, fast.truths(ids, [best[i] for i in ids.tolist()]))
-        _check_same("bound(latent).planes of the truths", ids, violations(own, w), np.zeros(ids.size))
+        _check_same("bound(latent).planes of the truths", ids, missed(own), np.zeros(ids.size))
 
 
 def _check_same(what: str, ids: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> None:

@@ -33,22 +33,6 @@ _CHECKSUM = re.compile(rb'"checksum":"([0-9a-f]{32})"')
 _NO_CHECKSUM = "0" * 32  # stands in its place while it is computed
 _BLOCK = 1 << 20
 
-# Objects that may stand in a file, by the modules that have them: files hold what they were made with. A model of any
-# other class is the user's: the file says so, and ``load`` must be given it. Choosers with a function of the user's
-# cannot be kept.
-_OBJECTS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "regularizer": (regularizers, ("L2", "GaussianPrior", "Bounded", "GroupNorm")),
-    "loss": (
-        losses,
-        ("Hinge", "SquaredHinge", "SmoothedHinge", "EpsilonInsensitive", "SquaredEpsilonInsensitive"),
-    ),
-    "model": (models, ("Multiclass", "Chain", "Graph", "Multilabel", "Bags", "MaxMin", "Ramp", "Reconfigurable")),
-    "chooser": (
-        latent,
-        ("CCCP", "RandomWalk", "RandomSubset", "MaximumEntropy", "MultiFold", "Biased", "Coherence"),
-    ),
-}
-
 # Arguments that are kept as an attribute of another name.
 _KEPT_AS = {("GroupNorm", "weights"): "strength", ("Bags", "states"): "state_kind"}
 _KEPT_AS |= {(model, "loss"): "cost" for model in ("Chain", "Graph", "Multilabel")}
@@ -68,11 +52,14 @@ class _Kind(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Other objects that estimators consist of: what they are made with, and what they have learned since."""
+    """Other objects that estimators consist of: what they are made with, what they have learned since, and the keys of
+    a file that have the name of their class and what they consist of."""
 
     cls: type
     arguments: dict[str, str]
     learned: dict[str, str]
+    key: str
+    inside: str
 
 
 _KNOWN: dict[str, _Kind] = {}
@@ -101,20 +88,41 @@ def storable(*, record: type | None = Record, certified: bool = True, **fitted: 
     return register
 
 
-def storable_part(*arguments: str, **specified: str) -> Callable[[T], T]:
+def storable_part(*arguments: str, key: str = "part", **specified: str) -> Callable[[T], T]:
     """Class decorator: objects of this class can stand in a file as a part of an estimator.
 
-    They are made from ``arguments``, which are attributes of the same names too. Those that the class itself does not
-    check are ``specified`` (see ``schema``); so is what is no argument, but learned: it is set as far as they had it.
+    They are made from ``arguments``, which are attributes of the same names too; all that the class takes, if none are
+    named. Those that the class itself does not check are ``specified`` (see ``schema``); so is what is no argument, but
+    learned: it is set as far as they had it.
     """
 
     def register(cls: T) -> T:
         taken = inspect.signature(cls).parameters
-        made_from = dict.fromkeys(arguments, "any") | {k: v for k, v in specified.items() if k in taken}
-        _PARTS[cls.__name__] = _Part(cls, made_from, {k: v for k, v in specified.items() if k not in taken})
+        named = arguments or (() if specified else taken)
+        made_from = dict.fromkeys(named, "any") | {k: v for k, v in specified.items() if k in taken}
+        learned = {k: v for k, v in specified.items() if k not in taken}
+        _PARTS[cls.__name__] = _Part(cls, made_from, learned, key, "content" if key == "part" else "arguments")
         return cls
 
     return register
+
+
+# A model of any other class is the user's: the file says so, and ``load`` must be given it. Choosers with a function of
+# the user's cannot be kept.
+_CORE: dict[str, tuple[type, ...]] = {
+    "regularizer": (regularizers.L2, regularizers.GaussianPrior, regularizers.Bounded, regularizers.GroupNorm),
+    "loss": (*losses.MARGIN.values(), *losses.DISTANCE.values()),
+    "model": (
+        models.Multiclass, models.Chain, models.Graph, models.Multilabel, models.Bags, models.MaxMin, models.Ramp,
+    ),
+    "chooser": (
+        latent.CCCP, latent.RandomWalk, latent.RandomSubset, latent.MaximumEntropy, latent.MultiFold, latent.Biased,
+        latent.Coherence,
+    ),
+}  # fmt: skip
+for _key, _classes in _CORE.items():
+    for _cls in _classes:
+        storable_part(key=_key)(_cls)
 
 
 def save(estimator: Any, path: str | Path) -> None:
@@ -222,7 +230,7 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     """
     metadata, arrays = _read(path)
     name = metadata.get("estimator", "")
-    if not _is_known(name):
+    if not _is_known(name, _KNOWN):
         raise ModelFileError(f"{path} holds a {name!r}, which this release does not know. Known: {sorted(_KNOWN)}.")
     try:
         estimator = _from_content(name, json.loads(metadata["header"], parse_int=_whole), arrays)
@@ -239,11 +247,11 @@ def load(path: str | Path, *, model: Any = None) -> Any:
     return estimator
 
 
-def _is_known(name: Any) -> bool:
-    """Whether estimators of this name may stand in a file. Extensions register theirs when they are imported."""
-    if name not in _KNOWN:
+def _is_known(name: Any, registry: dict[str, Any]) -> bool:
+    """Whether objects of this name may stand in a file. Extensions register theirs when they are imported."""
+    if name not in registry:
         extensions.find(name)
-    return name in _KNOWN
+    return name in registry
 
 
 def _whole(digits: str) -> int:
@@ -380,21 +388,10 @@ def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, Planes):
         return _encode_planes(value, where, arrays)
     kind = type(value).__name__
-    for entry, (module, known) in _OBJECTS.items():
-        if kind in known and type(value) is getattr(module, kind):
-            arguments = inspect.signature(type(value)).parameters
-            held = {k: getattr(value, _KEPT_AS.get((kind, k), k)) for k in arguments}
-            parts = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
-            # What is built around a model of the user's cannot be stored without it.
-            return _THEIRS if _THEIRS in parts.values() else {entry: kind, "arguments": parts}
     if kind in _KNOWN and type(value) is _KNOWN[kind].cls:
         return {"estimator": kind, "content": _content(value, f"{where}.", arrays)}
     if kind in _PARTS and type(value) is _PARTS[kind].cls:
-        specs = _PARTS[kind].arguments | {k: v for k, v in _PARTS[kind].learned.items() if hasattr(value, k)}
-        held = {k: getattr(value, k) for k in specs}
-        content = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
-        schema.check(kind, held, specs)
-        return {"part": kind, "content": content}
+        return _encode_part(_PARTS[kind], value, where, arrays)
     if hasattr(value, "most_violated"):
         return _THEIRS
     raise ValueError(
@@ -419,14 +416,12 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {decode(k, arrays): decode(v, arrays) for k, v in value["pairs"]}
     if "planes" in value:
         return _decode_planes(decode(value["planes"], arrays))
-    if _is_known(value.get("estimator")):
+    if _is_known(value.get("estimator"), _KNOWN):
         return _inner(_from_content(value["estimator"], value["content"], arrays))
-    if value.get("part") in _PARTS:
-        return _part(_PARTS[value["part"]], {k: decode(v, arrays) for k, v in value["content"].items()})
-    for entry, (module, known) in _OBJECTS.items():
-        if value.get(entry) in known:
-            arguments = {k: decode(v, arrays) for k, v in value["arguments"].items()}
-            return getattr(module, value[entry])(**arguments)
+    key = next((key for key in ("part", *_CORE) if key in value), "")
+    if _is_known(value.get(key), _PARTS) and _PARTS[value[key]].key == key:
+        part = _PARTS[value[key]]
+        return _part(part, {k: decode(v, arrays) for k, v in value[part.inside].items()})
     raise TypeError(f"unknown entry {next((v for v in value.values() if isinstance(v, str)), value)!r}")
 
 
@@ -448,14 +443,27 @@ def _inner(estimator: Any) -> Any:
     return estimator
 
 
+def _encode_part(kind: _Part, value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
+    name = kind.cls.__name__
+    held = {k: getattr(value, _KEPT_AS.get((name, k), k)) for k in kind.arguments}
+    held |= {k: getattr(value, k) for k in kind.learned if hasattr(value, k)}
+    content = {k: encode(v, f"{where}.{k}", arrays) for k, v in held.items()}
+    if _THEIRS in content.values():  # what is built around a model of the user's cannot be stored without it
+        return _THEIRS
+    schema.check(name, held, kind.arguments | kind.learned)
+    return {kind.key: name, kind.inside: content}
+
+
 def _part(kind: _Part, content: dict[str, Any]) -> Any:
-    schema.check(kind.cls.__name__, content, kind.arguments | kind.learned)
-    arguments = {k: content.pop(k) for k in kind.arguments}
-    if set(content) - set(kind.learned):
-        raise TypeError(f"unknown entries of {kind.cls.__name__}")
-    made = kind.cls(**arguments)
-    for name, value in content.items():
-        setattr(made, name, value)
+    name = kind.cls.__name__
+    schema.check(name, content, kind.arguments | kind.learned)
+    missing = set(kind.arguments) - set(content) if kind.key == "part" else set()
+    wrong = missing | (set(content) - set(kind.arguments) - set(kind.learned))
+    if wrong:
+        raise TypeError(f"entries of {name} are missing or not known: {sorted(wrong)}")
+    made = kind.cls(**{k: v for k, v in content.items() if k in kind.arguments})
+    for k in set(content) & set(kind.learned):
+        setattr(made, k, content[k])
     return made
 
 

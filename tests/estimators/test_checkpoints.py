@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from generators import many_classes, two_classes
+from generators import graded, many_classes, two_classes
 from sklearn.exceptions import ConvergenceWarning
 from thinned import rotating
 
@@ -292,9 +292,7 @@ def _classes():
 
 
 def _graded():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(240, 8))
-    return X, np.digitize(X @ rng.normal(size=8) + rng.normal(size=240), [-0.7, 0.7]).astype(float)
+    return graded(np.random.default_rng(3), n=240, d=8, noise=1.0)
 
 
 GROUPS = np.repeat(np.arange(40), 6)

@@ -399,73 +399,28 @@ def test_ctrl_c_leaves_the_best_so_far(data, monkeypatch):
 
 
 GOOD = bags_of(np.random.default_rng(0), n=10)
-
-
-def _with(i, bag):
-    return [bag if k == i else x for k, x in enumerate(GOOD[0])]
-
-
-def _spoiled(value):
-    bag = np.ones((3, 4))
-    bag[1, 2] = value
-    return bag
-
-
-BAD_INPUTS = {
-    "no bags": ([], [], "There are no bags"),
-    "empty bag": (_with(3, np.empty((0, 4))), GOOD[1], "Bag 3 is empty"),
-    "width": (_with(2, np.ones((2, 5))), GOOD[1], "Bag 2 has 5 features, bag 0 has 4"),
-    "vector": (_with(1, np.ones(4)), GOOD[1], r"Bag 1 must be a matrix of numbers.*shape \(4,\)"),
-    "text": (_with(1, np.array([["a"]])), GOOD[1], "Bag 1 must be a matrix of numbers"),
-    "ragged": (_with(1, [[1.0], [1.0, 2.0]]), GOOD[1], "Bag 1 has instances of different lengths"),
-    "NaN": (_with(4, _spoiled(np.nan)), GOOD[1], r"Bag 4 .*not finite \(nan\), in instance 1, feature 2"),
-    "infinity": (_with(4, sp.csr_matrix(_spoiled(np.inf))), GOOD[1], "Bag 4 .*instance 1, feature 2"),
-    "one matrix": (np.ones((10, 4)), GOOD[1], r"got an array of shape \(10, 4\)"),
-    "one sparse matrix": (sp.csr_matrix(np.ones((10, 4))), GOOD[1], "X must be a list of matrices"),
-    "offsets": (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1], "from 0 to the number of instances, 6"),
-    "empty by offset": (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1], "Bag 1 is empty"),
-    "labels short": (GOOD[0], GOOD[1][:-1], "X has 10 bags, y has 9 labels"),
-    "no labels": (GOOD[0], None, "requires y to be passed"),
-    "one class": (GOOD[0], np.ones(10), "at least 2 classes, y has one class only"),
-    "continuous": (GOOD[0], np.linspace(0, 1, 10), "no class label"),
-    "NaN in labels": (GOOD[0], np.where(GOOD[1], np.nan, 0.0), "y contains NaN"),
+RAGGED = [[[1.0], [1.0, 2.0]] if k == 1 else x for k, x in enumerate(GOOD[0])]
+REFUSED = {
+    "ragged": ({}, (RAGGED, GOOD[1]), "Bag 1 has instances of different lengths"),
+    "offsets": ({}, (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1]), "from 0 to the number of instances, 6"),
+    "empty by offset": ({}, (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1]), "Bag 1 is empty"),
+    "no labels": ({}, (GOOD[0], None), "requires y to be passed"),
+    "continuous": ({}, (GOOD[0], np.linspace(0, 1, 10)), "no class label"),
+    "NaN in labels": ({}, (GOOD[0], np.where(GOOD[1], np.nan, 0.0)), "y contains NaN"),
+    "negatives": ({"negatives": "all"}, GOOD, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
+    "solver": ({"solver": "newton"}, GOOD, "solver must be one of"),
+    "too few Z": ({}, (*GOOD, np.zeros(9, int)), "Z has 9 instances, one for each of 10 bags"),
+    "Z too large": ({}, (*GOOD, np.full(10, 99)), "Instance 99 of bag 1 does not exist"),
+    "Z negative": ({}, (*GOOD, np.full(10, -1)), "Instance -1 of bag 1 does not exist"),
+    "Z of floats": ({}, (*GOOD, np.zeros(10)), "a whole number; got float64"),
 }
 
 
-@pytest.mark.parametrize("name", BAD_INPUTS)
-def test_bad_bags_are_refused_in_plain_words(name):
-    X, y, message = BAD_INPUTS[name]
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_makes_no_sense_is_refused_in_plain_words(case):
+    settings, data, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
-        mm.LatentSVC().fit(X, y)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"negatives": "all"}, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
-        ({"init": "best"}, r"init must be one of \['mean', 'contrast', 'random'\], got 'best'"),
-        ({"bound": "em"}, "bound must be one of"),
-        ({"intercept_scaling": 0.0}, "intercept_scaling must be greater than 0"),
-        ({"solver": "newton"}, "solver must be one of"),
-    ],
-)
-def test_bad_settings_are_refused_in_plain_words(settings, message):
-    with pytest.raises(ValueError, match=message):
-        mm.LatentSVC(**settings).fit(*GOOD)
-
-
-@pytest.mark.parametrize(
-    ("Z", "message"),
-    [
-        (np.zeros(9, int), "Z has 9 instances, one for each of 10 bags"),
-        (np.full(10, 99), "Instance 99 of bag 1 does not exist"),
-        (np.full(10, -1), "Instance -1 of bag 1 does not exist"),
-        (np.zeros(10), "a whole number; got float64"),
-    ],
-)
-def test_instances_that_do_not_exist_are_refused(Z, message):
-    with pytest.raises(ValueError, match=message):
-        mm.LatentSVC().fit(*GOOD, Z=Z)
+        mm.LatentSVC(**settings).fit(*data)
 
 
 def test_prediction_refuses_bags_of_another_width(data):

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from generators import covariance, many_classes, partition, two_classes
+from generators import covariance, graded, line, many_classes, partition, two_classes
 from hypothesis import given, settings, strategies as st
 from thinned import rotating
 
@@ -38,9 +38,7 @@ def _classes():
 
 
 def _numbers():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(N, 5))
-    return X, X @ rng.normal(size=5) + 0.5 * rng.normal(size=N)
+    return line(np.random.default_rng(4), n=N, noise=0.5, offset=0.0)
 
 
 TASKS = {
@@ -132,10 +130,7 @@ def test_weights_count(memory):
 
 
 def _graded():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(N, 5))
-    y = np.digitize(X @ rng.normal(size=5) + 0.5 * rng.normal(size=N), [-0.7, 0.7]).astype(float)
-    return X, y, np.repeat(np.arange(N // 6), 6)
+    return *graded(np.random.default_rng(5), n=N), np.repeat(np.arange(N // 6), 6)
 
 
 @pytest.mark.parametrize(

@@ -65,25 +65,8 @@ def test_a_stream_has_a_true_lower_bound(data):
 
 
 @pytest.mark.parametrize(
-    ("X", "Y", "message"),
-    [
-        (np.zeros((3, 2)), np.array([0, 1, 0]), "one column per label"),
-        (np.zeros((3, 2)), np.array([[0, 1], [0, 2], [1, 1]]), "row 1, column 1 is"),
-        (np.zeros((3, 2)), None, "requires y to be passed"),
-        (np.zeros((3, 2)), np.zeros((2, 2)), "inconsistent numbers of samples"),
-        (np.full((3, 2), np.nan), np.zeros((3, 2), int), "X contains NaN at row 0, column 0"),
-    ],
-)
-def test_bad_input_is_refused_with_its_place(X, Y, message):
-    with pytest.raises(ValueError, match=message):
-        MultilabelSVM().fit(X, Y)
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"edges": "ring"}, "edges must be"),
-        ({"edges": [(0, 9)]}, "edges must join two different labels out of"),
         ({"loss": "zero_one"}, "loss must be one of"),
         ({"loss": [1.0]}, "costs of labels must be 5"),
     ],

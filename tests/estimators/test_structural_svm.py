@@ -5,9 +5,8 @@ import pytest
 import reference
 import scipy.sparse as sp
 from generators import chains, many_classes
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from user_models import CountingTags, HalfBlindTags, Tags, every_rival, labellings, tagged
+from user_models import ByTrying, CountingTags, HalfBlindTags, Tags, every_rival, labellings, tagged
 
 import maxmargin as mm
 from maxmargin import LinearSVC, StructuralSVM
@@ -17,22 +16,19 @@ from maxmargin.regularizers import Bounded, GaussianPrior
 from maxmargin.solvers import CuttingPlane, OracleAscent
 
 
-class Words:
+class Words(ByTrying):
     """Answers of any kind: here the text "yes" or None, about a number."""
 
     n_weights = 2
+
+    def answers(self, x):
+        return ("yes", None)
 
     def features(self, x, y):
         return [x, 1.0] if y == "yes" else [0.0, 0.0]
 
     def loss(self, y, y_hat):
         return float(y != y_hat)
-
-    def predict(self, x, w):
-        return max(("yes", None), key=lambda y: np.dot(w, self.features(x, y)))
-
-    def most_violated(self, x, y, w):
-        return max(("yes", None), key=lambda z: self.loss(y, z) + np.dot(w, self.features(x, z)))
 
 
 class Shapeless(Words):
@@ -151,33 +147,6 @@ def test_interrupted_fit_keeps_the_best_and_warns(tags):
     assert np.isfinite(svm.certificate_.upper)
 
 
-@pytest.mark.parametrize(
-    "svm",
-    [
-        StructuralSVM(Chain(loss="normalized_hamming", bias=True), C=0.7, random_state=3),
-        StructuralSVM(Chain(forbidden=np.zeros((3, 3)), rescaling="slack"), regularizer=GaussianPrior(0.1, 2.0)),
-        StructuralSVM(Chain(loss=1.0 - np.eye(3), transitions=False, start=True, end=True), memory="1MB"),
-    ],
-    ids=["normalized", "slack", "table"],
-)
-def test_round_trip_of_a_chain(svm, sequences, tmp_path):
-    X, Y = sequences
-    svm.fit(X, Y)
-    svm.save(tmp_path / "chain.safetensors")
-    loaded = mm.load(tmp_path / "chain.safetensors")
-    assert np.array_equal(loaded.coef_, svm.coef_)
-    assert loaded.certificate_ == svm.certificate_
-    assert loaded.history_ == svm.history_
-    for a, b in zip(loaded.predict(X), svm.predict(X), strict=True):
-        assert np.array_equal(a, b)
-    assert loaded.certify(X, Y) == svm.certify(X, Y)
-    assert loaded.model_.n_weights == svm.model_.n_weights
-    assert loaded.model.n_labels is None
-    assert np.array_equal(clone(loaded).fit(X, Y).coef_, loaded.coef_) == (svm.random_state is not None)
-    loaded.set_params(warm_start=True).fit(X, Y)
-    assert loaded.n_passes_ <= 3 < svm.n_passes_  # with luck two; without a seed nothing is sure
-
-
 def test_round_trip_of_classes(rng, tmp_path):
     X, y = many_classes(rng)
     cost = np.array([[0.0, 1, 2, 1], [1, 0, 1, 1], [1, 1, 0, 3], [1, 1, 1, 0]])
@@ -227,31 +196,9 @@ def test_linear_models_take_no_model_from_outside(rng, tmp_path):
         mm.load(tmp_path / "linear.safetensors", model=Tags())
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"model": None}, "lacks features, loss, predict, most_violated"),
-        ({"model": Shapeless()}, "n_weights must be a whole number of at least 1, got 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(settings, message, tags):
-    with pytest.raises(ValueError, match=message):
-        StructuralSVM(**{"model": Tags(), **settings}).fit(*tags)
-
-
-@pytest.mark.parametrize(
-    ("X", "Y", "message"),
-    [
-        ([1.0], None, "Y is None"),
-        ([1.0, 2.0], ["yes"], "X has 2 examples, Y has 1"),
-        ([], [], "no examples"),
-        (3.0, [1], "X must be a list"),
-        ([1.0], "y", "Y must be a list"),
-    ],
-)
-def test_data_that_makes_no_sense_is_refused(X, Y, message):
-    with pytest.raises(ValueError, match=message):
-        StructuralSVM(Words()).fit(X, Y)
+def test_a_model_without_weights_is_refused(tags):
+    with pytest.raises(ValueError, match="n_weights must be a whole number of at least 1, got 0"):
+        StructuralSVM(Shapeless()).fit(*tags)
 
 
 def test_features_may_be_sparse(tags):
@@ -304,23 +251,19 @@ class Own:
     __hash__ = None
 
 
-class OwnAnswers:
+class OwnAnswers(ByTrying):
     """Yes or no, said in objects of a class of one's own."""
 
     n_weights = 2
-    words = (Own("no"), Own("yes"))
+
+    def answers(self, x):
+        return (Own("no"), Own("yes"))
 
     def features(self, x, y):
         return x * (1.0 if y.name == "yes" else -1.0)
 
     def loss(self, y, y_hat):
         return float(y.name != y_hat.name)
-
-    def predict(self, x, w):
-        return max(self.words, key=lambda y: w @ self.features(x, y))
-
-    def most_violated(self, x, y, w):
-        return max(self.words, key=lambda z: self.loss(y, z) + w @ self.features(x, z))
 
 
 def test_answers_that_no_file_can_hold_cost_the_proof_and_nothing_else(tmp_path):

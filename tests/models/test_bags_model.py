@@ -284,12 +284,8 @@ def test_the_conformance_check_passes(model, rng):
     ("X", "message"),
     [
         ([], "There are no bags"),
-        (np.ones((4, 3)), r"array of shape \(4, 3\).*belong together"),
         (np.ones((2, 0, 3)), "must have an instance"),
         (sp.csr_matrix(np.ones((4, 3))), "list of matrices"),
-        ([np.ones((2, 3)), np.ones((0, 3))], "Bag 1 is empty"),
-        ([np.ones((2, 3)), np.ones((1, 2))], "Bag 1 has 2 features, bag 0 has 3"),
-        ([np.ones((2, 3)), np.ones(3)], r"Bag 1 must be a matrix.*reshape\(1, -1\)"),
         ([np.ones((2, 3)), np.array([["a", "b", "c"]])], "Bag 1 must be a matrix of numbers"),
         ([np.ones((2, 3)), np.array([[1.0, 2.0, 3.0], [1.0, np.nan, 3.0]])], "Bag 1 .*instance 1, feature 1"),
         ([np.ones((2, 3)), sp.csr_matrix(np.array([[0.0, np.inf, 3.0]]))], "Bag 1 .*instance 0, feature 1"),

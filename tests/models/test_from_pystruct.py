@@ -9,7 +9,6 @@ from generators import chains, many_classes
 from sklearn.base import clone
 from user_models import every_rival
 
-import maxmargin as mm
 from maxmargin import LatentStructuralSVM, StructuralSVM
 from maxmargin.checks import check_model
 from maxmargin.latent import RandomSubset
@@ -168,18 +167,6 @@ def test_clone_sizes_a_copy_and_leaves_the_model_alone(rng):
     copy = clone(svm).fit(list(X), y.tolist())
     assert copy.coef_.size == 9
     assert svm.model.model.size_joint_feature is None
-
-
-def test_file_needs_the_adapted_model_again(rng, tmp_path):
-    X, Y = chains(rng, n=6)
-    svm = StructuralSVM(from_pystruct(PystructChain()), random_state=0).fit(X, Y)
-    svm.save(tmp_path / "chain.safetensors")
-    with pytest.raises(ValueError, match="a model of your own"):
-        mm.load(tmp_path / "chain.safetensors")
-    loaded = mm.load(tmp_path / "chain.safetensors", model=from_pystruct(PystructChain()))
-    for a, b in zip(loaded.predict(X), svm.predict(X), strict=True):
-        assert np.array_equal(a, b)
-    assert loaded.certify(X, Y).lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
 
 
 class PystructLatentBase(PystructBase):

@@ -292,17 +292,6 @@ def test_sample_weights_are_budgets(rng):
     assert weighted.objective(*again) == pytest.approx(weighted.objective_, rel=1e-9)
 
 
-def test_warm_starts_go_on_from_the_last_weights_even_on_other_data(rng):
-    X, Y = _data(rng, 2, n=20)
-    svm = LatentStructuralSVM(MaxMin(2), C=0.5, warm_start=True, random_state=0).fit(X, Y)
-    before = svm.objective_
-    svm.fit(X, Y)
-    assert svm.n_bounds_ <= 3 and svm.objective_ <= before * (1 + 1e-3)
-    other = _data(rng, 2, n=14)
-    svm.fit(*other)
-    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, *other, svm.coef_), rel=1e-9)
-
-
 @pytest.mark.parametrize("levels", [1, 2])
 def test_a_file_holds_all_that_certifies(levels, rng, tmp_path):
     X, Y = _data(rng, levels, n=12)
@@ -313,21 +302,6 @@ def test_a_file_holds_all_that_certifies(levels, rng, tmp_path):
     assert loaded.predict_latent(X) == svm.predict_latent(X)
     assert repr(loaded.model_) == repr(svm.model_)
     assert loaded.certify(X, Y).lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
-
-
-@pytest.mark.parametrize("levels", [1, 2])
-def test_a_saved_search_goes_on(levels, rng, tmp_path):
-    X, Y = _data(rng, levels, n=30, gap=0.3)
-    folder = {"checkpoint": tmp_path / "search", "checkpoint_every": 0.0}
-    svm = LatentStructuralSVM(MaxMin(levels), init="random", random_state=0)
-    with pytest.warns(UserWarning, match="told to stop"):
-        svm.fit(X, Y, callbacks=[lambda record: record.number == 2], **folder)
-    at_stop = svm.objective_
-    svm.fit(X, Y, **folder)
-    assert svm.n_bounds_ >= 2
-    assert svm.objective_ <= at_stop
-    assert svm.certificate_.relative_gap <= 1e-3
-    assert svm.objective_ == pytest.approx(_by_hand(svm.model_, X, Y, svm.coef_, C=1.0), rel=1e-9)
 
 
 def test_unknown_solvers_and_solvers_that_search_are_refused(rng):

@@ -117,7 +117,6 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
         (lambda: GaussianPrior(0.0, [[1.0, 2.0], [2.0, 1.0]]), r"not positive definite \(smallest eigenvalue -1\)"),
         (lambda: GaussianPrior(0.0, [[1.0, 1.0], [1.0, 1.0]]), "not positive definite"),
         (lambda: GaussianPrior(0.0, [[1.0, 0.5], [0.0, 1.0]]), "not symmetric"),
-        (lambda: GaussianPrior(0.0, [1.0, -2.0]), "entry 1 is -2"),
         (lambda: GaussianPrior(0.0, 0.0), "a variance must be positive"),
         (lambda: GaussianPrior(np.nan), "must be finite"),
         (lambda: GaussianPrior(0.0, [1.0, np.inf]), "must be finite"),
@@ -140,7 +139,6 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
         (lambda: Bounded(0.0, base=GaussianPrior(0.0, np.eye(N))).shape(N), "diagonal covariance"),
         (lambda: Bounded(0.0, base=GroupNorm(GROUPS, l2=1.0)).shape(N), "the base must be L2"),
         (lambda: Bounded(0.0, base=Bounded(1.0)).shape(N), "the base must be L2"),
-        (lambda: GroupNorm([[0, 1], [1, 2]]), r"weight 1 is in groups \[0, 1\]"),
         (lambda: GroupNorm([[0, 1], [3]]), "weight 2 is in no group"),
         (lambda: GroupNorm([]), "non-empty index arrays"),
         (lambda: GroupNorm([[0], []]), "non-empty index arrays"),
@@ -152,7 +150,6 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
         (lambda: GroupNorm([[0]], l2=-1.0), "l2 must be a number >= 0, got -1"),
         (lambda: GroupNorm([[0], [1]], weights=[0.0, 1.0]), "a group with weight 0 needs l2 > 0"),
         (lambda: GroupNorm(GROUPS, l2=1.0).shape(7), "the groups cover 6 weights, the problem has 7"),
-        (lambda: Blocks([([0, 1], L2()), ([1, 2], L2())]), "cover every weight exactly once"),
         (lambda: Blocks([([0], L2()), ([2], L2())]), "cover every weight exactly once"),
         (lambda: Blocks([([0], L2()), ([1], L2())]).shape(3), "cover 2 weights, the problem has 3"),
         (

@@ -84,6 +84,25 @@ def many_classes(rng, n=90, d=5, k=4):
     return centres[y] + rng.normal(size=(n, d)), y
 
 
+def line(rng, n=80, d=5, noise=0.3, offset=0.7):
+    """Rows, and numbers that are nearly a linear function of them."""
+    X = rng.normal(size=(n, d))
+    return X, X @ rng.normal(size=d) + offset + noise * rng.normal(size=n)
+
+
+def graded(rng, n=50, d=5, noise=0.5, cuts=(-0.7, 0.7)):
+    """Rows, and grades 0, 1 and 2 that follow a linear function of them."""
+    X = rng.normal(size=(n, d))
+    return X, np.digitize(X @ rng.normal(size=d) + noise * rng.normal(size=n), cuts).astype(float)
+
+
+def differences(X, y, groups):
+    """X[a] − X[b] of all pairs of one group of which the first has the higher grade, and the pairs."""
+    n = range(y.size)
+    pairs = [(a, b) for a in n for b in n if groups[a] == groups[b] and y[a] > y[b]]
+    return np.array([X[a] - X[b] for a, b in pairs]), pairs
+
+
 def chains(rng, n=6, n_labels=3, n_features=2, longest=3, noise=0.7):
     """Sequences whose tokens lie around the centre of their label, and whose labels rather stay than change."""
     centres = 1.5 * rng.normal(size=(n_labels, n_features))

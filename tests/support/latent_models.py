@@ -3,13 +3,14 @@
 from itertools import pairwise, product
 
 import numpy as np
+from user_models import ByTrying
 
 from maxmargin.latent.structural import StructuralObjective
 from maxmargin.models.bags import Bags
 from maxmargin.regularizers import L2
 
 
-class Table:
+class Table(ByTrying):
     """Every answer has a feature vector of its own: φ(x, y, z) = x[y][z]. Labels may have any number of values."""
 
     def __init__(self, n_weights=3, cost=1.0, exact=True):
@@ -26,12 +27,6 @@ class Table:
 
     def loss(self, y, answer):
         return self.cost * float(answer[0] != y)
-
-    def predict(self, x, w):
-        return max(self.answers(x), key=lambda a: w @ self.features(x, a))
-
-    def most_violated(self, x, y, w):
-        return max(self.answers(x), key=lambda a: self.loss(y, a) + w @ self.features(x, a))
 
     def complete(self, x, y, w):
         return int(np.argmax(x[y] @ w))
@@ -66,39 +61,7 @@ def tables(rng, n=10, n_labels=2, n_weights=3, most=4):
     return X, [int(y) for y in rng.integers(0, n_labels, n)]
 
 
-class Instances:
-    """``models.Bags`` with shared states, as a user would write it."""
-
-    def __init__(self, n_classes, n_features, bias=1.0):
-        self.n_classes, self.n_features, self.bias = n_classes, n_features, bias
-        self.n_weights = n_classes * (n_features + 1)
-
-    def answers(self, x):
-        return list(product(range(self.n_classes), range(len(x))))
-
-    def features(self, x, answer):
-        y, z = answer
-        phi = np.zeros((self.n_classes, self.n_features + 1))
-        phi[y] = [*x[z], self.bias]
-        return phi.ravel()
-
-    def loss(self, y, answer):
-        return float(answer[0] != y)
-
-    def predict(self, x, w):
-        return max(self.answers(x), key=lambda a: w @ self.features(x, a))
-
-    def most_violated(self, x, y, w):
-        return max(self.answers(x), key=lambda a: self.loss(y, a) + w @ self.features(x, a))
-
-    def complete(self, x, y, w):
-        return int(np.argmax(self.latent_scores(x, y, w)))
-
-    def latent_scores(self, x, y, w):
-        return np.array([w @ self.features(x, (y, z)) for z in range(len(x))])
-
-
-class Regions:
+class Regions(ByTrying):
     """An input is a row of regions, y says yes or no, and z labels every region: a structure that is not listed.
 
     w·φ(x, y, z) = y·(Σ_r w_{z_r}·x_r − u·[neighbours that differ])
@@ -124,15 +87,6 @@ class Regions:
         phi[-2] = -sum(a != b for a, b in pairwise(z))
         phi[-1] = 1.0
         return y * phi
-
-    def loss(self, y, answer):
-        return float(answer[0] != y)
-
-    def predict(self, x, w):
-        return max(self.answers(x), key=lambda a: w @ self.features(x, a))
-
-    def most_violated(self, x, y, w):
-        return max(self.answers(x), key=lambda a: self.loss(y, a) + w @ self.features(x, a))
 
     def complete(self, x, y, w):
         return max(self.latents(x), key=lambda z: w @ self.features(x, (y, z)))

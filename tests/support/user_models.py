@@ -9,7 +9,23 @@ from generators import chains, many_classes
 from maxmargin.models import Chain, Multiclass
 
 
-class Tags:
+class ByTrying:
+    """Searches of a model whose ``answers`` to an input can be listed; the first part of each is the label."""
+
+    def score(self, x, answer, w):
+        return float(w @ self.features(x, answer))
+
+    def loss(self, y, answer):
+        return float(y != answer[0])
+
+    def predict(self, x, w):
+        return max(self.answers(x), key=lambda a: self.score(x, a, w))
+
+    def most_violated(self, x, y, w):
+        return max(self.answers(x), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+
+
+class Tags(ByTrying):
     """Any subset of a few tags, given as a tuple of 0 and 1.
 
     w·φ(x, y) = Σ_k y_k w_k·x + Σ_{j<k} y_j y_k u_jk, and the loss counts wrong tags.
@@ -34,12 +50,6 @@ class Tags:
 
     def loss(self, y, y_hat):
         return float(sum(a != b for a, b in zip(y, y_hat, strict=True)))
-
-    def score(self, x, y, w):
-        return float(w @ self.features(x, y))
-
-    def predict(self, x, w):
-        return max(self.answers(x), key=lambda z: self.score(x, z, w))
 
     def violation(self, x, y, z, w):
         behind = self.score(x, z, w) - self.score(x, y, w)
@@ -82,7 +92,7 @@ class CountingTags(Tags):
         return super().most_violated(x, y, w)
 
 
-class Parts:
+class Parts(ByTrying):
     """A latent model: which of a few parts are there is not told, only the class 0 or 1.
 
     z is a tuple of 0 and 1; w·φ(x, y, z) = Σ_k z_k w_yk x_k + Σ_k z_k z_{k+1} u_yk. A wrong class costs 1.
@@ -105,17 +115,8 @@ class Parts:
         psi[y] = np.concatenate([np.multiply(z, x), np.multiply(z[1:], z[:-1])])
         return psi.ravel()
 
-    def score(self, x, answer, w):
-        return float(w @ self.features(x, answer))
-
-    def loss(self, y, answer):
-        return float(y != answer[0])
-
-    def predict(self, x, w):
-        return max(product((0, 1), self.values()), key=lambda a: self.score(x, a, w))
-
-    def most_violated(self, x, y, w):
-        return max(product((0, 1), self.values()), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+    def answers(self, x):
+        return list(product((0, 1), self.values()))
 
     def complete(self, x, y, w):
         return max(self.values(), key=lambda z: self.score(x, (y, z), w))
@@ -128,32 +129,22 @@ class Parts:
         return (1,) * self.n_parts
 
 
-class Instances:
-    """A latent model with listed values: y is 0 or 1, and z the row of x that is looked at."""
+class Instances(ByTrying):
+    """A latent model with listed values, ``models.Bags`` with shared states as a user would write it: z is the row of x
+    that is looked at, and the last feature of each class the bias."""
 
-    def __init__(self, n_features=2):
-        self.n_features = n_features
-        self.n_weights = 2 * n_features
-
-    def features(self, x, answer):
-        psi = np.zeros((2, self.n_features))
-        psi[answer[0]] = x[answer[1]]
-        return psi.ravel()
-
-    def score(self, x, answer, w):
-        return float(w @ self.features(x, answer))
-
-    def loss(self, y, answer):
-        return float(y != answer[0])
+    def __init__(self, n_classes=2, n_features=2, bias=1.0):
+        self.n_classes, self.n_features, self.bias = n_classes, n_features, bias
+        self.n_weights = n_classes * (n_features + 1)
 
     def answers(self, x):
-        return list(product((0, 1), range(len(x))))
+        return list(product(range(self.n_classes), range(len(x))))
 
-    def predict(self, x, w):
-        return max(self.answers(x), key=lambda a: self.score(x, a, w))
-
-    def most_violated(self, x, y, w):
-        return max(self.answers(x), key=lambda a: self.loss(y, a) + self.score(x, a, w))
+    def features(self, x, answer):
+        y, z = answer
+        phi = np.zeros((self.n_classes, self.n_features + 1))
+        phi[y] = [*x[z], self.bias]
+        return phi.ravel()
 
     def latent_scores(self, x, y, w):
         return np.array([self.score(x, (y, z), w) for z in range(len(x))])

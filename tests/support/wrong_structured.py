@@ -120,6 +120,8 @@ CASES = [
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
     # Models.
     Wrong("model class", "model", learn(models.Multiclass, ROWS, LABELS), ValueError, "class Multiclass", r"Multiclass\(…\)"),
+    Wrong("model None", "model", learn(None, ROWS, LABELS), ValueError, "None lacks features, loss, predict, most_violated", r"maxmargin\.models"),
+    Wrong("inputs a number", "X", learn(models.Multiclass(), 3.0, [1]), ValueError, r"got 3\.0", "one entry per example"),
     Wrong("model name", "model", learn("chain", ROWS, LABELS), ValueError, "'chain' lacks", r"maxmargin\.models"),
     Wrong("latent model", "Bags", learn(models.Bags(), BAGS, BAG_LABELS), ValueError, "latent variables", "LatentStructuralSVM"),
     Wrong("text labels", "Y", learn(models.Multiclass(), ROWS, ["a", "b"] * 10), ValueError, "got <U1", "into numbers first"),

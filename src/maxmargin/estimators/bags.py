@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
 from ..latent import value
 from ..latent.bags import NEGATIVES, BagObjective, look
-from ..latent.structural import StructuralObjective
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
@@ -27,13 +26,27 @@ from ..wording import meant, shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
-from .latent_search import LatentEstimator
+from .latent_search import LatentEstimator, objective_of
 from .telling import told, users_line
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """Bags, their labels, the classes that there are, of which one is positive, and C_i."""
+
+    bags: Bags
+    y: np.ndarray
+    classes: np.ndarray
+    label: np.ndarray
+    """Places of the labels among the classes."""
+    place: int
+    """That of the positive class."""
+    budget: np.ndarray
 
 
 @storable(
@@ -150,28 +163,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.bound = bound
-        self.eta = eta
-        self.positive = positive
-        self.negatives = negatives
-        self.init = init
-        self.n_init = n_init
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     @told
     def fit(
@@ -205,53 +197,24 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         classes = np.unique(y)
         if classes.size < 2:
             raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
-        label, place = np.searchsorted(classes, y), self._place_of_positive(classes)
-        objective = self._objective(bags, classes, label, place, sample_weight)
+        data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
         def taken(found: LatentSolution) -> None:
-            self.classes_, self._positive_at, self.n_features_in_ = classes, place, bags.matrix.shape[1]
+            self.classes_, self._positive_at, self.n_features_in_ = classes, data.place, bags.matrix.shape[1]
             self.coef_, self.intercept_ = self._split(found.weights)
 
-        def start(objective: LatentObjective, number: int, rng: np.random.Generator) -> dict[str, Any]:
-            return self._start(objective, bags, y, label, place, Z, sample_weight, number, rng)
-
         self._fit(
-            objective,
+            self._objective(data),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
-            start=start,
-            makers=self._makers(objective, bags, label, classes.size),
+            make=self._maker(data),
+            data=(bags, data.label, data.budget),
+            start=lambda objective, number, rng: self._start(objective, data, Z, number, rng),
             fingerprint=lambda: "-".join(
-                [of_arrays(bags.matrix, np.repeat(label, bags.sizes), sample_weight, bags.first), of_values(Z)]
+                [of_arrays(bags.matrix, np.repeat(data.label, bags.sizes), sample_weight, bags.first), of_values(Z)]
             ),
             taken=taken,
         )
         return self
-
-    def _makers(self, objective: Any, bags: Bags, label: np.ndarray, n_classes: int) -> Callable[[int], list[Any]]:
-        """Cuts bags for workers; what they cost is known to those of all."""
-
-        def made(a: int, b: int) -> Any:
-            if a == b:
-                return None
-            some = bags.between(a, b)
-            if n_classes > 2:
-                model = self._model(n_classes, bags.matrix.shape[1])
-                return partial(_structural, model, some, label[a:b], objective.budget[a:b], objective.regularizer)
-            return partial(
-                BagObjective,
-                some,
-                objective.positive[a:b],
-                objective.budget[a:b],
-                objective.regularizer,
-                negatives=self.negatives,
-                bias=self._bias(),
-            )
-
-        def cut(n: int) -> list[Any]:
-            ends = np.linspace(0, len(bags), n + 1).astype(int).tolist()
-            return [made(a, b) for a, b in pairwise(ends)]
-
-        return cut
 
     def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -304,14 +267,17 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _budget(self, classes: np.ndarray, label: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """C_i of every bag."""
+    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Any) -> _Labelled:
+        label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+        if (classes[label] != y).any():
+            at = int(np.argmax(classes[label] != y))
+            raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
         weights = inputs.check_weights(sample_weight, np.empty((label.size, 1)))
         each = np.ones(label.size) if weights is None else weights
-        factors = inputs.check_class_weight(
-            self.class_weight, classes, np.bincount(label, weights, minlength=classes.size)
-        )
-        return inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        counts = np.bincount(label, weights, minlength=classes.size)
+        factors = inputs.check_class_weight(self.class_weight, classes, counts)
+        budget = inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
         """The user's regularizer for the features of every class, l2 for the intercepts."""
@@ -326,71 +292,45 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
                 parts.append((np.array([k * size + n_features]), L2()))
         return features if len(parts) == 1 else Blocks(parts)
 
-    def _objective(
-        self,
-        bags: Bags,
-        classes: np.ndarray,
-        label: np.ndarray,
-        place: int,
-        sample_weight: Any,
-        negatives: str | None = None,
-    ) -> LatentObjective:
+    def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
+        """What makes the objective of bags, the numbers of their classes, and C_i."""
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
-        if classes.size > 2 and self.negatives != "bag":
+        n_classes, width = data.classes.size, data.bags.matrix.shape[1]
+        if n_classes == 2:
+            regularizer = self._regularizer(width, 1)
+            return partial(_two_classes, data.place, regularizer, negatives or self.negatives, self._bias())
+        if self.negatives != "bag":
             raise ValueError(
-                f"negatives={self.negatives!r} is for two classes; y has {classes.size}, and each has its own weights."
+                f"negatives={self.negatives!r} is for two classes; y has {n_classes}, and each has its own weights."
             )
-        budget = self._budget(classes, label, sample_weight)
-        width = bags.matrix.shape[1]
-        if classes.size == 2:
-            return BagObjective(
-                bags,
-                label == place,
-                budget,
-                self._regularizer(width, 1),
-                negatives=negatives or self.negatives,
-                bias=self._bias(),
-                n_threads=inputs.check_threads(self.n_jobs),
-            )
-        regularizer = self._regularizer(width, classes.size)
-        return _structural(self._model(classes.size, width), bags, label, budget, regularizer)
+        model = BagModel(n_classes, width, bias=self._bias())
+        return partial(objective_of, model, self._regularizer(width, n_classes))
 
-    def _model(self, n_classes: int, width: int) -> BagModel:
-        return BagModel(n_classes, width, bias=self._bias())
+    def _objective(self, data: _Labelled, negatives: str | None = None) -> LatentObjective:
+        threads = {"n_threads": inputs.check_threads(self.n_jobs)} if data.classes.size == 2 else {}
+        return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
 
     def _start(
-        self,
-        objective: LatentObjective,
-        bags: Bags,
-        y: np.ndarray,
-        label: np.ndarray,
-        place: int,
-        Z: Any,
-        sample_weight: Any,
-        number: int,
-        rng: np.random.Generator,
+        self, objective: LatentObjective, data: _Labelled, Z: Any, number: int, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:
             return {"latent": objective.initial(rng)}
         if Z is not None:
-            if count(Z) != len(bags):
-                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(bags)} bags is needed.")
+            if count(Z) != len(data.bags):
+                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
-        classes = np.unique(y)
-        alike = hasattr(self, "classes_") and np.array_equal(self.classes_, classes) and self._positive_at == place
-        if self.warm_start and alike:
+        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, data.classes):
             weights = self._flat()
-            if weights.size == objective.n_weights:
+            if self._positive_at == data.place and weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)
         if isinstance(self.init, np.ndarray):
             return {"weights": self._checked_weights(objective)}
         if callable(self.init):
-            return {"latent": np.array([self.init(x, one) for x, one in zip(bags, y, strict=True)])}
+            return {"latent": np.array([self.init(x, one) for x, one in zip(data.bags, data.y, strict=True)])}
         if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
             return {"latent": objective.initial(rng if self.init == "random" else None)}
-        means = self._objective(bags.means(), classes, label, place, sample_weight, "instances")
-        return {"weights": self._apart(means)}
+        return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""
@@ -494,11 +434,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
-        label = np.minimum(np.searchsorted(self.classes_, y), self.classes_.size - 1)
-        if (self.classes_[label] != y).any():
-            at = int(np.argmax(self.classes_[label] != y))
-            raise ValueError(f"y[{at}] is {y.tolist()[at]!r}, a class that was not in the training data.")
-        return self._objective(bags, self.classes_, label, self._positive_at, sample_weight)
+        return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -508,8 +444,15 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return tags
 
 
-def _structural(
-    model: BagModel, bags: Bags, label: np.ndarray, budget: np.ndarray, regularizer: Regularizer
-) -> StructuralObjective:
-    """The objective of more than two classes."""
-    return StructuralObjective(model.latent_oracle(bags, label), budget, regularizer)
+def _two_classes(
+    place: int,
+    regularizer: Regularizer,
+    negatives: str,
+    bias: float,
+    bags: Bags,
+    label: np.ndarray,
+    budget: np.ndarray,
+    n_threads: int = 1,
+) -> BagObjective:
+    """The objective of two classes; ``place`` is the positive one."""
+    return BagObjective(bags, label == place, budget, regularizer, negatives=negatives, bias=bias, n_threads=n_threads)

@@ -63,7 +63,8 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     n_passes_: int
     _certified: ClassVar[str] = ""
     """What the certificate is about, in a few words, where that is not the training problem itself."""
-    _stream: Any
+    _stream: Any = None
+    """What is kept between two chunks, while a stream goes on."""
     _stream_began: dict[str, str]
     _stream_rule: ClassVar[str]
     """What to say where settings have changed between two chunks of a stream."""
@@ -73,7 +74,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 
         def __getattr__(self, name: str) -> Any:
-            if name == "certificate_" and "_stream" in vars(self):
+            if name == "certificate_" and self._stream is not None:
                 self.certificate_ = Certificate(self._stream.lower(), np.inf)
                 return self.certificate_
             if name[-1:] == "_" != name[0] and "certificate_" not in vars(self) and not hasattr(type(self), name):
@@ -133,7 +134,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     def _check_stream(self) -> None:
         """A stream goes on only where what it has left is still at hand, and still of the same problem."""
         self._check_settings()
-        if hasattr(self, "_stream"):
+        if self._stream is not None:
             now, began = self._stream_settings(), self._stream_began
             changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
             if changed:

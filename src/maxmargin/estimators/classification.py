@@ -16,13 +16,13 @@ from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer
+from ..protocols import Chunk, Regularizer
 from ..wording import shown
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import InMemory, Whole, is_whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
 
 
 @storable(
@@ -122,23 +122,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.multi_class = multi_class
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
-        self.class_weight = class_weight
-        self.cost = cost
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -171,8 +155,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             Each is given a ``Record`` after every pass, and ends the run by returning True.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, y=y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
@@ -187,8 +170,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             All classes that will come; needed in the first call unless its labels show them all.
         sample_weight : array or None
         """
-        training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
-        return self
+        return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
         inputs.check_labels(y)
@@ -201,12 +183,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Look at all labels once: which classes there are, and how much each of them weighs."""
         found: dict[Any, float] = {}
         classes = np.empty(0)
-        for chunk in sourced.labels_of(source):
+        for chunk in labels_of(source):
             inputs.check_labels(chunk.y)
             inputs.check_classes(np.asarray(chunk.y))
             values = np.unique(chunk.y)
             # A fifth of the time of np.unique's inverse.
-            weights = np.bincount(np.searchsorted(values, chunk.y), sourced.checked_weights(chunk))
+            weights = np.bincount(np.searchsorted(values, chunk.y), checked_weights(chunk))
             for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
                 found[value] = found.get(value, 0.0) + weight
             classes = classes if classes.size else values
@@ -217,15 +199,15 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def _known(self, source: Any) -> tuple[Any, Facts]:
         counts = np.zeros(self.classes_.size)
-        for chunk in () if self.class_weight is None else sourced.labels_of(source):
+        for chunk in () if self.class_weight is None else labels_of(source):
             label = _codes(chunk, self.classes_)
-            counts += np.bincount(label, sourced.checked_weights(chunk), self.classes_.size)
+            counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
         return source, self._facts(source, self.classes_, counts)
 
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
-        if not hasattr(self, "_stream"):
+        if self._stream is None:
             known = np.unique(source.labels().y if classes is None else classes)
             _check_several(known)
         else:
@@ -254,8 +236,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
         classes: Any = facts.classes
-        rows, label = sourced.rows_of(chunk.x, self._bias()), _codes(chunk, classes)
-        weights = sourced.checked_weights(chunk)
+        rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
+        weights = checked_weights(chunk)
         if facts.factors is not None:
             factors = facts.factors[label]
             weights = factors if weights is None else inputs.times(factors, weights)
@@ -269,12 +251,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Whether all classes are one Crammer–Singer problem."""
         return self.classes_.size > 2 and self.multi_class == "crammer_singer"
 
-    def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.MARGIN)
-
     def _check_settings(self) -> None:
         super()._check_settings()
-        losses.shape_of(self._loss())  # says what is wrong with it
         inputs.check_choice("multi_class", self.multi_class, ("crammer_singer", "ovr"))
 
     def _check_fitted_sizes(self) -> None:
@@ -351,9 +329,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        scores = np.asarray(X @ self.coef_.T.astype(X.dtype)) + self.intercept_
+        scores = self._scores(X) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:

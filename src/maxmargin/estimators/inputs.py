@@ -18,8 +18,7 @@ from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
 from ..schema import is_label
 from ..wording import as_float, one_of, shown
-from . import frames
-from .tables import check_kind, explained
+from .tables import check_columns, check_kind, check_present, explained, present_labels
 
 _NO_LABELS = "no labels"
 
@@ -34,7 +33,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    frames.check_columns(X)
+    check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
     options = {
@@ -51,7 +50,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
         _check_finite(X, estimator)
         return X
     check_there(estimator, y)
-    X, y = _validated(estimator, X, frames.labels(y), options=options)
+    X, y = _validated(estimator, X, present_labels(y), options=options)
     _check_finite(X, estimator)
     return X, y
 
@@ -124,7 +123,7 @@ def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> N
 
 def check_labels(y: Any) -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
-    frames.check_present(y)
+    check_present(y)
     if hasattr(y, "dtype") and y.dtype != object:
         return
     values = y.tolist() if hasattr(y, "tolist") else y
@@ -155,7 +154,8 @@ def check_labels(y: Any) -> None:
 
 def check_classes(y: np.ndarray) -> None:
     """Labels name classes: text, whole numbers or booleans, not measurements, and nothing that no file can hold."""
-    check_nameable(y.tolist() if y.dtype == object else y[:1])
+    if y.dtype.kind not in "iubU":  # of which any may name a class
+        check_nameable(y.tolist() if y.dtype == object else y[:1])
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         at = int(np.argmax(y != np.floor(y)))
         raise ValueError(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..constraints.oracle import check_methods, count, sized
 from ..constraints.sourced import is_source
 from ..latent import value
-from ..latent.plain import latent_oracle_for
-from ..latent.structural import StructuralObjective
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
@@ -20,9 +18,8 @@ from ..wording import shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_pairs, of_values
-from .holders import Whole
-from .latent_search import LatentEstimator
-from .structured import check_pairs, paired
+from .latent_search import LatentEstimator, objective_of
+from .structured import best_answers, check_pairs, mean_loss, paired
 from .telling import told
 
 if TYPE_CHECKING:
@@ -123,25 +120,7 @@ class LatentStructuralSVM(LatentEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.C = C
-        self.bound = bound
-        self.eta = eta
-        self.init = init
-        self.n_init = n_init
-        self.group_norm = group_norm
-        self.regularizer = regularizer
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     @told
     def fit(
@@ -171,38 +150,21 @@ class LatentStructuralSVM(LatentEstimator):
         X, Y = check_pairs(X, Y)
         _check_latent(self.model)
         model = sized(self.model, X, Y)
-        objective = self._objective(model, X, Y, sample_weight)
+        make, budget = partial(objective_of, model, self._regularizer_for(model)), self._budget(X, sample_weight)
 
         def taken(found: LatentSolution) -> None:
             self.model_ = model
 
         self._fit(
-            objective,
+            make(X, Y, budget),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
             start=lambda objective, number, rng: self._start(objective, X, Y, Z, number, rng),
-            makers=self._makers(model, objective, X, Y, sample_weight),
+            make=make,
+            data=(X, Y, budget),
             fingerprint=lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
             taken=taken,
         )
         return self
-
-    def _makers(
-        self, model: Any, objective: LatentObjective, X: Any, Y: Any, sample_weight: Any
-    ) -> Callable[[int], list[Any]]:
-        """Cuts the data for workers."""
-
-        def cut(n: int) -> list[Any]:
-            weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
-            pieces = [part.chunk() for part in Whole(X, Y, None, weights).parts(n)]
-            return [
-                partial(_of_piece, model, p.x, p.y, self._budget(p.x, p.weight), objective.regularizer, listable)
-                if len(p)
-                else None
-                for p in pieces
-            ]
-
-        listable = getattr(objective, "listable", None)
-        return cut
 
     @property
     def selected_states_(self) -> list[Any]:
@@ -212,8 +174,7 @@ class LatentStructuralSVM(LatentEstimator):
         return selected(self.model_, self.coef_)
 
     def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
-        budget, regularizer = self._budget(X, sample_weight), self._regularizer_for(model)
-        return _objective_of(model, X, Y, budget, regularizer)
+        return objective_of(model, self._regularizer_for(model), X, Y, self._budget(X, sample_weight))
 
     def _budget(self, X: Any, sample_weight: Any) -> np.ndarray:
         """C_i."""
@@ -277,16 +238,12 @@ class LatentStructuralSVM(LatentEstimator):
 
     def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
-        X = X.to_list() if hasattr(X, "to_list") else X
-        if hasattr(self.model_, "predict_all"):
-            return self.model_.predict_all(X, self.coef_)
-        return [self.model_.predict(x, self.coef_) for x in X]
+        return best_answers(self.model_, X, self.coef_)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
-        losses = [self.model_.loss(y, answer) for y, answer in zip(Y, self._answers(X), strict=True)]
-        return 0.0 - float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+        return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
 
     def _story(self, data: Data) -> Story:
         from ..report.latent import story
@@ -308,22 +265,6 @@ class LatentStructuralSVM(LatentEstimator):
         self._check_trained()
         X, Y = check_pairs(X, Y)
         return self._compared(self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_))
-
-
-def _objective_of(model: Any, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer) -> LatentObjective:
-    if hasattr(model, "latent_objective"):
-        return model.latent_objective(X, Y, budget, regularizer)
-    return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
-
-
-def _of_piece(
-    model: Any, X: Any, Y: Any, budget: np.ndarray, regularizer: Regularizer, listable: bool | None
-) -> LatentObjective:
-    """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
-    objective: Any = _objective_of(model, X, Y, budget, regularizer)
-    if listable is not None:
-        objective.listable = listable
-    return objective
 
 
 def _check_latent(model: Any) -> None:

@@ -4,17 +4,22 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..constraints.oracle import count
+from ..constraints.sourced import chosen
 from ..distributed.searching import LatentSearches
 from ..distributed.standings import Standings, is_searched, remote_objective
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
+from ..latent.plain import latent_oracle_for
 from ..latent.progress import SearchLine
+from ..latent.structural import StructuralObjective
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
-from ..protocols import BoundChooser, LatentObjective, OracleError, Solver
+from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..solvers import Means, best_start, certify, choose
 from ..wording import one_of
 from . import inputs
@@ -35,9 +40,7 @@ class LatentEstimator(CertifiedEstimator):
     history_: list[BoundRecord]  # type: ignore[assignment]
     objective_: float
     latent_: Any
-    certificate_: Certificate
     n_bounds_: int
-    n_passes_: int
     _certified = "of the last convex bound, latent values fixed"
 
     def _search_settings(self) -> Settings:
@@ -63,15 +66,16 @@ class LatentEstimator(CertifiedEstimator):
         objective: LatentObjective,
         run: Run,
         *,
+        make: Callable[..., LatentObjective],
+        data: tuple[Any, Any, np.ndarray],
         start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
-        makers: Callable[[int], list[Any]],
         fingerprint: Callable[[], str],
         taken: Callable[[LatentSolution], None],
     ) -> None:
         """Search from every start, here or on a cluster, and keep the best.
 
-        ``start(objective, number, rng)`` says what each begins with. ``makers`` cuts the data for so many workers: each
-        makes the objective of a piece (None: of no examples). ``taken`` is told of what was found, also if the search
+        ``start(objective, number, rng)`` says what each begins with. ``data`` are inputs, labels and C_i, of which each
+        worker has a piece: ``make`` makes the objective of it. ``taken`` is told of what was found, also if the search
         fails after something was found.
         """
         if run.cluster is None:
@@ -79,7 +83,7 @@ class LatentEstimator(CertifiedEstimator):
             return
         with Cluster(run, dict) as cluster:
             recipe = LatentSearches if is_searched(objective) else Standings
-            cluster.start([recipe(make) for make in makers(cluster.size)])
+            cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
             shared = remote_objective(objective, cluster.crew)  # type: ignore[arg-type]
             self._search(shared, run, start, fingerprint, taken)
 
@@ -239,3 +243,32 @@ class LatentEstimator(CertifiedEstimator):
             ConvergenceWarning,
             stacklevel=users_line(),
         )
+
+
+def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: np.ndarray) -> LatentObjective:
+    """The objective of a latent model on some examples."""
+    if hasattr(model, "latent_objective"):
+        return model.latent_objective(X, Y, budget, regularizer)
+    return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
+
+
+def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndarray], n: int) -> list[Any]:
+    """How each of n workers makes the objective of its examples; None for one that has none."""
+    X, Y, budget = data
+    listable = getattr(objective, "listable", None)
+
+    def piece(ids: np.ndarray) -> Any:
+        if not ids.size:
+            return None
+        some = X.between(ids[0], ids[-1] + 1) if hasattr(X, "between") else chosen(X, ids)
+        return partial(_of_piece, make, some, chosen(Y, ids), budget if budget.size == 1 else budget[ids], listable)
+
+    return [piece(ids) for ids in np.array_split(np.arange(count(Y)), n)]
+
+
+def _of_piece(make: Any, X: Any, Y: Any, budget: np.ndarray, listable: bool | None) -> LatentObjective:
+    """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
+    objective: Any = make(X, Y, budget)
+    if listable is not None:
+        objective.listable = listable
+    return objective

@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from .. import losses
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..constraints.sourced import is_source
 from ..data.arrays import canonical
 from ..data.errors import DataError
-from ..problem import Certificate, Problem, Record
-from ..protocols import Chunk, Regularizer, Seekable
+from ..problem import Problem, Rows
+from ..protocols import Chunk, Loss, Regularizer, Seekable
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs, sourced
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 _MOST_COLUMNS = 2**32 - 1  # that kernels can address
+_EMPTY = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -66,11 +68,9 @@ class LinearEstimator(CertifiedEstimator):
     constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
-    _alpha: np.ndarray | None
+    coef_: np.ndarray
+    _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
-    certificate_: Certificate
-    history_: list[Record]
-    n_passes_: int
     _arrays: Callable[..., Whole]
     """A matrix and what belongs to its rows, checked: ``_arrays(X, reset=, y=, …)``."""
     _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
@@ -82,6 +82,10 @@ class LinearEstimator(CertifiedEstimator):
     def _check_settings(self) -> None:
         super()._check_settings()
         self._bias()
+        losses.shape_of(self._loss())  # says what is wrong with it
+
+    def _loss(self) -> Loss:
+        return losses.named(self.loss, losses.MARGIN)
 
     def _bias(self) -> float:
         if not self.fit_intercept:
@@ -182,12 +186,8 @@ class LinearEstimator(CertifiedEstimator):
 
     def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
-        alpha, n = getattr(self, "_alpha", None), len(holder.local)
-        shape: tuple[int, ...] = holder.local[0].constraints.dual_shape  # type: ignore[attr-defined]
-        if not self.warm_start or alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
-            return [None] * n
-        each = [alpha] if n == 1 else list(alpha)
-        ratio = self.C / self._fitted_C
+        each = _shared(self._alpha if self.warm_start else None, holder.local)
+        ratio = 1.0 if each[0] is None else self.C / self._fitted_C
         if not holder.whole or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
@@ -195,14 +195,10 @@ class LinearEstimator(CertifiedEstimator):
 
     def _shares(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
-        return self._stream.alpha if self._alpha is None and hasattr(self, "_stream") else self._alpha
+        return self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
 
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
-        alpha = self._shares()
-        n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
-        if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
-            return [None] * n  # they belong to other rows: the lower bound is that of zero
-        return [alpha] if n == 1 else list(alpha)
+        return _shared(self._shares(), problems)
 
     def _new_stream(self, problems: list[Problem]) -> ClosedStream:
         return ClosedStream(self, problems)
@@ -252,7 +248,84 @@ class LinearEstimator(CertifiedEstimator):
         size = np.abs(self.dual_coef_).max(axis=0)
         return np.flatnonzero(size > 1e-6 * size.max())
 
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """How much of each example is in the weights."""
+        check_is_fitted(self)
+        coefficients = self._example_shares()
+        if coefficients is None:
+            raise AttributeError("dual_coef_ is not kept of streams.")
+        return coefficients[None, :]
+
+    def _example_shares(self) -> np.ndarray | None:
+        return self._alpha
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """w·x of every row, of each class where there are several; no intercept."""
+        check_is_fitted(self)
+        X = inputs.check_matrix(self, X, reset=False)
+        return np.asarray(X @ self.coef_.T.astype(X.dtype))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
+    """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
+    n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
+    if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
+        return [None] * n
+    return [alpha] if n == 1 else list(alpha)
+
+
+def rows_of(x: Any, bias: float) -> Rows:
+    """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
+    if not hasattr(x, "indptr"):
+        return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
+    if x.nnz == 0:
+        return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)
+    return Rows(x.indptr, x.indices, x.data, x.shape[0], x.shape[1], bias)
+
+
+def labels_of(source: Seekable) -> Iterator[Chunk]:
+    """Everything but the inputs, chunk by chunk."""
+    if len(source) == 0:
+        raise DataError("The source has no examples.")
+    for i in range(len(source.offsets) - 1):
+        chunk = source.labels(i)
+        if chunk.y is None:
+            raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
+        yield chunk
+        source.release(i)  # labels of all chunks together may be more than memory allows
+
+
+def checked_weights(chunk: Chunk) -> np.ndarray | None:
+    """The weights of a chunk, not negative."""
+    if chunk.weight is None:
+        return None
+    weight = np.asarray(chunk.weight, np.float64)
+    bad = ~(np.isfinite(weight) & (weight >= 0.0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise DataError(
+            f"The weight of row {chunk.ids[at]} is {weight[at]}; it must be finite and not negative.",
+            row=int(chunk.ids[at]),
+        )
+    return weight
+
+
+def checked_numbers(chunk: Chunk, meaning: str) -> np.ndarray:
+    """The labels of a chunk as finite numbers."""
+    try:
+        y = np.ascontiguousarray(chunk.y, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"Labels must be {meaning}, one number per row; there are values such as {str(chunk.y[0])!r}.",
+            row=int(chunk.ids[0]),
+        ) from None
+    if not np.isfinite(y).all():
+        at = int(np.argmin(np.isfinite(y)))
+        raise DataError(f"The label of row {chunk.ids[at]} is {y[at]}; it must be finite.", row=int(chunk.ids[at]))
+    return y

@@ -84,20 +84,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.edges = edges
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -116,16 +103,14 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         :meth:`LinearSVC.fit`.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, y=y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         ``edges="tree"`` takes the tree from the first chunk. More in :meth:`StructuralSVM.partial_fit`.
         """
-        training.partial_fit(self, X, y=y)
-        return self
+        return training.partial_fit(self, X, y=y)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:  # type: ignore[override]
         return self._whole(*self._checked(X, y, reset=reset), sample_weight)

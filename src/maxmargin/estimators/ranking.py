@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .. import losses
 from ..constraints.base import Closed
 from ..data.arrays import check_unmasked
 from ..data.errors import DataError
@@ -18,13 +17,13 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk, Loss
+from ..protocols import Chunk
 from ..wording import shown
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import Whole, is_whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
@@ -85,18 +84,7 @@ class RankingSVM(LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -114,13 +102,11 @@ class RankingSVM(LinearEstimator):
 
         X may be a source of all three. The other parameters are those of :meth:`LinearSVC.fit`.
         """
-        training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
-        return self
+        return training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
 
     def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
-        training.partial_fit(self, X, y=y, groups=groups)
-        return self
+        return training.partial_fit(self, X, y=y, groups=groups)
 
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
@@ -133,8 +119,8 @@ class RankingSVM(LinearEstimator):
     def _survey(self, source: Any) -> tuple[Any, Facts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
-        for chunk in sourced.labels_of(source):
-            sourced.checked_numbers(chunk, "grades")
+        for chunk in labels_of(source):
+            checked_numbers(chunk, "grades")
             if chunk.group is None:
                 raise DataError(
                     "The source has no groups, so that all rows would be compared with each other. Give them: "
@@ -148,7 +134,7 @@ class RankingSVM(LinearEstimator):
         return source, Facts(int(source.n_features))
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
-        return [self._pairs(chunk, sourced.rows_of(chunk.x, 0.0))]
+        return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
 
     def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
         return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
@@ -170,19 +156,8 @@ class RankingSVM(LinearEstimator):
             done += n
         self._example_coef = coefficients
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        losses.shape_of(self._loss())  # says what is wrong with it
-
-    def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.MARGIN)
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        check_is_fitted(self)
-        if self._example_coef is None:
-            raise AttributeError("dual_coef_ is not kept of streams.")
-        return self._example_coef[None, :]
+    def _example_shares(self) -> np.ndarray | None:
+        return self._example_coef
 
     def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
@@ -206,9 +181,7 @@ class RankingSVM(LinearEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Scores; only their order inside a group means anything."""
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        return np.asarray(X @ self.coef_.astype(X.dtype))
+        return self._scores(X)
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
@@ -245,7 +218,7 @@ def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Grades and groups of a chunk."""
-    return sourced.checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
+    return checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
 
 
 def _count_pairs(chunk: Chunk) -> int:

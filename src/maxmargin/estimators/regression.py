@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
 from ..constraints.base import Closed
@@ -15,11 +14,11 @@ from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Chunk, Loss
-from . import inputs, sourced, training
+from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
 from .holders import Whole
-from .linear import Facts, LinearEstimator
+from .linear import Facts, LinearEstimator, checked_numbers, checked_weights, labels_of, rows_of
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
@@ -70,21 +69,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.epsilon = epsilon
-        self.loss = loss
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -102,13 +87,11 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         The parameters are those of :meth:`LinearSVC.fit`.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, y=y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
-        training.partial_fit(self, X, y=y, sample_weight=sample_weight)
-        return self
+        return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
@@ -116,15 +99,15 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Any) -> tuple[Any, Facts]:
-        for chunk in sourced.labels_of(source):
-            sourced.checked_numbers(chunk, "targets")
+        for chunk in labels_of(source):
+            checked_numbers(chunk, "targets")
         return source, Facts(int(source.n_features))
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
-            sourced.rows_of(chunk.x, self._bias()),
-            sourced.checked_numbers(chunk, "targets"),
-            self._budget(sourced.checked_weights(chunk)),
+            rows_of(chunk.x, self._bias()),
+            checked_numbers(chunk, "targets"),
+            self._budget(checked_weights(chunk)),
             loss=self._loss(),
         )
         return [constraints]
@@ -133,21 +116,9 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         coef, intercept = self._split_weights(weights[0], 1)
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        inputs.check_positive("epsilon", self.epsilon, zero=True)
-        losses.shape_of(self._loss())  # says what is wrong with it
-
     def _loss(self) -> Loss:
-        return losses.named(self.loss, losses.DISTANCE, epsilon=float(self.epsilon))
-
-    @property
-    def dual_coef_(self) -> np.ndarray:
-        """How much of each example is in the weights."""
-        check_is_fitted(self)
-        if self._alpha is None:
-            raise AttributeError("dual_coef_ is not kept of streams.")
-        return self._alpha[None, :]
+        epsilon = inputs.check_positive("epsilon", self.epsilon, zero=True)
+        return losses.named(self.loss, losses.DISTANCE, epsilon=epsilon)
 
     def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
@@ -157,9 +128,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = inputs.check_matrix(self, X, reset=False)
-        return np.asarray(X @ self.coef_.astype(X.dtype)) + self.intercept_
+        return self._scores(X) + self.intercept_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""

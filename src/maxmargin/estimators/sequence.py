@@ -26,6 +26,7 @@ from .holders import Whole, is_whole
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
+    as_sequences,
     check_lengths,
     encoded_pairs,
     is_known,
@@ -39,7 +40,6 @@ from .sequence_data import (
 )
 from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
 from .telling import users_line
-from .tokens import as_sequences
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -123,23 +123,7 @@ class SequenceSVM(StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.rescaling = rescaling
-        self.bias = bias
-        self.start = start
-        self.end = end
-        self.allowed_transitions = allowed_transitions
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -169,8 +153,7 @@ class SequenceSVM(StructuredEstimator):
         cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -184,8 +167,7 @@ class SequenceSVM(StructuredEstimator):
         classes : iterable of labels or None
             All labels that may ever come. Needed with the first chunk unless it shows all of them.
         """
-        training.partial_fit(self, X, {"classes": classes}, Y=Y)
-        return self
+        return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
     def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)
@@ -204,27 +186,19 @@ class SequenceSVM(StructuredEstimator):
         return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
-        X, Y = source.chunk().x, source.chunk().y
         begun = hasattr(self, "model_")
-        if begun and (self._names is None) != is_numeric(X):
-            raise ValueError(
-                "The stream began with the other kind of features: named ones, or matrices. X must be alike."
-            )
-        # A chunk that is refused must not leave its names behind.
-        attributes = None if is_numeric(X) else Attributes(self._names if begun and self._names else ())
-        if attributes is not None:
-            encoded = attributes.learn(X)
-        else:
-            encoded = Sequences.of(X, self.model_.n_features if begun else None)
-        check_lengths(encoded, Y)
-        known = self.classes_ if begun else sorted_classes(label_set([*Y, list(classes)] if classes is not None else Y))
-        labels = numbered(Y, known)
-        model = self._model(encoded.n_features, self._forbidden(labels, known), known)
+        # Names are learned anew: a chunk that is refused must not leave its own behind.
+        seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
+        seen.look(source.chunk().x, source.chunk().y)
+        named = set() if classes is None else label_set([list(classes)])
+        known = self.classes_ if begun else sorted_classes(seen.labels | named)
+        labels = numbered(source.chunk().y, known)
+        model = self._model(seen.n_features or 0, self._forbidden(labels, known), known)
         if begun and self.allowed_transitions == "observed" and model.forbidden is not None:
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
-        learned = {"classes_": known, **learned_names(attributes)}
-        return source.replaced(encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
+        learned = {"classes_": known, **learned_names(seen.attributes)}
+        return source.replaced(seen.encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
 
     def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(

@@ -13,11 +13,9 @@ import numpy as np
 from ..checkpoint import CheckpointFolder
 from ..constraints.sourced import is_seekable
 from ..data.errors import DataError
-from ..problem import Rows
-from ..protocols import Chunk, Seekable
+from ..protocols import Seekable
 from .fingerprints import of_source
 
-_EMPTY = np.empty(0, np.int32)
 _SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy
 
 
@@ -71,54 +69,3 @@ def _precision(source: Any) -> str:
     if first is None or not hasattr(first.x, "dtype"):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
     return "float32" if first.x.dtype == np.float32 else "float64"
-
-
-def rows_of(x: Any, bias: float) -> Rows:
-    """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
-    if not hasattr(x, "indptr"):
-        return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
-    if x.nnz == 0:
-        return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)
-    return Rows(x.indptr, x.indices, x.data, x.shape[0], x.shape[1], bias)
-
-
-def labels_of(source: Seekable) -> Iterator[Chunk]:
-    """Everything but the inputs, chunk by chunk."""
-    if len(source) == 0:
-        raise DataError("The source has no examples.")
-    for i in range(len(source.offsets) - 1):
-        chunk = source.labels(i)
-        if chunk.y is None:
-            raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
-        yield chunk
-        source.release(i)  # labels of all chunks together may be more than memory allows
-
-
-def checked_weights(chunk: Chunk) -> np.ndarray | None:
-    """The weights of a chunk, not negative."""
-    if chunk.weight is None:
-        return None
-    weight = np.asarray(chunk.weight, np.float64)
-    bad = ~(np.isfinite(weight) & (weight >= 0.0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise DataError(
-            f"The weight of row {chunk.ids[at]} is {weight[at]}; it must be finite and not negative.",
-            row=int(chunk.ids[at]),
-        )
-    return weight
-
-
-def checked_numbers(chunk: Chunk, meaning: str) -> np.ndarray:
-    """The labels of a chunk as finite numbers."""
-    try:
-        y = np.ascontiguousarray(chunk.y, np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"Labels must be {meaning}, one number per row; there are values such as {str(chunk.y[0])!r}.",
-            row=int(chunk.ids[0]),
-        ) from None
-    if not np.isfinite(y).all():
-        at = int(np.argmin(np.isfinite(y)))
-        raise DataError(f"The label of row {chunk.ids[at]} is {y[at]}; it must be finite.", row=int(chunk.ids[at]))
-    return y

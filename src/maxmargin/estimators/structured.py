@@ -17,7 +17,7 @@ from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_sour
 from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
-from ..problem import Certificate, Planes, Problem, Record
+from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
 from ..wording import shown
@@ -48,6 +48,8 @@ class Facts:
         Attributes that belong to the model.
     places : array or None
         Where the weights of a stream have moved if its model has grown.
+    piece : bool
+        Whether the examples are those of one worker among several.
     """
 
     model: Any
@@ -55,10 +57,11 @@ class Facts:
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
     places: np.ndarray | None = None
+    piece: bool = False
 
     def for_pieces(self) -> Facts:
         """What workers need to know."""
-        return replace(self, layout=None, learned={})
+        return replace(self, layout=None, learned={}, piece=True)
 
 
 class StructuredEstimator(CertifiedEstimator):
@@ -67,9 +70,6 @@ class StructuredEstimator(CertifiedEstimator):
     coef_: np.ndarray
     model_: Model
     _shares: Planes
-    certificate_: Certificate
-    n_passes_: int
-    history_: list[Record]
     _stream_rule = (
         "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
         "estimator."
@@ -78,8 +78,7 @@ class StructuredEstimator(CertifiedEstimator):
     @property
     def _alpha(self) -> Planes:
         """The dual variables; those of a stream are gathered when somebody asks for them."""
-        stream = getattr(self, "_stream", None)
-        return self._shares if stream is None else stream.alpha
+        return self._shares if self._stream is None else self._stream.alpha
 
     @_alpha.setter
     def _alpha(self, alpha: Planes) -> None:
@@ -117,7 +116,9 @@ class StructuredEstimator(CertifiedEstimator):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
         else:
             oracle = SourcedOracle(facts.model, source, layout, facts.prepare)
-        weights = inputs.check_weights(layout.weight, np.empty((layout.n_examples, 1)))
+        weights = layout.weight  # of a worker's examples all may be zero
+        if not facts.piece:
+            weights = inputs.check_weights(weights, np.empty((layout.n_examples, 1)))
         return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
 
     def _shared(self, source: Any) -> Any:
@@ -221,6 +222,22 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     return X
 
 
+def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
+    """The best answer to every input."""
+    X = check_inputs(X)
+    if not hasattr(model, "predict_all"):
+        return [model.predict(x, w) for x in X]
+    answers = model.predict_all(X, w)
+    if len(answers) != count(X):
+        raise ValueError(f"X has {count(X)} entries, which the model reads as one example. Put it into a list: [x].")
+    return answers
+
+
+def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Any) -> float:
+    losses = [model.loss(y, answer) for y, answer in zip(Y, answers, strict=True)]
+    return float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+
+
 @storable(model_="any", coef_="float[w]", _alpha="Planes", _fitted_C="float")
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
@@ -289,18 +306,7 @@ class StructuralSVM(StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.C = C
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    ) -> None: ...
 
     def fit(
         self,
@@ -327,8 +333,7 @@ class StructuralSVM(StructuredEstimator):
         takes many more epochs, most of all where weights are few.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
-        return self
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -338,8 +343,7 @@ class StructuralSVM(StructuredEstimator):
         ``coef_`` is an average of the weights along the stream. A chunk may be a single example. With ``memory`` a
         stream may go on for ever: constraints of the oldest examples are then frozen, and only their sum is kept.
         """
-        training.partial_fit(self, X, Y=Y)
-        return self
+        return training.partial_fit(self, X, Y=Y)
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -359,21 +363,12 @@ class StructuralSVM(StructuredEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
-        X = check_inputs(X)
-        if not hasattr(self.model_, "predict_all"):
-            return [self.model_.predict(x, self.coef_) for x in X]
-        answers = self.model_.predict_all(X, self.coef_)
-        if len(answers) != count(X):
-            raise ValueError(
-                f"X has {count(X)} entries, which the model reads as one example. Put it into a list: [x]."
-            )
-        return answers
+        return best_answers(self.model_, X, self.coef_)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
-        losses = [self.model_.loss(y, z) for y, z in zip(Y, self.predict(X), strict=True)]
-        return -float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
+        return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
     def certify(
         self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None

@@ -25,12 +25,12 @@ from ..protocols import OracleError
 from ..solvers import certify as certified
 from ..wording import check_object, shown
 from . import inputs
-from .certified import CertifiedEstimator, Run, total
+from .certified import Run, total
 from .fingerprints import of_source
 from .holders import InMemory, OnDisk, OnWorkers
 from .telling import changing, keep
 
-E = TypeVar("E", bound=CertifiedEstimator)
+T = TypeVar("T", bound=Any)
 
 
 class Task(Protocol):
@@ -69,7 +69,7 @@ class Task(Protocol):
         ...
 
 
-def fit(task: Any, X: Any, run: Run, **others: Any) -> None:
+def fit(task: T, X: Any, run: Run, **others: Any) -> T:
     """Train on data in memory, from a source or on a cluster. If it fails, the estimator is what it was before.
 
     But where a search fails after something was learned, that is kept.
@@ -94,6 +94,7 @@ def fit(task: Any, X: Any, run: Run, **others: Any) -> None:
             alpha = [solution.alpha for solution in solutions]
             task._keep(solutions, alpha[0] if len(alpha) == 1 else stacked(alpha))
             task._remember(source, facts)
+    return task
 
 
 def _solved(task: Any, holder: InMemory, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
@@ -146,13 +147,13 @@ def _side_by_side(
             return [replace(f.result(), interrupted=True) for f in futures]
 
 
-def partial_fit(task: Any, X: Any, known: dict[str, Any] | None = None, **others: Any) -> None:
+def partial_fit(task: T, X: Any, known: dict[str, Any] | None = None, **others: Any) -> T:
     """Learn from one more chunk of a stream. ``known`` is what is said of chunks to come."""
     task._check_stream()
-    stream = getattr(task, "_stream", None)
+    stream = task._stream
     source, facts = task._next_chunk(task._arrays(X, reset=stream is None, **others), **(known or {}))
     if stream is not None and not task._size(source.labels()):
-        return  # nothing to learn from
+        return task  # nothing to learn from
     problems = task._problems(source, facts)
     stream = task._new_stream(problems) if stream is None else stream
     try:
@@ -164,6 +165,7 @@ def partial_fit(task: Any, X: Any, known: dict[str, Any] | None = None, **others
             task._alpha, task._fitted_C = None, float(task.C)
             task.__dict__.pop("certificate_", None)  # found when somebody asks: it takes a pass over what is kept
             task.history_, task.n_passes_ = [], stream.n_passes
+    return task
 
 
 def certify(task: Any, X: Any, **others: Any) -> Certificate:
@@ -180,14 +182,14 @@ def certify(task: Any, X: Any, **others: Any) -> Certificate:
 
 
 def path(
-    estimator: E,
+    estimator: T,
     X: Any,
     y: Any,
     *,
     C: Iterable[float] | None = None,
     group_norm: Iterable[float] | None = None,
     **fit_params: Any,
-) -> list[E]:
+) -> list[T]:
     """Fit the estimator for every C, or for every strength of the group norm, each fit hot-started from the one before.
 
     Ascending values are the fast direction; with a group norm they are the only one: weights that are all zero would
@@ -220,7 +222,7 @@ def path(
         raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
     for value in values if name == "C" else ():
         inputs.check_positive(name, value)  # the last one too, before the first is fitted
-    steps: list[E] = []
+    steps: list[T] = []
     for value in values:
         step = clone(estimator).set_params(**{name: value}, warm_start=True)
         if steps:

@@ -1,6 +1,6 @@
 """Losses: what an example pays for missing its margin, and the conjugate that its dual variable sees.
 
-A loss is one file here and one line in the tables below, which say what users may call it.
+A loss is one class here and one line in the tables below, which say what users may call it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from typing import Any
 from ..kernels.losses import LossShape
 from ..protocols import Loss
 from ..wording import check_object, one_of, shown
-from .epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
-from .hinge import Hinge
-from .smoothed_hinge import SmoothedHinge
-from .squared_hinge import SquaredHinge
+from .hinges import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
 
 __all__ = ["EpsilonInsensitive", "Hinge", "LossShape", "SmoothedHinge", "SquaredEpsilonInsensitive", "SquaredHinge"]
 

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..extensions import attribute
 from .bags import Bags
-from .binary import binary
 from .chain import Chain
 from .classes import Multiclass
+from .closed import binary, multiclass, regression
 from .graph import Graph, grid
 from .max_min import MaxMin
-from .multiclass import multiclass
 from .multilabel import Multilabel
 from .pystruct import from_pystruct
 from .ramp import Ramp
 from .ranking import ranking
-from .regression import regression
 
 if TYPE_CHECKING:
     from ..vision.models import Reconfigurable as Reconfigurable

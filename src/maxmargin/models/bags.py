@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
-from ..data.bags import Bags as InstanceBags, as_bags, check_finite
+from ..data.bags import as_bags, check_finite
 from ..kernels import bags as kernels, vectors
 from ..problem import Rivals, Rows
 from ..wording import as_float, one_of, shown
@@ -48,9 +48,6 @@ class Bags:
     >>> model.predict(np.array([[1.0], [3.0]]), np.array([-1.0, 1.0]))
     (1, 1)
     """
-
-    bias: float
-    cost: np.ndarray | None
 
     exact = True
 
@@ -171,13 +168,6 @@ class Bags:
 class BagsLatent:
     """The model bound to data, with all instances in one matrix."""
 
-    bags: InstanceBags
-    y: np.ndarray
-    sizes: np.ndarray
-    rows: Rows
-    n_examples: int
-    n_weights: int
-
     def __init__(self, model: Bags, X: Any, Y: Any, *, finite: bool = True) -> None:
         self.model = model
         self.K, self.S, self.D = model._sizes()
@@ -294,11 +284,6 @@ def _dense(table: Any) -> np.ndarray:
 
 class BagsOracle:
     """The bound in which bag i is of class y_i because of instance z_i."""
-
-    data: BagsLatent
-    z: np.ndarray
-    n_examples: int
-    n_weights: int
 
     releases_gil = True
 

@@ -51,8 +51,6 @@ class Chain:
     array([1, 0, 1], dtype=int32)
     """
 
-    forbidden: np.ndarray | None
-
     exact = True
 
     def __init__(
@@ -121,10 +119,8 @@ class Chain:
             at += size * present
         return places[0], places[1], places[2], places[3]
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This chain does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return labelling.sizes(self, "n_labels", "n_features")
 
     def places_in(self, wider: Chain) -> np.ndarray | None:
         """Where the weights of this chain stand in one with more features (``None``: where they are)."""
@@ -237,10 +233,6 @@ class Chain:
 
 class ChainOracle:
     """A chain bound to data: whole batches are searched in one compiled call."""
-
-    n_labels: int
-    n_weights: int
-    n_examples: int
 
     releases_gil = True
 

@@ -40,8 +40,6 @@ class Multiclass:
     1
     """
 
-    cost: np.ndarray | None
-
     exact = True
 
     def __init__(
@@ -79,10 +77,8 @@ class Multiclass:
         K, d = self._sizes()
         return K * d
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_classes is None or self.n_features is None:
-            raise ValueError("This model does not know its sizes: give n_classes and n_features, or use sized(X, Y).")
-        return self.n_classes, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return labelling.sizes(self, "n_classes", "n_features")
 
     def _costs(self) -> np.ndarray:
         return 1.0 - np.eye(self._sizes()[0]) if self.cost is None else self.cost
@@ -122,10 +118,6 @@ class Multiclass:
 
 class MulticlassOracle:
     """The model bound to data: scores of whole batches are one matrix product."""
-
-    y: np.ndarray
-    n_examples: Any
-    n_weights: int
 
     releases_gil = True
 

@@ -59,8 +59,6 @@ class Graph:
            [0, 0]], dtype=int32)
     """
 
-    only_forests: bool
-
     rescaling = "margin"
 
     def __init__(
@@ -137,10 +135,8 @@ class Graph:
         pairs[above] = np.arange(above[0].size)
         return np.maximum(pairs, pairs.T)
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return labelling.sizes(self, "n_labels", "n_features")
 
     def node_table(self, w: np.ndarray) -> np.ndarray:
         """The weights of features of nodes by label, (n_features, n_labels), the bias last if there is one."""
@@ -200,20 +196,6 @@ class GraphOracle:
     Y : sequence of label arrays or None
         Without them the search is for the highest score, as in prediction.
     """
-
-    n_weights: int
-    graphs: Graphs
-    n_examples: int
-    offsets: np.ndarray
-    tokens: tuple[np.ndarray, np.ndarray, np.ndarray]
-    graph: tuple[np.ndarray, np.ndarray, np.ndarray]
-    pairs: np.ndarray
-    layout: tuple[int, int]
-    y: np.ndarray
-    cost: np.ndarray
-    scale: np.ndarray
-    by_tree: np.ndarray
-    releases_gil: bool
 
     def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
         self.model = model

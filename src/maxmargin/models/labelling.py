@@ -29,6 +29,14 @@ def check_sizes(**sizes: Any) -> None:
             whole(name, size, 0 if name == "n_edge_features" else 1)
 
 
+def sizes(model: Any, *names: str) -> tuple[int, ...]:
+    """The sizes of a model that knows them."""
+    found = tuple(getattr(model, name) for name in names)
+    if None in found:
+        raise ValueError(f"This model does not know its sizes: give {' and '.join(names)}, or use sized(X, Y).")
+    return found
+
+
 def check_switches(**switches: Any) -> None:
     """Whether a model has some weights or not."""
     for name, value in switches.items():

@@ -41,9 +41,6 @@ class MaxMin:
     (1, (1, 0))
     """
 
-    levels: int
-    bias: float
-
     exact = True
 
     def __init__(self, levels: int = 1, n_features: int | None = None, bias: float = 1.0) -> None:

@@ -38,15 +38,6 @@ _NEGATIVE = _Side(-1.0, games.upper_policy, games.under_upper, games.upper_choic
 class _Alike:
     """Examples of one class whose games have the same size: all of them are played at once."""
 
-    side: _Side
-    sizes: tuple[int, ...]
-    ids: np.ndarray
-    n_courses: int
-    n_free: int
-    choices: np.ndarray
-    n_policies: int
-    open: np.ndarray
-
     def __init__(self, side: _Side, sizes: tuple[int, ...], ids: np.ndarray) -> None:
         self.side, self.sizes, self.ids = side, sizes, ids
         self.n_courses = prod(sizes)
@@ -87,18 +78,6 @@ class MaxMinObjective:
         C_i.
     regularizer : Regularizer
     """
-
-    levels: int
-    regularizer: Regularizer
-    n_examples: int
-    budget: np.ndarray
-    features: np.ndarray
-    n_weights: Any
-    first: np.ndarray
-    groups: list[_Alike]
-    group_of: np.ndarray
-    first_answer: np.ndarray
-    listable: bool
 
     def __init__(
         self,
@@ -196,8 +175,6 @@ class MaxMinObjective:
 
 class MaxMinStanding:
     """A max–min objective at one w: C_i·(hinge under a policy − hinge of the game's value)."""
-
-    best: Any
 
     def __init__(self, objective: MaxMinObjective, w: np.ndarray) -> None:
         self._objective = objective

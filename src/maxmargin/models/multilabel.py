@@ -13,12 +13,12 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ..data.arrays import as_matrix, as_rows
 from ..inference import cuts
-from ..inference.trees import Visit, visiting_order
+from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
 from ..wording import one_of
-from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined
+from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined, sizes
 from .rounding import score_sizes, search_rounding
 
 _MOST_TRIED = 16  # labels of which all 2^L subsets are tried
@@ -194,10 +194,8 @@ class Multilabel:
     def oracle(self, X: Any, Y: Any) -> MultilabelOracle:
         return MultilabelOracle(self, X, Y)
 
-    def _sizes(self) -> tuple[int, int]:
-        if self.n_labels is None or self.n_features is None:
-            raise ValueError("This model does not know its sizes: give n_labels and n_features, or use sized(X, Y).")
-        return self.n_labels, self.n_features
+    def _sizes(self) -> tuple[int, ...]:
+        return sizes(self, "n_labels", "n_features")
 
 
 class MultilabelOracle:
@@ -211,18 +209,6 @@ class MultilabelOracle:
     Y : matrix (n, n_labels) of zeros and ones, or None
         Without them the search is for the highest score, as in prediction.
     """
-
-    n_weights: int
-    n_labels: int
-    rows: Rows
-    n_examples: int
-    y: np.ndarray
-    costs: np.ndarray
-    pairs: np.ndarray
-    pair_at: int
-    bias_at: int
-    releases_gil: bool
-    visit: Visit | None
 
     def __init__(self, model: Multilabel, X: Any, Y: Any = None) -> None:
         self.n_weights = model.n_weights

@@ -105,12 +105,6 @@ class RampLatent:
     Latent values can be listed where the inner model has ``class_scores(X, w)``, as models of few classes have.
     """
 
-    ramp: Ramp
-    oracle: Oracle
-    n_examples: int
-    n_weights: int
-    exact: bool
-
     def __init__(self, ramp: Ramp, X: Any, Y: Any) -> None:
         self.ramp, self.X, self.Y = ramp, X, Y
         self.oracle = oracle_for(ramp.model, X, Y)
@@ -161,10 +155,6 @@ class RampLatent:
 
 class RampOracle:
     """The bound with fixed z_i: rows are φ(x, z_i) − φ(x, ŷ), made of what the inner search says of y_i and ŷ."""
-
-    n_examples: int
-    n_weights: int
-    releases_gil: bool
 
     def __init__(self, data: RampLatent, latent: Any) -> None:
         self.data = data

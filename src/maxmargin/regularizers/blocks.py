@@ -23,9 +23,6 @@ class Blocks:
         Together the indices must name every weight once.
     """
 
-    parts: list[tuple[np.ndarray, Regularizer]]
-    n_weights: int
-
     def __init__(self, parts: Sequence[tuple[np.ndarray, Regularizer]]) -> None:
         if not all(isinstance(part, list | tuple) and len(part) == 2 for part in parts) or not len(parts):
             raise ValueError(

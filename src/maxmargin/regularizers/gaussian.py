@@ -29,9 +29,6 @@ class GaussianPrior:
     array([3. , 0.5])
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
-
     def __init__(self, mean: Any = 0.0, covariance: Any = 1.0) -> None:
         self.mean = numbers("GaussianPrior: mean", mean)
         self.covariance = numbers("GaussianPrior: covariance", covariance)

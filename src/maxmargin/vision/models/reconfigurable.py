@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...models import labelling
+from ...persistence import storable_part
 from ...regularizers import Bounded
 from ...wording import whole
 from ..kernels import regions as kernels
@@ -19,6 +20,7 @@ from .region_data import RegionData, as_regions
 PAIRS = (None, "potts", "regular")
 
 
+@storable_part(key="model")
 class Reconfigurable:
     """Images as arrangements of parts (RBoW, RBoW+, RBoW++; Naderi Parizi, chapter 2).
 

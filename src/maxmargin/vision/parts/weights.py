@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data.arrays import as_rows
-from ...models.multiclass import multiclass
+from ...models.closed import multiclass
 from ...problem import Certificate, Problem, Solution
 from ...regularizers import L2
 from ...rounding import gamma
