@@ -74,9 +74,9 @@ def test_people_are_told_how_many_workers_there_were_and_the_model_is_not(folder
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("locl:4", "--cluster: must be local or local:4 (processes of this machine), ray or ray:4"),
-        ("local:0", "the number of workers must be a whole number of at least 1, got 'local:0'"),
-        ("ray://", "ray://host:10001 or ray://host:10001?workers=4 (a Ray cluster elsewhere), got 'ray://'"),
+        ("locl:4", """--cluster 'locl:4' is not understood. Possible are: "local" or "local:4" (processes of this m"""),
+        ("local:0", "--cluster 'local:0' asks for '0' workers; it takes a whole number of at least 1"),
+        ("ray://", "--cluster 'ray://' is not understood"),
     ],
 )
 def test_places_that_are_none_are_refused_before_data_is_read(tmp_path, capsys, where, said):

@@ -228,7 +228,7 @@ def test_one_pass_is_told_in_a_table_and_not_drawn(digit_model):
 
 
 def test_settings_that_do_not_describe_themselves_are_named_by_their_class():
-    from maxmargin.report.summary import settings
+    from maxmargin.report.page import settings
 
     class Plain:
         pass

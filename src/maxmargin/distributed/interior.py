@@ -46,19 +46,20 @@ class InteriorOnShards:
 
     @property
     def kept(self) -> np.ndarray:
-        return np.concatenate([kept for kept in self._crew.ask("interior_kept") if kept is not None])
+        return np.concatenate([kept for kept in self._crew.ask("interior", lambda k: ("kept",)) if kept is not None])
 
     def saved(self) -> Point:
-        points = [point for point in self._crew.ask("interior_point") if point is not None]
+        points = [point for point in self._crew.ask("interior", lambda k: ("saved",)) if point is not None]
         return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
 
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
         spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
 
-        def part(k: int) -> tuple[Point, np.ndarray | None]:
-            return Point(*(p[spans[k]] if p.size else p for p in point)), None if kept is None else kept[spans[k]]
+        def part(k: int) -> tuple[str, Point, np.ndarray | None]:
+            mine = Point(*(p[spans[k]] if p.size else p for p in point))
+            return "load", mine, None if kept is None else kept[spans[k]]
 
-        self._crew.ask("load_interior", part)
+        self._crew.ask("interior", part)
 
 
 class ShardInterior:

@@ -16,7 +16,7 @@ from maxmargin.distributed.transport import Ticket, WorkerDied, WorkerTransport,
 
 
 class _Held:
-    """What lives in the actor's process. The object is made by a call: its errors are then told like those of others."""
+    """What lives in the actor's process. Its object is made by a call, which tells errors like any other."""
 
     def __init__(self) -> None:
         self._target: Any = None
