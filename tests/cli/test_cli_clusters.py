@@ -1,15 +1,10 @@
 """Training on a cluster from the command line: the same bounds, messages and files as on one machine."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
-from commands import answer, complaint
+from commands import answer, complaint, interrupted, lives
 from sklearn.datasets import dump_svmlight_file
 
 import maxmargin as mm
@@ -114,62 +109,10 @@ def test_the_same_command_goes_on_from_a_checkpoint(folder, tmp_path, capsys):
     assert overlap(alone["certificate"], second["certificate"])
 
 
-_SLOW = """
-import sys, time
-import maxmargin as mm
-from maxmargin.cli import main
-
-fit = mm.LinearSVC.fit
-
-
-def tell(record):
-    print("pass", record.number, *pids, file=sys.stderr, flush=True)
-    time.sleep(20.0)
-
-
-def slow(self, source, cluster, **options):
-    global pids
-    start = cluster.start
-
-    def started(makers):
-        global pids
-        start(makers)
-        pids = [cluster.pid(k) for k in range(cluster.n_workers)]
-
-    cluster.start = started
-    return fit(self, source, cluster=cluster, callbacks=(tell,), **options)
-
-
-mm.LinearSVC.fit = slow
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def test_ctrl_c_keeps_the_best_model_and_leaves_no_worker_behind(folder, tmp_path):
-    path = tmp_path / "m.mm"
-    command = [sys.executable, "-c", _SLOW, "train", str(folder / "shards"), "-o", str(path), "--tol", "1e-12"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command += ["--cluster", "local:2", "--json"]
-    # A terminal sends the signal to all processes of its group: a session of its own stands for that.
-    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as process:
-        words = process.stderr.readline().split()
-        assert words[:2] == ["pass", "1"] and len(words) == 4
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and err == ""
-    said = json.loads(out)
-    assert said["interrupted"] and said["passes"] == 1 and said["workers"] == 2
-    assert mm.load(path).certificate_.upper == pytest.approx(said["certificate"]["upper"])
-    for pid in map(int, words[2:]):
-        assert gone(pid)
-
-
-def gone(pid, patience=10.0):
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
+    said, pids = interrupted("train", folder / "shards", "-o", tmp_path / "m.mm", "--cluster", "local:2")
+    assert said["passes"] == 1 and said["workers"] == len(pids) == 2
+    until = time.monotonic() + 10.0
+    while any(map(lives, pids)) and time.monotonic() < until:
         time.sleep(0.05)
-    return False
+    assert not any(map(lives, pids))
