@@ -13,13 +13,12 @@ from maxmargin.cli import main
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two classes as text and as shards; numbers, and groups, as text."""
+    """Two classes as text and as shards; groups as text."""
     place = tmp_path_factory.mktemp("clusters")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 12)).astype(np.float32)
     scores = X @ rng.normal(size=12) + rng.normal(size=300)
     dump_svmlight_file(X, np.where(scores > 0, 1, -1), str(place / "train.svm"), zero_based=False)
-    dump_svmlight_file(X, scores, str(place / "numbers.svm"), zero_based=False)
     grades, groups = np.digitize(scores, [-1.0, 1.0]), np.repeat(np.arange(15), 20)
     dump_svmlight_file(X, grades, str(place / "groups.svm"), zero_based=False, query_id=groups)
     mm.data.convert(str(place / "train.svm"), place / "shards", batch_bytes=2**11, shuffle=False)
@@ -35,7 +34,6 @@ def overlap(a, b):
     ("data", "task", "options"),
     [
         ("shards", "classify", ["--memory", "1MB"]),
-        ("numbers.svm", "regress", ["--epsilon", "0.5"]),
         ("groups.svm", "rank", ["--C", "0.1"]),
     ],
 )

@@ -60,7 +60,7 @@ class _Killer:
 
 @pytest.mark.parametrize("kind", ["local", pytest.param("ray", marks=with_ray)])
 def test_workers_are_killed_one_after_the_other(kind):
-    n_kills = 6 if kind == "local" else 3  # Ray takes seconds over each
+    n_kills = 3 if kind == "local" else 2  # Ray takes seconds over each
     transport = LocalProcesses(2) if kind == "local" else RayActors("local", 2)
     with transport:
         killer = _Killer(transport, n_kills)

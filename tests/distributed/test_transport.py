@@ -75,6 +75,12 @@ class Clerk:
     def quit(self):
         os._exit(7)
 
+    def leave_a_child(self):
+        if (pid := os.fork()) == 0:
+            time.sleep(60)
+            os._exit(0)
+        return pid
+
 
 def clerks(n):
     return [functools.partial(Clerk, i) for i in range(n)]
@@ -221,7 +227,7 @@ def test_killed_at_many_moments(new):
     transport = new(2)
     transport.start(clerks(2))
     local = new.kind == "local"
-    moments = np.concatenate([[0], np.geomspace(1e-4, 0.1, 7)]) if local else [0.02]
+    moments = np.concatenate([[0], np.geomspace(1e-4, 0.1, 4)]) if local else [0.02]
     for moment in moments:
         big = transport.send(1, "zeros", 4_000_000)  # 32 MB: under way when the signal comes
         queued = transport.send(1, "echo", 1)
@@ -269,6 +275,17 @@ def test_killed_while_it_starts():
             if isinstance(outcome(transport.send(0, "nap", 0)), WorkerDied):  # it had just been ready
                 transport.restart(0)
             assert transport.send(0, "nap", 0).result() == 0
+
+
+def test_a_child_that_holds_the_socket_does_not_hide_a_death():
+    with LocalProcesses(1) as transport:
+        transport.start(clerks(1))
+        child = transport.send(0, "leave_a_child").result()
+        nap = transport.send(0, "nap", 60)
+        os.kill(transport.pid(0), signal.SIGKILL)
+        assert transport.wait([nap], 30) == [nap]
+        os.kill(child, signal.SIGKILL)
+        assert isinstance(outcome(nap), WorkerDied)
 
 
 def test_stopped_worker(new):

@@ -8,7 +8,6 @@ problem stays in one place, and what is shared out is the look at everything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -20,31 +19,13 @@ from ..protocols import LatentObjective, LatentOracle, Standing
 from .asking import Asking, together
 from .crew import Crew
 from .oracles import RemoteOracle, introduced
-from .searching import Piece
+from .searching import OfObjective, Piece
 
 
-class Standings:
-    """The objective of a piece of the data, on a worker: a recipe.
+class Standings(OfObjective):
+    """What workers answer about an objective whose bounds are closed problems."""
 
-    Parameters
-    ----------
-    make : function or None
-        Gives the objective; None if the piece has no examples.
-    """
-
-    def __init__(self, make: Callable[[], LatentObjective] | None) -> None:
-        self._make = make
-        self._last: tuple[np.ndarray, Standing] | None = None
-
-    @cached_property
-    def _objective(self) -> LatentObjective:
-        if self._make is None:
-            raise ValueError("This worker has no examples to be asked about.")
-        return self._make()
-
-    def piece(self) -> Piece:
-        n = 0 if self._make is None else self._objective.n_examples
-        return Piece(n, True, np.array([0, n]))
+    _last: tuple[np.ndarray, Standing] | None = None
 
     def _standing(self, w: np.ndarray) -> Standing:
         """Several questions are asked about the same weights."""
