@@ -52,6 +52,21 @@ def replacing(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[P
         scratch.remove()
 
 
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Complain about a place that cannot be written to before any work is done."""
+    target = Path(path)
+    if not target.name:
+        raise ValueError(f"path must name the file to write, got {os.fspath(path)!r}.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write.")
+    folder = Path(os.path.realpath(target)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"Cannot write {path}: there is no folder {target.parent}. Create it first.")
+    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise PermissionError(f"Cannot write {path}: no permission to. Name another file.")
+    return target
+
+
 class Scratch:
     """A hidden folder for what is not finished, which only this object uses. ``remove`` it in the end.
 

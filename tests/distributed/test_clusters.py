@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from generators import chains, covariance, many_classes, two_classes
+from generators import covariance, many_classes, two_classes
 from inline_transport import Inline
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 import maxmargin as mm
 from maxmargin.data.memory import Arrays
 from maxmargin.distributed.ascent import ShardAscent
-from maxmargin.models import Chain
 from maxmargin.regularizers import Bounded, GaussianPrior, GroupNorm
 
 TOL = 1e-4
@@ -282,20 +281,6 @@ def test_early_ends_have_true_certificates(solver, how):
     assert svm.certificate_.upper >= optimum.lower * (1 - 1e-6)
     assert again.lower == pytest.approx(svm.certificate_.lower, rel=1e-6)
     assert again.upper == pytest.approx(svm.certificate_.upper, rel=1e-6)
-
-
-@pytest.mark.parametrize(("shards", "weighted"), [(1, False), (2, True), (7, False)])
-def test_structured_estimators(shards, weighted):
-    rng = np.random.default_rng(9)
-    X, Y = chains(rng, n=9, n_labels=3, n_features=2)
-    weight = rng.uniform(0.3, 2.0, len(X)) if weighted else None
-    settings = {"C": 0.5, "random_state": 0}
-    alone = mm.StructuralSVM(Chain(), tol=1e-6, **settings).fit(X, Y, sample_weight=weight)
-    svm = mm.StructuralSVM(Chain(), tol=1e-3, **settings)
-    svm.fit(X, Y, sample_weight=weight, cluster=Inline(shards))
-    _agrees(svm.certificate_, alone.certificate_, 1e-3)
-    assert svm.certify(X, Y, sample_weight=weight).lower == pytest.approx(svm.certificate_.lower, rel=1e-6)
-    assert len(svm.predict(X)) == len(X)
 
 
 def test_a_checkpoint_is_free_when_its_run_has_ended(tmp_path):

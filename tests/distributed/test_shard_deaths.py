@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from generators import chains, many_classes, two_classes
-from inline_transport import Inline
+from inline_transport import Inline, binary_bounds
 
 import maxmargin as mm
 from maxmargin.distributed import crew
@@ -40,17 +40,6 @@ def _again(estimator, **settings):
 
 def _optimum(estimator, data):
     return _again(estimator, tol=1e-6, solver="auto").fit(*data).certificate_
-
-
-def binary_bounds(svm, X, y):
-    """Both bounds of a binary hinge problem, by NumPy alone."""
-    rows = np.hstack([X, np.full((X.shape[0], 1), svm.intercept_scaling)])
-    w = np.append(svm.coef_, svm.intercept_ / svm.intercept_scaling)
-    share = svm.dual_coef_.ravel() * y
-    assert (share >= -1e-9).all()
-    assert (share <= svm.C * (1 + 1e-9)).all()
-    v = svm.dual_coef_.ravel() @ rows
-    return share.sum() - 0.5 * v @ v, 0.5 * w @ w + svm.C * np.maximum(0.0, 1.0 - y * (rows @ w)).sum()
 
 
 def _survives(name, dies, optimum, transport=Inline):

@@ -48,16 +48,6 @@ def digit_model(digits):
     return LinearSVC(C=0.1, random_state=0).fit(X[:900], y[:900])
 
 
-def test_confusions_are_those_of_scikit_learn(digits, digit_model):
-    X, y = digits[0][900:], digits[1][900:]
-    reader = check_self_contained(report.page(digit_model, InMemory(X, y)))
-    start = next(i for i, row in enumerate(reader.rows) if row == ["", *map(str, range(10)), "right"])
-    cells = [[0 if c == "·" else int(c) for c in row[1:11]] for row in reader.rows[start + 1 : start + 11]]
-    truth = confusion_matrix(y, digit_model.predict(X))
-    assert np.array_equal(cells, truth)
-    assert f"{np.trace(truth)} of {y.size} rows have the right answer" in reader.words
-
-
 def test_headline_is_the_certificate(digit_model):
     reader = Reader(report.page(digit_model))
     gap = 100 * digit_model.certificate_.relative_gap
@@ -71,11 +61,6 @@ def test_missed_goal_is_said(digits):
     with pytest.warns(UserWarning, match="stopped after"):
         model = LinearSVC(max_passes=2, tol=1e-9, random_state=0).fit(X, y)
     assert "Training ended before the goal" in Reader(report.page(model)).words
-
-
-def test_write_gives_a_file_of_utf8(digit_model, tmp_path):
-    report.write(tmp_path / "page.html", digit_model)
-    assert check_self_contained((tmp_path / "page.html").read_text(encoding="utf-8")).tags[0] == "html"
 
 
 def test_text_from_outside_is_escaped():
@@ -135,8 +120,6 @@ def test_ranking_shows_the_share_of_ordered_pairs(rng):
     model = RankingSVM(C=0.1, random_state=0).fit(X, y, groups=group)
     tally, _ = measure(model, InMemory(X, y, group, rows=17))
     assert tally.score == pytest.approx(model.score(X, y, groups=group), abs=1e-12)
-    reader = check_self_contained(report.page(model, InMemory(X, y, group)))
-    assert f"{100 * tally.score:.1f} % are in the right order" in reader.words
 
 
 def test_estimators_of_others_have_a_page_of_what_is_proved(digit_model):
@@ -228,7 +211,7 @@ def test_one_pass_is_told_in_a_table_and_not_drawn(digit_model):
 
 
 def test_settings_that_do_not_describe_themselves_are_named_by_their_class():
-    from maxmargin.report.summary import settings
+    from maxmargin.report.page import settings
 
     class Plain:
         pass

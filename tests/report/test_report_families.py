@@ -45,8 +45,9 @@ def test_linear_page_from_arrays_and_from_a_source(iris, tmp_path):
     path = model.report(tmp_path / "a.html", X[1::2], y[1::2], title="Irises", name="the test set")
     reader = page_of(path)
     assert path == tmp_path / "a.html" and "Irises" in reader.words
-    table = reader.table("", *model.classes_, "right")
-    assert np.array_equal(matrix(table, 3), confusion_matrix(y[1::2], model.predict(X[1::2])))
+    table, truth = reader.table("", *model.classes_, "right"), confusion_matrix(y[1::2], model.predict(X[1::2]))
+    assert np.array_equal(matrix(table, 3), truth)
+    assert f"{np.trace(truth)} of 75 rows have the right answer" in reader.words
     assert "Answers on the test set" in reader.words
     model.report(tmp_path / "b.html", mm.data.open(X[1::2], labels=y[1::2]))
     assert page_of(tmp_path / "b.html").table("", *model.classes_, "right") == table

@@ -78,3 +78,14 @@ class Inline:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def binary_bounds(svm, X, y):
+    """Both bounds of a binary hinge problem, by NumPy alone."""
+    rows = np.hstack([X, np.full((X.shape[0], 1), svm.intercept_scaling)])
+    w = np.append(svm.coef_, svm.intercept_ / svm.intercept_scaling)
+    share = svm.dual_coef_.ravel() * y
+    assert (share >= -1e-9).all()
+    assert (share <= svm.C * (1 + 1e-9)).all()
+    v = svm.dual_coef_.ravel() @ rows
+    return share.sum() - 0.5 * v @ v, 0.5 * w @ w + svm.C * np.maximum(0.0, 1.0 - y * (rows @ w)).sum()

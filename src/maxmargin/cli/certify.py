@@ -8,8 +8,7 @@ import time
 from . import DONE, NOT_CONVERGED, options
 from .files import loaded
 from .kind import as_json, bracket
-from .measuring import peak_memory
-from .talk import Talk
+from .talk import Talk, peak_memory
 
 USAGE = "MODEL DATA [DATA ...] [options]"
 ABOUT = """\

@@ -6,9 +6,8 @@ import argparse
 import time
 
 from . import DONE, options
-from .measuring import peak_memory
 from .reading import reading, where
-from .talk import Talk, say_left_out
+from .talk import Talk, peak_memory, say_left_out
 
 USAGE = "DATA [DATA ...] FOLDER [options]"
 ABOUT = """\

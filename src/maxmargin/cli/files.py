@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..files import replacing
+from .. import files
 from . import options
 from .kind import Kind
 from .talk import Talk
@@ -21,17 +20,10 @@ def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
     """Complain now rather than after hours of training, and before an input is overwritten."""
     if path is None:
         return
-    target = Path(path)
     for other in inputs:
-        if target.exists() and Path(other).exists() and target.samefile(other):
+        if Path(path).exists() and Path(other).exists() and Path(path).samefile(other):
             raise ValueError(f"{path} would be overwritten, and it is one of the inputs. Name another file with -o.")
-    folder = Path(os.path.realpath(target)).parent
-    if target.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file to write.")
-    if not folder.is_dir():
-        raise FileNotFoundError(f"Cannot write {path}: there is no folder {target.parent}. Create it first.")
-    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise PermissionError(f"Cannot write {path}: no permission to. Name another file with -o.")
+    files.check_writable(path)
 
 
 def draw_into_files() -> None:
@@ -74,7 +66,7 @@ def loaded(args: argparse.Namespace, talk: Talk) -> tuple[Any, Kind]:
 def answers_to(args: argparse.Namespace) -> Iterator[TextIO | None]:
     """Where answers go: a file that is there whole or not at all, stdout, or (with --json alone) nowhere."""
     if args.output is not None:
-        with replacing(args.output) as path, open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+        with files.replacing(args.output) as path, open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             yield file
     else:
         yield None if args.json else sys.stdout

@@ -21,7 +21,7 @@ from .talk import Talk, say_left_out
 
 @dataclass(frozen=True)
 class Collected:
-    """A matrix with labels, groups and weights, as far as there are any."""
+    """Rows, sequences or bags with labels, groups and weights, as far as there are any."""
 
     X: Any
     y: Any
@@ -88,27 +88,11 @@ class InMemory(Kind):
         verdict = "" if score is None else f" {self.measure.capitalize()}: {self.in_words(score)}."
         talk.say(f"{numbers.count(self.count(data))} {self.unit} answered.{verdict}")
 
-    def in_words(self, score: dict[str, Any]) -> str:
-        from ..report import numbers
-
-        return f"{numbers.share(score['value'])} on {numbers.count(score[self.unit])} {self.unit}"
-
 
 def _text(label: Any) -> str:
     from ..report import numbers
 
     return on_one_line(numbers.label(label))
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Inputs and labels, one for each."""
-
-    X: Any
-    y: Any
-
-    def __len__(self) -> int:
-        return len(self.X)
 
 
 def _bags(data: Collected, what: str) -> BagsOfRows:
@@ -130,11 +114,11 @@ class Sequences(InMemory):
     unit = "sequences"
     measure = "accuracy of labels"
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Pairs:
+    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
         data = collected(args, paths, model)
         bags = _bags(data, self.unit)
         labels = None if data.y is None else [part.tolist() for part in np.split(data.y, bags.first[1:-1])]
-        return Pairs([sp.csr_matrix(bag) for bag in bags], labels)
+        return Collected([sp.csr_matrix(bag) for bag in bags], labels)
 
     def lines(self, answers: Any) -> Iterable[str]:
         return (_text(label) for answer in answers for label in answer)
@@ -145,16 +129,16 @@ class Bags(InMemory):
 
     unit = "bags"
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Pairs:
+    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
         data = collected(args, paths, model)
         bags = _bags(data, self.unit)
         if data.y is None:
-            return Pairs(bags, None)
+            return Collected(bags, None)
         labels = data.y[bags.first[:-1]]
         wrong = np.flatnonzero(np.repeat(labels, bags.sizes) != data.y)
         if wrong.size:
             raise DataError(f"Row {wrong[0] + 1} has another label than the first row of its group: a bag has one.")
-        return Pairs(bags, labels)
+        return Collected(bags, labels)
 
 
 class Labels(InMemory):
@@ -162,7 +146,7 @@ class Labels(InMemory):
 
     measure = "exact matches"
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Pairs:
+    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
         from sklearn.datasets import load_svmlight_files
 
         from ..report.reading import to_width
@@ -183,10 +167,7 @@ class Labels(InMemory):
             if len(known) < len(row) and model is None:
                 raise DataError(f"Row {i + 1} has the labels {row}: labels are whole numbers from 0.")
             y[i, known] = 1
-        return Pairs(X if model is None else to_width(X, _width(model)), y)
-
-    def count(self, data: Any, model: Any = None) -> int:
-        return len(data.y)
+        return Collected(X if model is None else to_width(X, _width(model)), y)
 
     def lines(self, answers: Any) -> Iterable[str]:
         return (",".join(map(str, np.flatnonzero(row))) for row in answers)

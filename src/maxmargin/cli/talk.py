@@ -106,6 +106,16 @@ def say_left_out(source: Any) -> None:
         warn(f"{n} row{'s' * (n > 1)} left out; the first: {said[0]}" if said else f"{n} row{'s' * (n > 1)} left out")
 
 
+def peak_memory() -> int | None:
+    """The most memory this process has held so far, in bytes; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
 def complain(text: str) -> None:
     print(f"maxmargin: error: {one_line(text)}", file=sys.stderr)
 

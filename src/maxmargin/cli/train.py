@@ -6,15 +6,15 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..files import replacing
 from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
-from .clusters import check_place, workers
 from .files import check_writable, draw_into_files, named
 from .kind import Kind, bracket
-from .measuring import peak_memory
-from .talk import Talk, say_checkpoint, say_left_out
+from .talk import Talk, peak_memory, say_checkpoint, say_left_out
 from .tasks import TASKS, chosen
 
 USAGE = "DATA [DATA ...] -o MODEL [options]"
@@ -80,7 +80,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
-    check_place(args.cluster)
+    if args.cluster is not None:
+        from ..distributed.address import place_of
+
+        place_of(args.cluster)  # whoever has mistyped it knows at once
     task = chosen(args, talk.say)
     kind, settings = task.kind(), options.resolve(args, task)
     boxes = [args.boxes] if args.boxes else []
@@ -91,7 +94,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     data, test = kind.training(args)
     say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
-    with interrupts() as seen, workers(args.cluster) as transport:
+    with interrupts() as seen, _workers(args.cluster) as transport:
         model.fit(*kind.arguments(data), **_fit_options(args, model, kind, talk, transport))
         n_workers = None if transport is None else transport.n_workers
     model.verbose = 0  # whoever loads it says so anew
@@ -114,6 +117,25 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     say_left_out(data)
     _summary(args, facts, kind, model, data, talk)
     return INTERRUPTED if seen else DONE if facts["converged"] else NOT_CONVERGED
+
+
+@contextmanager
+def _workers(cluster: str | None) -> Iterator[Any]:
+    """The transport that ``--cluster`` asks for, closed afterwards; None where training stays in this process."""
+    if cluster is None:
+        yield None
+        return
+    from ..distributed import WorkerDied, transport_of
+
+    try:
+        with transport_of(cluster) as transport:
+            yield transport
+    except WorkerDied as died:
+        # It was started anew again and again before this was raised: the cause is not in this program.
+        raise ChildProcessError(
+            f"{died}. Systems end processes when memory runs out: fewer workers or a smaller --memory may help. With "
+            "--checkpoint, the same command goes on from what was saved."
+        ) from died
 
 
 def _fit_options(args: argparse.Namespace, model: Any, kind: Kind, talk: Talk, transport: Any) -> dict[str, Any]:

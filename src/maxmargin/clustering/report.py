@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..report import numbers
-from ..report.bars import bars
-from ..report.heat import MOST, heat_table
-from ..report.markup import Markup, element, table, together
+from ..report.markup import MOST, Markup, bars, element, heat_table, note, table, together
 from ..report.search import search
 from ..report.story import Data, Story
 
@@ -71,7 +69,7 @@ def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
         means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
         away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
     more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
-    return together(bars(entries), away, element("p", more, class_="note") if more else None)
+    return together(bars(entries), away, note(more))
 
 
 def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:

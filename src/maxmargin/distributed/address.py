@@ -13,7 +13,7 @@ from maxmargin.wording import shown
 if TYPE_CHECKING:
     from maxmargin.distributed.transport import Transport
 
-WORDS = (
+_WORDS = (
     '"local" or "local:4" (processes of this machine), "ray" or "ray:4" (Ray, begun on this machine), '
     '"ray://auto" or "ray://auto?workers=4" (the Ray cluster that this machine belongs to), '
     '"ray://host:10001" or "ray://host:10001?workers=4" (a Ray cluster elsewhere)'
@@ -27,8 +27,8 @@ class Place(NamedTuple):
     n_workers: int | None
 
 
-def place_of(cluster: str) -> Place | None:
-    """What a word says, before anything is begun; None if it says nothing.
+def place_of(cluster: str) -> Place:
+    """What a word says, before anything is begun; an error if it says nothing.
 
     >>> place_of("ray://auto?workers=4")
     Place(address='auto', n_workers=4)
@@ -38,7 +38,7 @@ def place_of(cluster: str) -> Place | None:
     place = urlsplit(cluster)
     question = parse_qs(place.query, keep_blank_values=True)
     if place.scheme != "ray" or not place.netloc or place.path or place.fragment or not question.keys() <= {"workers"}:
-        return None
+        raise ValueError(f"cluster={cluster!r} is not understood. Possible are:\n{_WORDS}.")
     n_workers = _count(cluster, question["workers"][0]) if question else None
     return Place("auto" if place.netloc == "auto" else f"ray://{place.netloc}", n_workers)
 
@@ -65,13 +65,14 @@ def transport_of(cluster: str | Transport, limit: int | None = None) -> Transpor
     """
     if not isinstance(cluster, str):
         if isinstance(cluster, type) or not callable(getattr(cluster, "add_up", None)):
-            raise _wrong(cluster)
+            raise ValueError(
+                f"cluster={shown(cluster)} is not understood. Possible are:\n{_WORDS},\nor an object with the methods "
+                "of maxmargin.distributed.Transport."
+            )
         return cluster
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1; got {limit}.")
     place = place_of(cluster)
-    if place is None:
-        raise _wrong(cluster)
     if place.address is not None:
         return RayActors(place.address, place.n_workers, limit=limit)
     n_workers = LocalProcesses().n_workers if place.n_workers is None else place.n_workers
@@ -84,10 +85,3 @@ def _count(cluster: str, digits: str | None) -> int | None:
     if not digits.isdecimal() or int(digits) < 1:
         raise ValueError(f"cluster={cluster!r} asks for {digits!r} workers; it takes a whole number of at least 1.")
     return int(digits)
-
-
-def _wrong(cluster: object) -> ValueError:
-    return ValueError(
-        f"cluster={shown(cluster)} is not understood. Possible are:\n{WORDS},\nor an object with the methods of "
-        "maxmargin.distributed.Transport."
-    )

@@ -29,6 +29,7 @@ from ..problem import Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.pooling import work_on
+from ..solvers.state import Progress
 from .sharded import OnShards, Sharded
 from .work import Report, Task
 
@@ -249,9 +250,9 @@ class ShardAscent:
         state.outer = state.seen = np.inf
 
 
-@dataclass
-class ShardState:
-    """Where the ascent stands. Changed in place."""
+@dataclass(kw_only=True)
+class ShardState(Progress):
+    """Where the ascent stands."""
 
     sharded: Sharded
     shape: Shape
@@ -261,7 +262,6 @@ class ShardState:
     fraction: float
     n_constraints: int
     linear: float = 0.0
-    lower: float = -np.inf
     rounds: int = 0
     deaths: int = 0
     """How many workers had died when sums were last formed."""
@@ -281,12 +281,6 @@ class ShardState:
     active_before: int = 0
     bias: float = 1.0
     """By how much the last estimate was too small."""
-    goal: float = 0.0
-    estimate: float = np.inf
-    visited: int = 0
-    stuck: bool = False
-    evaluated: tuple[np.ndarray, TotalLoss] | None = None
-    beat: Any = None
     alpha: OnShards = field(default_factory=OnShards)
 
     def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:

@@ -22,8 +22,14 @@ class InteriorOnShards:
 
     def __init__(self, sharded: Sharded, n_threads: int) -> None:
         self._sharded, self._crew = sharded, sharded.crew
+        self._deaths = self._crew.deaths
         self.description = sharded.describe()
         self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
+
+    @property
+    def lost(self) -> bool:
+        """Whether a worker has died, and its points with it."""
+        return self._crew.deaths != self._deaths
 
     def centre(self, w: np.ndarray) -> None:
         self._crew.ask("interior", lambda k: ("centre", w))
@@ -46,57 +52,41 @@ class InteriorOnShards:
 
     @property
     def kept(self) -> np.ndarray:
-        return np.concatenate([kept for kept in self._crew.ask("interior_kept") if kept is not None])
+        return np.concatenate([kept for kept in self._crew.ask("interior", lambda k: ("kept",)) if kept is not None])
 
     def saved(self) -> Point:
-        points = [point for point in self._crew.ask("interior_point") if point is not None]
+        points = [point for point in self._crew.ask("interior", lambda k: ("saved",)) if point is not None]
         return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
 
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
         spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
 
-        def part(k: int) -> tuple[Point, np.ndarray | None]:
-            return Point(*(p[spans[k]] if p.size else p for p in point)), None if kept is None else kept[spans[k]]
+        def part(k: int) -> tuple[str, Point, np.ndarray | None]:
+            mine = Point(*(p[spans[k]] if p.size else p for p in point))
+            return "load", mine, None if kept is None else kept[spans[k]]
 
-        self._crew.ask("load_interior", part)
+        self._crew.ask("interior", part)
 
 
-class ShardInterior:
-    """The interior point, begun anew whenever a worker has died: its rows have lost their place on the path.
-
-    Parameters
-    ----------
-    n_threads : int
-        Threads of each worker.
-    """
-
-    def __init__(self, n_threads: int = 1) -> None:
-        self._inner = InteriorPoint(n_threads=n_threads)
-        self._deaths = 0
-
-    def handles(self, problem: Problem) -> bool:
-        return self._inner.handles(problem)
+class ShardInterior(InteriorPoint):
+    """The interior point, begun anew whenever a worker has died: its rows have lost their place on the path."""
 
     def start(self, problem: Problem, warm: Any = None) -> InteriorState:
-        return self._unless_deaths(problem, lambda: self._inner.start(problem))
+        while _are_lost(state := super().start(problem)):
+            pass
+        return state
 
     def step(self, problem: Problem, state: InteriorState) -> InteriorState:
-        crew: Any = problem.constraints.crew  # type: ignore[attr-defined]
-        if crew.deaths != self._deaths:
-            return self.start(problem)
-        after = self._inner.step(problem, state)
-        return after if crew.deaths == self._deaths else self.start(problem)
-
-    def save(self, state: InteriorState, settled: bool) -> dict[str, Any] | None:
-        return self._inner.save(state, settled)
+        if not _are_lost(state):
+            state = super().step(problem, state)
+        return self.start(problem) if _are_lost(state) else state
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> InteriorState:
-        return self._unless_deaths(problem, lambda: self._inner.restore(problem, saved))
+        while _are_lost(state := super().restore(problem, saved)):
+            pass
+        return state
 
-    def _unless_deaths(self, problem: Problem, begin: Any) -> InteriorState:
-        crew: Any = problem.constraints.crew  # type: ignore[attr-defined]
-        while True:
-            self._deaths = crew.deaths
-            state = begin()
-            if crew.deaths == self._deaths:
-                return state
+
+def _are_lost(state: InteriorState) -> bool:
+    rows: Any = state.rows
+    return rows.lost

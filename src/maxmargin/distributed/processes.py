@@ -17,149 +17,21 @@ import socket
 import sys
 import tempfile
 import threading
-import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from multiprocessing.connection import Pipe
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import cloudpickle
 import numpy as np
 
 from maxmargin.distributed.replies import Failure
-from maxmargin.distributed.serving import SharedArray, serve
-from maxmargin.distributed.transport import STARTS, Ticket, WorkerDied, check_makers, fold, started, sums
-from maxmargin.distributed.wire import Message, Wire
+from maxmargin.distributed.serving import Message, SharedArray, Wire, serve
+from maxmargin.distributed.transport import Ticket, WorkerDied, WorkerTransport, fold, sums
 
 _GRACE = 1.0  # seconds for an idle worker to end by itself at close
 _PATIENCE = 10.0  # seconds for the system to end a process that was killed
-
-
-class LocalProcesses:
-    """Workers that are processes of this machine (Linux, macOS).
-
-    Scripts need no ``if __name__ == "__main__"``, and objects of classes that are defined in them travel. Workers leave
-    Ctrl-C to the driver, end at once when the driver is gone, and never outlive ``close``. Broadcast arrays lie in
-    memory that is shared and has no name, so nothing stays behind, however the driver ends.
-
-    Parameters
-    ----------
-    n_workers : int, optional
-        How many there can be; the number of cores that this process may use, if not given.
-    blas_threads : int, default=1
-        Threads of BLAS and OpenMP in each worker.
-
-    Examples
-    --------
-    >>> from collections import Counter
-    >>> with LocalProcesses(2) as transport:
-    ...     transport.start([Counter, Counter])
-    ...     tickets = [transport.send(worker, "update", "margin") for worker in range(2)]
-    ...     answers = [ticket.result() for ticket in tickets]
-    ...     transport.send(1, "total").result()
-    6
-    """
-
-    def __init__(self, n_workers: int | None = None, *, blas_threads: int = 1) -> None:
-        if not hasattr(socket, "send_fds"):
-            raise OSError(
-                f"LocalProcesses hands open files to its workers, which Python cannot do on {sys.platform}. "
-                "Use cluster='ray' here."
-            )
-        from loky import cpu_count
-
-        self._most = cpu_count() if n_workers is None else int(n_workers)
-        if self._most < 1 or blas_threads < 1:
-            raise ValueError(
-                f"There must be at least one worker with one thread; got n_workers={n_workers}, "
-                f"blas_threads={blas_threads}."
-            )
-        threads = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
-        self._environment = {f"{name}_NUM_THREADS": str(blas_threads) for name in threads}
-        self._makers: list[bytes] = []
-        self._workers: list[_Worker] = []
-        self._end = weakref.finalize(self, _end_all, self._workers, os.getpid())
-        # At exit multiprocessing waits for its children. Finalizers may come later than that, this comes before.
-        atexit.register(self._end)
-
-    @property
-    def n_workers(self) -> int:
-        return len(self._workers) or self._most
-
-    def start(self, makers: Sequence[Callable[[], Any]]) -> None:
-        check_makers(makers, self._most, bool(self._workers), closed=not self._end.alive)
-        self._makers = [cloudpickle.dumps(maker) for maker in makers]
-        try:
-            for i in range(len(makers)):
-                self._workers.append(_Worker(i, self._environment))
-            made = [self._make(i) for i in range(len(makers))]
-            for i, first in enumerate(made):
-                self._until_made(i, first)
-        except BaseException:
-            self.close()
-            raise
-
-    def send(self, worker: int, method: str, *args: Any) -> _LocalTicket:
-        files = [a for a in args if isinstance(a, _Shared)]
-        plain = [a.place if isinstance(a, _Shared) else a for a in args]
-        return self._worker(worker).send(cloudpickle.dumps((method, plain), protocol=5), files)
-
-    def broadcast(self, array: np.ndarray) -> _Shared:
-        return _Shared(array)
-
-    def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
-        mine = [_of_mine(t) for t in tickets]
-        if mine:
-            wait([t.future for t in mine], timeout, FIRST_COMPLETED)
-        return [t for t in mine if t.future.done()]
-
-    def add_up(self, tickets: Sequence[Ticket]) -> tuple[np.ndarray, ...]:
-        heavy = [part for part in (_of_mine(t).heavy() for t in tickets) if part]
-        if len(heavy) == 1:
-            return tuple(a.copy() for a in heavy[0])
-        return fold(heavy, sums) if heavy else ()
-
-    def restart(self, worker: int) -> None:
-        self._begin_anew(worker)
-        self._until_made(worker, self._make(worker))
-
-    def pid(self, worker: int) -> int:
-        return self._worker(worker).process.pid
-
-    def close(self) -> None:
-        self._end()
-        atexit.unregister(self._end)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _worker(self, worker: int) -> _Worker:
-        if not 0 <= worker < started(len(self._workers) if self._workers else None):
-            raise IndexError(f"There is no worker {worker}: they are counted from 0 to {len(self._workers) - 1}.")
-        return self._workers[worker]
-
-    def _begin_anew(self, worker: int) -> None:
-        self._worker(worker).end()
-        self._workers[worker] = _Worker(worker, self._environment)
-
-    def _make(self, worker: int) -> _LocalTicket:
-        return self._workers[worker].send(self._makers[worker], [])
-
-    def _until_made(self, worker: int, ticket: _LocalTicket) -> None:
-        """Wait until the object is made; begin the process anew if it dies over that, but not for ever."""
-        for begun in range(1, STARTS + 1):
-            try:
-                return ticket.result()
-            except WorkerDied as death:
-                if begun == STARTS:
-                    how = f"{death.how}; it died {STARTS} times in a row while its object was made"
-                    raise WorkerDied(worker, how) from None
-            self._begin_anew(worker)
-            ticket = self._make(worker)
 
 
 class _LocalTicket:
@@ -206,9 +78,12 @@ class _Shared:
 
 
 class _Worker:
-    """One process, and the thread of the driver that talks to it: sends a call, waits for its answer, then the next."""
+    """One process, and the threads of the driver that talk to it and see when it ends.
 
-    def __init__(self, index: int, environment: dict[str, str]) -> None:
+    The one that talks sends a call, waits for its answer, then sends the next.
+    """
+
+    def __init__(self, index: int, maker: bytes, environment: dict[str, str]) -> None:
         from loky.backend import get_context
 
         self.index = index
@@ -217,15 +92,20 @@ class _Worker:
         self._busy = self._gentle = False
         near, far = socket.socketpair()
         watched, self._lifeline = Pipe(duplex=False)
-        self.process = get_context("loky").Process(
-            target=serve, args=(far, watched), name=f"maxmargin-worker-{index}", env=environment
-        )
+        name = f"maxmargin-worker-{index}"
+        self.process = get_context("loky").Process(target=serve, args=(far, watched), name=name, env=environment)
         self.process.start()
         far.close()
         watched.close()
-        self._wire = Wire(near, self.process.is_alive)
-        self._thread = threading.Thread(target=self._talk, name=f"maxmargin-worker-{index}", daemon=True)
+        self._wire = Wire(near)
+        self._ended: Future[int] = Future()
+        self._thread = threading.Thread(target=self._talk, name=name, daemon=True)
         self._thread.start()
+        threading.Thread(target=self._watch, name=f"{name}-watch", daemon=True).start()
+        self._making = self.send(maker, [])
+
+    def made(self) -> None:
+        self._making.result()
 
     def send(self, call: bytes, files: list[_Shared]) -> _LocalTicket:
         ticket = _LocalTicket(self.index)
@@ -246,6 +126,13 @@ class _Worker:
         self._calls.put(None)
         self._thread.join()
         self._lifeline.close()
+
+    def _watch(self) -> None:
+        """The end of the process is no end of file here if a child of it still holds the socket."""
+        while (code := self.process.exitcode) is None:  # still, if another thread was told of the end first
+            self.process.join()
+        self._ended.set_result(code)
+        self._wire.shut()
 
     def _talk(self) -> None:
         while self._talk_once():
@@ -287,11 +174,10 @@ class _Worker:
             self._exit_code(_PATIENCE)
 
     def _exit_code(self, patience: float) -> int | None:
-        """Negative if it was a signal. Asked again and again: if two threads ask at once, only one of them is told."""
-        until = time.monotonic() + patience
-        while (code := self.process.exitcode) is None and time.monotonic() < until:
-            time.sleep(0.002)
-        return code
+        """Negative if it was a signal; None if the process lives."""
+        with contextlib.suppress(TimeoutError):
+            return self._ended.result(patience)
+        return None
 
     def _how_it_died(self) -> str:
         code = self._exit_code(2.0)
@@ -315,3 +201,80 @@ def _end_all(workers: list[_Worker], owner: int) -> None:
         raise
     finally:
         workers.clear()
+
+
+class LocalProcesses(WorkerTransport[_Worker]):
+    """Workers that are processes of this machine (Linux, macOS).
+
+    Scripts need no ``if __name__ == "__main__"``, and objects of classes that are defined in them travel. Workers leave
+    Ctrl-C to the driver, end at once when the driver is gone, and never outlive ``close``. Broadcast arrays lie in
+    memory that is shared and has no name, so nothing stays behind, however the driver ends.
+
+    Parameters
+    ----------
+    n_workers : int, optional
+        How many there can be; the number of cores that this process may use, if not given.
+    blas_threads : int, default=1
+        Threads of BLAS and OpenMP in each worker.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> with LocalProcesses(2) as transport:
+    ...     transport.start([Counter, Counter])
+    ...     tickets = [transport.send(worker, "update", "margin") for worker in range(2)]
+    ...     answers = [ticket.result() for ticket in tickets]
+    ...     transport.send(1, "total").result()
+    6
+    """
+
+    def __init__(self, n_workers: int | None = None, *, blas_threads: int = 1) -> None:
+        if not hasattr(socket, "send_fds"):
+            raise OSError(
+                f"LocalProcesses hands open files to its workers, which Python cannot do on {sys.platform}. "
+                "Use cluster='ray' here."
+            )
+        from loky import cpu_count
+
+        super().__init__(cpu_count() if n_workers is None else int(n_workers))
+        if self._most < 1 or blas_threads < 1:
+            raise ValueError(
+                f"There must be at least one worker with one thread; got n_workers={n_workers}, "
+                f"blas_threads={blas_threads}."
+            )
+        threads = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM")
+        self._environment = {f"{name}_NUM_THREADS": str(blas_threads) for name in threads}
+        self._end = weakref.finalize(self, _end_all, self._workers, os.getpid())
+        # At exit multiprocessing waits for its children. Finalizers may come later than that, this comes before.
+        atexit.register(self._end)
+
+    def _begin(self, worker: int, maker: bytes) -> _Worker:
+        return _Worker(worker, maker, self._environment)
+
+    def send(self, worker: int, method: str, *args: Any) -> _LocalTicket:
+        files = [a for a in args if isinstance(a, _Shared)]
+        plain = [a.place if isinstance(a, _Shared) else a for a in args]
+        return self._worker(worker).send(cloudpickle.dumps((method, plain), protocol=5), files)
+
+    def broadcast(self, array: np.ndarray) -> _Shared:
+        return _Shared(array)
+
+    def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
+        mine = [_of_mine(t) for t in tickets]
+        if mine:
+            wait([t.future for t in mine], timeout, FIRST_COMPLETED)
+        return [t for t in mine if t.future.done()]
+
+    def add_up(self, tickets: Sequence[Ticket]) -> tuple[np.ndarray, ...]:
+        heavy = [part for part in (_of_mine(t).heavy() for t in tickets) if part]
+        if len(heavy) == 1:
+            return tuple(a.copy() for a in heavy[0])
+        return fold(heavy, sums) if heavy else ()
+
+    def pid(self, worker: int) -> int:
+        return self._worker(worker).process.pid
+
+    def close(self) -> None:
+        self._closed = True
+        self._end()
+        atexit.unregister(self._end)

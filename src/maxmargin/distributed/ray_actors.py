@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import pickle
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
+from unittest import mock
 
-import cloudpickle
 import numpy as np
 
 from maxmargin.distributed.replies import Failure, reply
-from maxmargin.distributed.transport import STARTS, Ticket, WorkerDied, check_makers, fold, started, sums
-
-_LOOK = 1.0  # seconds for an idle actor to say that it lives
+from maxmargin.distributed.transport import Ticket, WorkerDied, WorkerTransport, fold, sums
 
 
-class RayActors:
+class _Held:
+    """What lives in the actor's process. Its object is made by a call, which tells errors like any other."""
+
+    def __init__(self) -> None:
+        self._target: Any = None
+
+    def pid(self) -> tuple[int, int]:
+        return os.getpid(), 0
+
+    def make(self, pickled: bytes) -> tuple[Any, int]:
+        def make() -> None:
+            self._target = pickle.loads(pickled)()
+
+        return reply(make)[0], 0
+
+    def call(self, method: str, *args: Any) -> tuple[tuple[Any, int], tuple[np.ndarray, ...]]:
+        light, heavy = reply(lambda: getattr(self._target, method)(*args))
+        return (light, len(heavy)), heavy
+
+
+class _Actor:
+    """The driver's view of one worker. Ray does not begin a dead actor anew: it would have no object."""
+
+    def __init__(self, ray: Any, index: int, maker: bytes, cpus: float, patience: float) -> None:
+        self._ray = ray
+        self._index = index
+        self._cpus, self._patience = cpus, patience
+        self._handle = ray.remote(num_cpus=cpus)(_Held).remote()
+        self._found = self._ticket(self._handle.pid.remote())
+        self._making = self._ticket(self._handle.make.remote(maker))
+        self.pid = 0
+
+    def _ticket(self, light: Any, heavy: Any = None) -> _RayTicket:
+        return _RayTicket(self._ray, self._index, light, heavy)
+
+    def send(self, method: str, args: tuple[Any, ...]) -> _RayTicket:
+        return self._ticket(*self._handle.call.options(num_returns=2).remote(method, *args))
+
+    def made(self) -> None:
+        if not self._ray.wait([self._found.light], timeout=self._patience)[0]:
+            free = self._ray.available_resources().get("CPU", 0)
+            raise TimeoutError(
+                f"Ray found no place for worker {self._index} within {self._patience:g} s. It asks for "
+                f"{self._cpus:g} CPUs, and {free:g} are free in the cluster: ask for fewer workers, or add machines."
+            )
+        self.pid = self._found.result()
+        try:
+            self._making.result()
+        except Exception:
+            self.end()  # without an object it is of no use
+            raise
+
+    def end(self) -> None:
+        self._ray.kill(self._handle)
+
+
+class _RayTicket:
+    """One call: two objects of Ray, the light part (with the number of heavy arrays) and the heavy one."""
+
+    def __init__(self, ray: Any, worker: int, light: Any, heavy: Any) -> None:
+        self._ray = ray
+        self.worker = worker
+        self.light = light
+        self.heavy = heavy
+
+    def result(self) -> Any:
+        return self._get()[0]
+
+    def n_heavy(self) -> int:
+        return self._get()[1]
+
+    def check_heavy(self) -> None:
+        """WorkerDied if the heavy part is lost, as it is when its machine is."""
+        try:
+            self._ray.get(self.heavy)
+        except self._ray.exceptions.RayError as error:
+            raise WorkerDied(self.worker, f"its answer is lost ({type(error).__name__})") from None
+
+    def _get(self) -> tuple[Any, int]:
+        errors = self._ray.exceptions
+        try:
+            answer = self._ray.get(self.light)
+        except (errors.RayActorError, errors.ObjectLostError) as error:
+            raise WorkerDied(self.worker, f"Ray says: {' '.join(str(error).split())}") from None
+        if isinstance(answer[0], Failure):
+            raise answer[0].error()
+        return answer
+
+
+def _of_mine(ticket: Ticket) -> _RayTicket:
+    if not isinstance(ticket, _RayTicket):
+        raise TypeError(f"RayActors can wait for tickets of its own send(); got {type(ticket).__name__}.")
+    return ticket
+
+
+class RayActors(WorkerTransport[_Actor]):
     """Workers that are actors of Ray.
 
     Heavy parts of answers stay in Ray's object stores; ``add_up`` adds them there, in a tree, so that one sum comes to
@@ -70,29 +161,11 @@ class RayActors:
             _begin(ray, address, n_workers, cpus_per_worker)
         if n_workers is None:
             n_workers = max(1, int(ray.cluster_resources().get("CPU", 1) // cpus_per_worker))
-        self._most = n_workers if limit is None else min(n_workers, limit)
+        super().__init__(n_workers if limit is None else min(n_workers, limit))
         self._sums = ray.remote(num_cpus=0)(sums)
-        self._workers: list[_Actor] = []
-        self._closed = False
 
-    @property
-    def n_workers(self) -> int:
-        return len(self._workers) or self._most
-
-    def start(self, makers: Sequence[Callable[[], Any]]) -> None:
-        check_makers(makers, self._most, bool(self._workers), closed=self._closed)
-        pickled = [self._ray.put(cloudpickle.dumps(maker)) for maker in makers]
-        try:
-            for i, maker in enumerate(pickled):
-                self._workers.append(_Actor(self._ray, i, maker, self._cpus, self._patience))
-            for worker in self._workers:
-                worker.find_process()
-            making = [worker.made_soon() for worker in self._workers]
-            for worker, first in zip(self._workers, making, strict=True):
-                worker.until_made(first)
-        except BaseException:
-            self.close()
-            raise
+    def _begin(self, worker: int, maker: bytes) -> _Actor:
+        return _Actor(self._ray, worker, maker, self._cpus, self._patience)
 
     def send(self, worker: int, method: str, *args: Any) -> _RayTicket:
         return self._worker(worker).send(method, args)
@@ -126,11 +199,6 @@ class RayActors:
             raise getattr(error, "cause", None) or error from None
         return tuple(a.copy() for a in total)
 
-    def restart(self, worker: int) -> None:
-        actor = self._worker(worker)
-        actor.end()
-        actor.until_made(actor.made_soon())
-
     def pid(self, worker: int) -> int:
         return self._worker(worker).pid
 
@@ -139,173 +207,10 @@ class RayActors:
             return
         self._closed = True
         for worker in self._workers:
-            worker.close()
+            worker.end()
         self._workers.clear()
         if self._ours:
             self._ray.shutdown()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _worker(self, worker: int) -> _Actor:
-        if not 0 <= worker < started(len(self._workers) if self._workers else None):
-            raise IndexError(f"There is no worker {worker}: they are counted from 0 to {len(self._workers) - 1}.")
-        return self._workers[worker]
-
-
-class _Held:
-    """What lives in the actor's process. A fresh process holds nothing until the driver has it made.
-
-    Ray itself begins dead actors anew, under the same handle. The object is made by a call, not by the constructor, so
-    that Ray does not try for ever if that kills the process; and every call says for which making it is meant.
-    """
-
-    def __init__(self) -> None:
-        self._target: Any = None
-        self._making: int | None = None
-        self._mark = os.urandom(8)  # process ids come again, on other machines
-
-    def where(self) -> tuple[int, bytes]:
-        return os.getpid(), self._mark
-
-    def make(self, making: int, pickled: bytes) -> tuple[Any, int]:
-        made: list[Any] = []
-        light, _ = reply(lambda: made.append(pickle.loads(pickled)()))
-        if made:
-            self._target, self._making = made[0], making
-        return light, 0
-
-    def call(self, making: int, method: str, *args: Any) -> tuple[tuple[Any, int], tuple[np.ndarray, ...]]:
-        if making != self._making:
-            return (_Forgotten(), 0), ()
-        light, heavy = reply(lambda: getattr(self._target, method)(*args))
-        return (light, len(heavy)), heavy
-
-
-class _Forgotten:
-    """The answer to a call that was meant for the object of a process that is gone."""
-
-
-class _Actor:
-    """The driver's view of one worker."""
-
-    def __init__(self, ray: Any, index: int, maker: Any, cpus: float, patience: float) -> None:
-        self._ray = ray
-        self.index = index
-        self._maker = maker
-        self._patience = patience
-        self._making = 0
-        self._process = (0, b"")
-        self._cpus = cpus
-        self._handle = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0)(_Held).remote()
-
-    @property
-    def pid(self) -> int:
-        return self._process[0]
-
-    def send(self, method: str, args: tuple[Any, ...]) -> _RayTicket:
-        light, heavy = self._handle.call.options(num_returns=2).remote(self._making, method, *args)
-        return _RayTicket(self._ray, self.index, light, heavy)
-
-    def made_soon(self) -> Any:
-        """The call that makes the object, under way."""
-        self._making += 1
-        return self._handle.make.remote(self._making, self._maker)
-
-    def until_made(self, making: Any) -> None:
-        """Wait until the object is made. Begin again if the process dies over that, but not for ever."""
-        for begun in range(1, STARTS + 1):
-            try:
-                return _RayTicket(self._ray, self.index, making, None).result()
-            except WorkerDied as death:
-                if begun == STARTS:
-                    how = f"{death.how}; it died {STARTS} times in a row while its object was made"
-                    raise WorkerDied(self.index, how) from None
-            self.find_process()
-            making = self.made_soon()
-
-    def end(self) -> None:
-        """The process, if it lives; Ray begins another. What was sent before is meant for the one that is gone."""
-        self._making += 1
-        gone = self._process
-        errors = self._ray.exceptions
-        try:
-            found = self._ray.get(self._handle.where.remote(), timeout=_LOOK)
-        except (errors.GetTimeoutError, errors.RayActorError) as error:
-            found = gone if isinstance(error, errors.GetTimeoutError) else None
-        if found == gone:
-            self._ray.kill(self._handle, no_restart=False)
-        until = time.monotonic() + self._patience
-        while self._process == gone:
-            if time.monotonic() > until:
-                raise TimeoutError(f"Ray did not end the process of worker {self.index} within {self._patience:g} s.")
-            self.find_process()
-
-    def close(self) -> None:
-        self._ray.kill(self._handle, no_restart=True)
-
-    def find_process(self) -> None:
-        """Wait until Ray has a process for this actor, and learn its id."""
-        until = time.monotonic() + self._patience
-        while True:
-            try:
-                self._process = self._ray.get(self._handle.where.remote(), timeout=max(0.1, until - time.monotonic()))
-                return
-            except self._ray.exceptions.GetTimeoutError:
-                pass
-            except self._ray.exceptions.RayActorError:
-                time.sleep(0.05)
-            if time.monotonic() > until:
-                free = self._ray.available_resources().get("CPU", 0)
-                raise TimeoutError(
-                    f"Ray found no place for worker {self.index} within {self._patience:g} s. It asks for "
-                    f"{self._cpus:g} CPUs, and {free:g} are free in the cluster: ask for fewer workers, or add "
-                    "machines."
-                )
-
-
-class _RayTicket:
-    """One call: two objects of Ray, the light part (with the number of heavy arrays) and the heavy one."""
-
-    def __init__(self, ray: Any, worker: int, light: Any, heavy: Any) -> None:
-        self._ray = ray
-        self.worker = worker
-        self.light = light
-        self.heavy = heavy
-
-    def result(self) -> Any:
-        return self._get()[0]
-
-    def n_heavy(self) -> int:
-        return self._get()[1]
-
-    def check_heavy(self) -> None:
-        """WorkerDied if the heavy part is lost, as it is when its machine is."""
-        try:
-            self._ray.get(self.heavy)
-        except self._ray.exceptions.RayError as error:
-            raise WorkerDied(self.worker, f"its answer is lost ({type(error).__name__})") from None
-
-    def _get(self) -> tuple[Any, int]:
-        errors = self._ray.exceptions
-        try:
-            answer = self._ray.get(self.light)
-        except (errors.RayActorError, errors.ObjectLostError) as error:
-            raise WorkerDied(self.worker, f"Ray says: {' '.join(str(error).split())}") from None
-        if isinstance(answer[0], _Forgotten):
-            raise WorkerDied(self.worker, "its process was begun anew, and its object is gone")
-        if isinstance(answer[0], Failure):
-            raise answer[0].error()
-        return answer
-
-
-def _of_mine(ticket: Ticket) -> _RayTicket:
-    if not isinstance(ticket, _RayTicket):
-        raise TypeError(f"RayActors can wait for tickets of its own send(); got {type(ticket).__name__}.")
-    return ticket
 
 
 def _ray() -> Any:
@@ -330,11 +235,16 @@ def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) ->
                 "environment, and the token; else Ray waits until its time is up."
             ) from error
         return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with _loopback(ray):
+    from loky import cpu_count
+
+    # Ray turns a loopback address that is given to ``init`` into one that others can reach. Only on systems where it
+    # builds no clusters does it keep to the machine; this switch makes any system such a one. Ray reads it when it is
+    # imported, which may have been before, and its processes read it in their environment.
+    here_only = mock.patch.dict(os.environ, {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"})
+    with here_only, mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
         ray.init(
             address="local",
-            num_cpus=max(cores, 1 if n_workers is None else math.ceil(n_workers * cpus)),
+            num_cpus=max(cpu_count(), 1 if n_workers is None else math.ceil(n_workers * cpus)),
             include_dashboard=False,
             log_to_driver=False,
             configure_logging=False,
@@ -345,25 +255,3 @@ def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) ->
             f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this "
             "machine. If that is what you want, call ray.init() yourself before."
         )
-
-
-@contextlib.contextmanager
-def _loopback(ray: Any) -> Iterator[None]:
-    """Let Ray take the loopback address for the address of this machine.
-
-    Ray turns a loopback address that is given to ``init`` into one that others can reach. Only on systems where it
-    builds no clusters does it keep to the machine; this switch makes any system such a one. Ray reads it when it is
-    imported, which may have been before, and its processes read it in their environment.
-    """
-    from ray._private import ray_constants
-
-    name, before = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", ray_constants.ENABLE_RAY_CLUSTER
-    environment = os.environ.get(name)
-    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
-        del os.environ[name]
-        if environment is not None:
-            os.environ[name] = environment

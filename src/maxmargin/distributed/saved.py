@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,15 @@ def saved_by_others(folder: Path, identity: dict[str, str], n: int, n_examples: 
         return None  # some had saved nothing yet
     if not isinstance(states[0][1], Planes):
         return np.concatenate([alpha for _, alpha in states])
-    first = np.concatenate([[0], np.cumsum([size for size, _ in states])])
+    first = np.cumsum([0, *(size for size, _ in states)])
+    return joined(first, [alpha for _, alpha in states])
+
+
+def joined(first: np.ndarray, shards: Sequence[Planes | None]) -> Planes:
+    """Planes of all shards as one, given where the examples of each begin; None: a shard without examples."""
+    found = [(start, planes) for start, planes in zip(first, shards, strict=False) if planes is not None]
     return Planes(
-        np.concatenate([start + alpha.example for start, (_, alpha) in zip(first, states, strict=False)]),
-        [label for _, alpha in states for label in alpha.labels],
-        np.concatenate([alpha.alpha for _, alpha in states]),
+        np.concatenate([np.empty(0, np.int64), *(start + planes.example for start, planes in found)]),
+        [label for _, planes in found for label in planes.labels],
+        np.concatenate([np.empty(0), *(planes.alpha for _, planes in found)]),
     )

@@ -65,28 +65,37 @@ class Searches(ABC):
         return oracle
 
 
-class LatentSearches(Searches):
-    """The same for a latent model, whose bounds have truths that change: a recipe.
+class OfObjective:
+    """A recipe that knows the objective of a piece of the data, with latent variables.
 
     Parameters
     ----------
     make : function or None
-        Gives the objective of the piece, which has an ``oracle``; None if the piece has no examples.
+        Gives the objective; None if the piece has no examples.
     """
 
     def __init__(self, make: Callable[[], Any] | None) -> None:
         self._make = make
-        self._fixed: Any = None
 
     @cached_property
-    def _latent(self) -> LatentOracle:
+    def _objective(self) -> Any:
         if self._make is None:
             raise ValueError(_NOTHING)
-        return self._make().oracle
+        return self._make()
 
     def piece(self) -> Piece:
-        n = 0 if self._make is None else self._latent.n_examples
+        n = 0 if self._make is None else self._objective.n_examples
         return Piece(n, True, np.array([0, n]))
+
+
+class LatentSearches(OfObjective, Searches):
+    """The oracle of an objective whose bounds are searched, and have truths that change."""
+
+    _fixed: Any = None
+
+    @property
+    def _latent(self) -> LatentOracle:
+        return self._objective.oracle
 
     def fix(self, latent: Any) -> None:
         """The latent values of the bound that is asked about from now on."""

@@ -1,14 +1,17 @@
-"""The worker's side of local processes: make an object, call its methods, end with the driver."""
+"""Messages between a driver and its local processes, and the worker's side: make an object, call its methods, end with
+the driver."""
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import pickle
 import signal
 import socket
+import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -16,9 +19,61 @@ import cloudpickle
 import numpy as np
 
 from maxmargin.distributed.replies import failure, reply
-from maxmargin.distributed.wire import Message, Wire
 
+_HEAD = struct.Struct("=QQQ")  # bytes of the pickle, number of buffers, number of files
 _LOOK_EVERY = 1.0  # seconds
+_SMALL = 1 << 16
+
+
+class Message(NamedTuple):
+    """A pickle, and beside it large buffers and open files."""
+
+    pickled: bytes | bytearray
+    buffers: Sequence[memoryview] = ()
+    files: Sequence[int] = ()
+
+
+class Wire:
+    """One end of a socket pair. Buffers are neither copied when they are written nor after they are read."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+
+    def write(self, message: Message) -> None:
+        buffers = [memoryview(b).cast("B") for b in message.buffers]
+        sizes = np.array([len(b) for b in buffers], dtype=np.uint64).tobytes()
+        head = _HEAD.pack(len(message.pickled), len(buffers), len(message.files)) + sizes
+        parts = [head + message.pickled] if len(message.pickled) <= _SMALL else [head, message.pickled]
+        for part in (*parts, *buffers):
+            self._socket.sendall(part)
+        if message.files:
+            socket.send_fds(self._socket, [b"f"], list(message.files))
+
+    def read(self) -> Message:
+        length, n_buffers, n_files = _HEAD.unpack(self._filled(bytearray(_HEAD.size)))
+        sizes = np.frombuffer(self._filled(bytearray(8 * n_buffers)), dtype=np.uint64)
+        pickled = self._filled(bytearray(length))
+        buffers = [self._filled(np.empty(int(size), dtype=np.uint8).data) for size in sizes]
+        files = socket.recv_fds(self._socket, 1, n_files)[1] if n_files else []
+        if len(files) < n_files:
+            raise EOFError("the other side is gone")
+        return Message(pickled, buffers, files)
+
+    def _filled(self, space: Any) -> Any:
+        left = memoryview(space)
+        while left:
+            if (n := self._socket.recv_into(left)) == 0:
+                raise EOFError("the other side is gone")
+            left = left[n:]
+        return space
+
+    def shut(self) -> None:
+        """No more of anything: who reads or writes at either end is woken."""
+        with contextlib.suppress(OSError):  # it was closed before
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._socket.close()
 
 
 class SharedArray(NamedTuple):

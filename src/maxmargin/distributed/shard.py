@@ -13,9 +13,8 @@ from ..checkpoint import CheckpointFolder
 from ..problem import Problem, TotalLoss
 from ..rounding import gamma
 from ..solvers.interior_rows import InteriorRows
-from .block_work import BlockWork
 from .closed_work import ClosedWork
-from .open_work import OpenWork
+from .explored_work import BlockWork, OpenWork
 from .transport import Answer
 from .work import Task, Work
 
@@ -164,21 +163,12 @@ class Shard:
         """A question to these rows; sums over them are heavy."""
         if self._rows is None:
             return Answer(None)
-        found = getattr(self._rows, method)(*args)
+        found = getattr(self._rows, method)
+        found = found(*args) if callable(found) else found
         if method == "look":
             vector, sums = found
             return Answer(sums, (vector,))
         return Answer(None, found) if method == "advance" else Answer(found)
-
-    def interior_point(self) -> Any:
-        return None if self._rows is None else self._rows.saved()
-
-    def interior_kept(self) -> Any:
-        return None if self._rows is None else self._rows.kept
-
-    def load_interior(self, point: Any, kept: Any) -> None:
-        if self._rows is not None:
-            self._rows.load(point, kept)
 
     def end(self, scratch: str) -> None:
         """The run has ended: others may have the folder. ``scratch``, if it has a name, is of no more use."""

@@ -19,7 +19,7 @@ from ..solvers import solve
 from ..solvers.certificate import lower_bound
 from .crew import Crew
 from .interior import InteriorOnShards
-from .saved import folder_of, identity_of, saved_by_others
+from .saved import folder_of, identity_of, joined, saved_by_others
 from .shard import Beginning
 
 
@@ -183,12 +183,7 @@ class Sharded:
         self._agree()
         shares = self.crew.ask("shares")
         if not self.closed:
-            found = [(k, planes) for k, planes in enumerate(shares) if planes is not None]
-            return Planes(
-                np.concatenate([np.empty(0, np.int64), *(self.first[k] + p.example for k, p in found)]),
-                [label for _, p in found for label in p.labels],
-                np.concatenate([np.empty(0), *(p.alpha for _, p in found)]),
-            )
+            return joined(self.first, shares)
         alpha = self.no_shares()
         for k, part in enumerate(shares):
             if part is not None:

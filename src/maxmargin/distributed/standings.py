@@ -1,48 +1,31 @@
-"""Objectives whose bounds are closed problems: workers look at all latent values, bounds are minimised by the driver.
+"""Objectives with latent variables whose examples are on workers; bounds are minimised by the driver.
 
-The constraints of such a bound are few beside the latent values that there are to choose from: one instance of each
-positive bag, say. So the convex problem stays in one place, and what is shared out is the look at everything.
+Where bounds are searched, workers complete, score and search among their own examples (``RemoteLatentOracle``). Where
+they are closed problems, workers look at all latent values (``RemoteObjective``). The constraints of such a bound are
+few beside the latent values that there are to choose from: one instance of each positive bag, say. So the convex
+problem stays in one place, and what is shared out is the look at everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..latent.situation import differ
 from ..problem import Problem
-from ..protocols import LatentObjective, Standing
-from .asking import Asking
+from ..protocols import LatentObjective, LatentOracle, Standing
+from .asking import Asking, together
 from .crew import Crew
-from .latent_oracle import RemoteLatentOracle, asked_about, end_to_end, in_order
-from .oracles import introduced
-from .searching import Piece
+from .oracles import RemoteOracle, introduced
+from .searching import OfObjective, Piece
 
 
-class Standings:
-    """The objective of a piece of the data, on a worker: a recipe.
+class Standings(OfObjective):
+    """What workers answer about an objective whose bounds are closed problems."""
 
-    Parameters
-    ----------
-    make : function or None
-        Gives the objective; None if the piece has no examples.
-    """
-
-    def __init__(self, make: Callable[[], LatentObjective] | None) -> None:
-        self._make = make
-        self._last: tuple[np.ndarray, Standing] | None = None
-
-    @cached_property
-    def _objective(self) -> LatentObjective:
-        if self._make is None:
-            raise ValueError("This worker has no examples to be asked about.")
-        return self._make()
-
-    def piece(self) -> Piece:
-        n = 0 if self._make is None else self._objective.n_examples
-        return Piece(n, True, np.array([0, n]))
+    _last: tuple[np.ndarray, Standing] | None = None
 
     def _standing(self, w: np.ndarray) -> Standing:
         """Several questions are asked about the same weights."""
@@ -59,6 +42,87 @@ class Standings:
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         return self._standing(w).listed()
+
+
+class RemoteLatentOracle:
+    """A ``LatentOracle`` whose examples are with the workers of a crew, each of which has a ``LatentSearches``.
+
+    What is asked once, or about few examples, is answered here: starts may look at all examples together, and the
+    random walk over bounds asks about one at a time, which is not worth a message.
+
+    Parameters
+    ----------
+    here : LatentOracle
+        The same with all examples.
+    asking : Asking
+    pieces : list of Piece
+    """
+
+    def __init__(self, here: LatentOracle, asking: Asking, pieces: list[Piece]) -> None:
+        self._here, self._asking, self._pieces = here, asking, pieces
+        self.n_examples, self.n_weights = here.n_examples, here.n_weights
+        self.exact = bool(getattr(here, "exact", True))
+        if hasattr(here, "exact_at"):
+            self.exact_at = here.exact_at
+        self.truths, self.propose, self.initial = here.truths, here.propose, here.initial
+        self._fixed: Any = None
+
+    def bound(self, latent: Any) -> RemoteOracle:
+        like = self._here.bound(latent)  # complains of values that some examples do not have
+        asking = self._asking
+        if self._fixed is None or differ(latent, self._fixed).any():
+            self._fixed = latent.copy() if isinstance(latent, np.ndarray) else list(latent)
+        fixed = self._fixed
+
+        def before() -> None:
+            asking.tell(fixed, lambda k: ("fix", asking.cut(fixed, k)))
+
+        pieces = [piece._replace(releases_gil=like.releases_gil) for piece in self._pieces]
+        return RemoteOracle(asking, pieces, self.n_weights, before)
+
+    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        sent = self._asking.sent(w)
+        found = self._asking.ask_all(lambda k: ("complete", sent))
+        return _in_order([best for best, _ in found]), np.concatenate([scores for _, scores in found])
+
+    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+        if ids.size < len(self._pieces):
+            return self._here.scores(ids, latent, w)
+        return _asked_about(self._asking, ids, latent, "scores", w)
+
+    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        sent = self._asking.sent(w)
+        return _end_to_end(self._asking.ask_all(lambda k: ("listed", sent)))
+
+
+def _asked_about(asking: Asking, ids: np.ndarray, latent: Any, method: str, w: np.ndarray) -> np.ndarray:
+    """One number for each of these examples with these latent values, at some weights, in the order asked for."""
+    worker, numbers, sent = asking.whose(ids), np.empty(ids.size), asking.sent(w)
+    places = [np.flatnonzero(worker == k) for k in np.unique(worker).tolist()]
+    calls = []
+    for at in places:
+        k = int(worker[at[0]])
+        values = np.asarray(latent)[at] if isinstance(latent, np.ndarray) else [latent[p] for p in at.tolist()]
+        calls.append(asking.ask(k, method, ids[at] - asking.first[k], values, sent))
+    for at, found in zip(places, together(calls), strict=True):
+        numbers[at] = found
+    return numbers
+
+
+def _in_order(parts: list[Any]) -> Any:
+    """Latent values of all examples: an array where all parts are arrays of numbers, else a list."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]
+
+
+def _end_to_end(parts: list[tuple[np.ndarray, np.ndarray] | None]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lists of numbers and where those of each example begin, as one; None if one of them cannot list."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    sizes = np.concatenate([np.diff(first) for _, first in known])
+    return np.concatenate([numbers for numbers, _ in known]), np.concatenate([[0], np.cumsum(sizes)])
 
 
 class RemoteObjective:
@@ -96,7 +160,7 @@ class RemoteStanding:
         self._objective, self._asking = objective, objective.asking
         self._w = w.copy()
         sent = self._asking.sent(self._w)
-        self.best: Any = in_order(self._asking.ask_all(lambda k: ("best", sent)))
+        self.best: Any = _in_order(self._asking.ask_all(lambda k: ("best", sent)))
 
     @cached_property
     def _here(self) -> Standing:
@@ -105,11 +169,11 @@ class RemoteStanding:
     def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         if ids.size < self._asking.crew.size:
             return self._here.regrets(ids, latent)
-        return asked_about(self._asking, ids, latent, "regrets", self._w)
+        return _asked_about(self._asking, ids, latent, "regrets", self._w)
 
     def listed(self) -> tuple[np.ndarray, np.ndarray] | None:
         sent = self._asking.sent(self._w)
-        return end_to_end(self._asking.ask_all(lambda k: ("listed", sent)))
+        return _end_to_end(self._asking.ask_all(lambda k: ("listed", sent)))
 
     def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
         return self._here.propose(i, z, rng)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
+import cloudpickle
 import numpy as np
 
 
@@ -101,9 +103,6 @@ class Transport(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
 
-STARTS = 3
-"""How often a process may die in a row while its object is made, before the worker is given up."""
-
 _T = TypeVar("_T")
 _BRANCHES = 4
 
@@ -139,19 +138,89 @@ def sums(*heavy: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(totals)
 
 
-def started(n_workers: int | None) -> int:
-    """The number of workers of a transport that has been started; an error if it has not, or is closed."""
-    if n_workers is None:
-        raise RuntimeError("This transport has no workers: call start() first, and no more after close().")
-    return n_workers
+class WorkerHandle(Protocol):
+    """One process of a worker, as the driver sees it. It begins to make its object at once."""
+
+    def made(self) -> None:
+        """Wait until the object is made; raises what the maker raises, and ``WorkerDied``."""
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
 
 
-def check_makers(makers: Sequence[Callable[[], Any]], most: int, running: bool, *, closed: bool = False) -> None:
-    if closed:
-        raise RuntimeError("This transport has been closed; a new one is needed.")
-    if running:
-        raise RuntimeError(
-            "This transport has been started already; a transport is started once, so every fit needs a new one."
-        )
-    if not 1 <= len(makers) <= most:
-        raise ValueError(f"start() got {len(makers)} makers; this transport has room for 1 to {most} workers.")
+_W = TypeVar("_W", bound=WorkerHandle)
+_STARTS = 3  # how often a process may die in a row while its object is made
+
+
+class WorkerTransport(ABC, Generic[_W]):
+    """What transports have in common: workers are started once, counted from 0, and begun anew when they die."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._makers: list[bytes] = []
+        self._workers: list[_W] = []
+        self._closed = False
+
+    @abstractmethod
+    def _begin(self, worker: int, maker: bytes) -> _W:
+        """A new process for a worker."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @property
+    def n_workers(self) -> int:
+        return len(self._workers) or self._most
+
+    def start(self, makers: Sequence[Callable[[], Any]]) -> None:
+        if self._closed:
+            raise RuntimeError("This transport has been closed; a new one is needed.")
+        if self._workers:
+            raise RuntimeError(
+                "This transport has been started already; a transport is started once, so every fit needs a new one."
+            )
+        if not 1 <= len(makers) <= self._most:
+            raise ValueError(
+                f"start() got {len(makers)} makers; this transport has room for 1 to {self._most} workers."
+            )
+        self._makers = [cloudpickle.dumps(maker) for maker in makers]
+        try:
+            for k, maker in enumerate(self._makers):
+                self._workers.append(self._begin(k, maker))
+            for k in range(len(makers)):
+                self._until_made(k)
+        except BaseException:
+            self.close()
+            raise
+
+    def restart(self, worker: int) -> None:
+        self._begin_anew(worker)
+        self._until_made(worker)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _worker(self, worker: int) -> _W:
+        if not self._workers:
+            raise RuntimeError("This transport has no workers: call start() first, and no more after close().")
+        if not 0 <= worker < len(self._workers):
+            raise IndexError(f"There is no worker {worker}: they are counted from 0 to {len(self._workers) - 1}.")
+        return self._workers[worker]
+
+    def _begin_anew(self, worker: int) -> None:
+        self._worker(worker).end()
+        self._workers[worker] = self._begin(worker, self._makers[worker])
+
+    def _until_made(self, worker: int) -> None:
+        """Wait until the object is made; begin the process anew if it dies over that, but not for ever."""
+        for begun in range(1, _STARTS + 1):
+            try:
+                return self._workers[worker].made()
+            except WorkerDied as death:
+                if begun == _STARTS:
+                    how = f"{death.how}; it died {_STARTS} times in a row while its object was made"
+                    raise WorkerDied(worker, how) from None
+            self._begin_anew(worker)

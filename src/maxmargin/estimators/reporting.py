@@ -49,7 +49,7 @@ class Reporting:
 
     def _write_report(self, path: Any, X: Any, y: Any, groups: Any, title: str | None, name: str | None) -> Path:
         from ..report import write
-        from ..report.output import check_path
+        from ..report.page import check_path
         from ..report.story import Data
 
         check_is_fitted(self)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .needs import needs_matplotlib
+from .needs import needs_matplotlib, pair_for
 
 _BOUND, _OBJECTIVE = "#c8553d", "#1b6ca8"
 
@@ -42,11 +42,7 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
         raise ValueError(
             f"bounds draws a fitted estimator with latent variables or its history, got {estimator_or_history!r}."
         )
-    if ax is None:
-        from matplotlib import pyplot
-
-        ax = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")[1]
-    values, gap = np.ravel(ax)
+    values, gap = pair_for(ax)
     number, bound, objective, d, changed = (
         np.array([getattr(record, name) for record in history], dtype=np.float64)
         for name in ("number", "bound", "objective", "gap", "changed")

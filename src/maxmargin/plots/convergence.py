@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem import Record
 from ..wording import shown
-from .needs import needs_matplotlib
+from .needs import needs_matplotlib, pair_for
 
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"
 
@@ -52,7 +52,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     # A lower bound stays true for ever: the best so far is what is known.
     lower = np.maximum.accumulate(lower)
     known = np.isfinite(upper)
-    bounds, gap = _panels(ax)
+    bounds, gap = pair_for(ax)
 
     exact = all(record.exact for run in runs for record in run)
     name = "upper bound (these weights reach it)" if exact else "objective, as far as the search could see"
@@ -97,17 +97,6 @@ def summed(runs: list[Sequence[Record]], name: str) -> np.ndarray:
     longest = max(len(run) for run in runs)
     values = [np.array([getattr(record, name) for record in run], dtype=np.float64) for run in runs]
     return np.sum([np.pad(v, (0, longest - v.size), mode="edge") for v in values], axis=0)
-
-
-def _panels(ax: Any) -> tuple[Any, Any]:
-    if ax is None:
-        from matplotlib import pyplot
-
-        return tuple(pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")[1])
-    panels = tuple(np.ravel(ax))
-    if len(panels) != 2:
-        raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {len(panels)}.")
-    return panels
 
 
 def _passes_on_top(panel: Any, place: np.ndarray) -> None:

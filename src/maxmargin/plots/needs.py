@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -34,6 +36,18 @@ def axes_for(ax: Any, size: tuple[float, float] | None = None) -> Any:
     from matplotlib import pyplot
 
     return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def pair_for(ax: Any) -> tuple[Any, Any]:
+    """Two axes side by side to draw into: those given, or those of a new figure."""
+    if ax is None:
+        from matplotlib import pyplot
+
+        ax = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")[1]
+    panels = tuple(np.ravel(ax))
+    if len(panels) != 2:
+        raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {len(panels)}.")
+    return panels
 
 
 def figure_for(fig: Any, size: tuple[float, float]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import numbers
 from .charts import histogram
-from .markup import Markup, element, table, together
+from .markup import Markup, element, facts, note, table, together
 from .tallies import Classes, Order, Residuals
 
 # A matrix with more classes than this is no longer readable, and on a phone not even visible.
@@ -38,11 +38,9 @@ def confusion(tally: Classes, what: str = "rows") -> Markup:
     if tally.unseen and tally.first_unseen and tally.score is not None:
         value, row = tally.first_unseen
         parts.append(
-            element(
-                "p",
+            note(
                 f"{numbers.count(tally.unseen)} {what} have a label that was not in the training data (the first is "
-                f"{numbers.label(value)} in {what.removesuffix('s')} {numbers.count(row + 1)}). They count as wrong.",
-                class_="note",
+                f"{numbers.label(value)} in {what.removesuffix('s')} {numbers.count(row + 1)}). They count as wrong."
             )
         )
     if tally.pairs:
@@ -53,35 +51,30 @@ def confusion(tally: Classes, what: str = "rows") -> Markup:
 
 def _matrix(tally: Classes, names: list[str]) -> Markup:
     """Counts, with the share of the true class behind them as colour."""
-    k = len(names)
-    counts = np.zeros((k, k), np.int64)
-    for (truth, answer), n in tally.pairs.items():
-        counts[truth, answer] = n
+    counts = tally.matrix()
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     head = ["", *names, "right"]
     rows = []
     for i, name in enumerate(names):
         cells: list[Any] = [element("th", name, scope="row")]
-        for j in range(k):
+        for j in range(len(names)):
             kind = "right" if i == j else "wrong"
             # Mistakes are few where a model is good: their colour is spread so that they are seen at all.
             depth = shares[i, j] if i == j else min(1.0, 4.0 * shares[i, j])
-            note = f"{name} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
+            remark = f"{name} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
             text = numbers.count(counts[i, j]) if counts[i, j] else "·"
-            cells.append(element("td", text, class_=kind, style=f"--depth:{100 * depth:.0f}%", title=note))
+            cells.append(element("td", text, class_=kind, style=f"--depth:{100 * depth:.0f}%", title=remark))
         cells.append(numbers.share(shares[i, i]) if counts[i].any() else "–")
         rows.append(cells)
     caption = "Rows are the true classes, columns the answers; the depth of colour is a share of the row."
-    return together(element("p", caption, class_="note"), table(head, rows, "confusion"))
+    return together(note(caption), table(head, rows, "confusion"))
 
 
 def _most_confused(tally: Classes, names: list[str], what: str) -> Markup | None:
     wrong = tally.confused()
     if not wrong:
         return None
-    totals: dict[int, int] = {}
-    for (truth, _), n in tally.pairs.items():
-        totals[truth] = totals.get(truth, 0) + n
+    totals = tally.matrix().sum(axis=1)
     rows = [
         [names[truth], names[answer], numbers.count(n), numbers.share(n / totals[truth])]
         for truth, answer, n in wrong[:_MOST_PAIRS]
@@ -96,21 +89,17 @@ def _most_confused(tally: Classes, names: list[str], what: str) -> Markup | None
 def _residuals(tally: Residuals) -> Markup:
     if not tally.rows:
         return element("p", "There are no labels to compare the answers with.")
-    facts = table(
-        [],
-        [
-            ["R²", numbers.number(tally.score) if tally.score is not None else "not defined: all labels are the same"],
-            ["mean absolute error", numbers.number(tally.mean_absolute)],
-            ["rows", numbers.count(tally.rows)],
-        ],
-        "facts",
+    known = facts(
+        ("R²", numbers.number(tally.score) if tally.score is not None else "not defined: all labels are the same"),
+        ("mean absolute error", numbers.number(tally.mean_absolute)),
+        ("rows", numbers.count(tally.rows)),
     )
     edges, heights, beyond = _bars(tally)
     caption = "How far the labels lie above (right) or below (left) the answers."
     if beyond:
         caption += f" {numbers.counted(beyond, 'rows')} {'lies' if beyond == 1 else 'lie'} outside this picture."
     chart = histogram(edges, heights, title="Residuals", x_label="label − answer", y_label="rows")
-    return together(facts, element("figure", chart, element("figcaption", caption), class_="single"))
+    return together(known, element("figure", chart, element("figcaption", caption), class_="single"))
 
 
 def _bars(tally: Residuals) -> tuple[np.ndarray, np.ndarray, int]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from . import numbers
 from .answers import confusion
-from .bars import bars
-from .markup import Markup, element, table, together
+from .markup import Markup, bars, element, facts, note, table, together
 from .search import search
 from .story import LAST_BOUND, LATENT, Story
 from .tallies import Classes, positions
@@ -54,14 +53,10 @@ def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: Story) -> 
             together(_places(instance), _deciders(estimator, bags, y, scores, answer, instance)),
         ),
     ]
-    told.facts = table(
-        [],
-        [
-            ["bags", numbers.count(len(sizes))],
-            ["instances", numbers.count(sizes.sum())],
-            ["instances per bag", f"{sizes.mean():.1f}, from {sizes.min()} to {sizes.max()}"],
-        ],
-        "facts",
+    told.facts = facts(
+        ("bags", numbers.count(len(sizes))),
+        ("instances", numbers.count(sizes.sum())),
+        ("instances per bag", f"{sizes.mean():.1f}, from {sizes.min()} to {sizes.max()}"),
     )
 
 
@@ -69,9 +64,9 @@ def _places(instance: np.ndarray) -> Markup:
     place, n = np.unique(instance, return_counts=True)
     order = np.argsort(-n, kind="stable")[:_MOST_PLACES] if place.size > _MOST_PLACES else np.arange(place.size)
     entries = [(f"instance {place[k]}", int(n[k]), numbers.counted(n[k], "bags")) for k in order]
-    note = "How often the instance at each place of its bag had the highest score. Places are counted from 0"
-    note += f"; the {_MOST_PLACES} most frequent are shown." if place.size > _MOST_PLACES else "."
-    return together(element("p", note, class_="note"), bars(entries))
+    remark = "How often the instance at each place of its bag had the highest score. Places are counted from 0"
+    remark += f"; the {_MOST_PLACES} most frequent are shown." if place.size > _MOST_PLACES else "."
+    return together(note(remark), bars(entries))
 
 
 def _deciders(

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,48 +66,58 @@ class Axis:
         ]
 
 
-@dataclass(frozen=True)
-class Line:
-    """Values that hold from their place to the next one."""
+class Curve(NamedTuple):
+    """Values that hold from their point to the next one, NaN or infinite where there is none."""
 
     name: str
     style: str
-    x: np.ndarray
-    y: np.ndarray
+    values: np.ndarray
 
 
-def step_chart(
-    lines: Sequence[Line],
-    *,
-    title: str,
-    x_label: str,
-    y_label: str,
-    log: bool,
-    y_range: tuple[float, float],
-    goal: tuple[float, str] | None = None,
-    notes: Sequence[tuple[float, str]] = (),
-    start: float = 0.0,
-    whole: bool = False,
-) -> Markup:
-    """Lines that go down or up in steps. ``goal`` is a line across; ``notes`` are shown where the pointer rests.
+@dataclass(frozen=True)
+class Panel:
+    """One picture. ``linear`` and ``log`` are its ranges of values, the latter None where values are not above zero."""
 
-    What runs along the bottom begins at ``start``, and is counted where ``whole`` says so.
-    """
-    last = max([float(line.x[-1]) for line in lines] + [x for x, _ in notes], default=start)
-    across = Axis(start, last if last > start else start + 1.0, _LEFT, _RIGHT, whole=whole)
-    up = Axis(*y_range, _BOTTOM, _TOP, log)
-    parts: list[Markup] = [_frame(across, up, x_label, y_label)]
-    if goal is not None and up.low <= goal[0] <= up.high:
-        y = up(goal[0])
+    title: str
+    label: str
+    curves: Sequence[Curve]
+    linear: tuple[float, float] | None
+    log: tuple[float, float] | None
+    scale: str
+    goal: tuple[float, str] | None = None
+
+
+def is_counted(along: str) -> bool:
+    """Whether passes, bounds or steps run along the bottom, which are counted from one; seconds begin at zero."""
+    return along != "seconds"
+
+
+def step_chart(panel: Panel, along: str, place: np.ndarray, notes: Sequence[str]) -> Markup:
+    """Curves that go down or up in steps at these places; ``notes`` are shown where the pointer rests."""
+    log = panel.scale == "log"
+    limits = panel.log if log else panel.linear
+    if limits is None:
+        raise ValueError(f"{panel.title} has no range for its {panel.scale} scale.")
+    start, last = float(is_counted(along)), float(place.max())
+    across = Axis(start, last if last > start else start + 1.0, _LEFT, _RIGHT, whole=is_counted(along))
+    up = Axis(*limits, _BOTTOM, _TOP, log)
+    parts: list[Markup] = [_frame(across, up, along, panel.label)]
+    if panel.goal is not None and up.low <= panel.goal[0] <= up.high:
+        y = up(panel.goal[0])
         parts.append(element("line", x1=_LEFT, x2=_RIGHT, y1=_place(y), y2=_place(y), class_="goal"))
-        parts.append(element("text", goal[1], x=_LEFT + 4, y=_place(y - 5), class_="goal-name"))
-    for k, line in enumerate(lines):
-        parts.append(element("path", d=_steps_path(line, across, up), class_=f"line {line.style}"))
+        parts.append(element("text", panel.goal[1], x=_LEFT + 4, y=_place(y - 5), class_="goal-name"))
+    there = [np.isfinite(curve.values) & ((curve.values > 0.0) | (not log)) for curve in panel.curves]
+    lines = [(curve, place[at], curve.values[at]) for curve, at in zip(panel.curves, there, strict=True) if at.any()]
+    for k, (curve, x, y) in enumerate(lines):
+        points = [(_place(across(a)), _place(up(b))) for a, b in zip(x, y, strict=True)]
+        path = "M{} {}".format(*points[0]) + "".join(f"H{a}V{b}" for a, b in points[1:])
+        parts.append(element("path", d=path, class_=f"line {curve.style}"))
         # Lines end where they meet: the end of each shows around that of the next.
-        end = {"cx": _place(across(line.x[-1])), "cy": _place(up(line.y[-1])), "r": 3.2 + 1.8 * (len(lines) - 1 - k)}
-        parts.append(element("circle", **end, class_=line.style))
-    parts.append(_resting_places(notes, across))
-    return together(_svg(title, parts), _legend(lines) if len(lines) > 1 else None)
+        end = {"cx": points[-1][0], "cy": points[-1][1], "r": 3.2 + 1.8 * (len(lines) - 1 - k)}
+        parts.append(element("circle", **end, class_=curve.style))
+    parts.append(_resting_places(place, notes, across))
+    legend = [element("span", element("i", class_=curve.style), curve.name) for curve, *_ in lines]
+    return together(_svg(panel.title, parts), element("p", *legend, class_="legend") if len(lines) > 1 else None)
 
 
 def histogram(
@@ -150,28 +161,16 @@ def _frame(across: Axis, up: Axis, x_label: str, y_label: str) -> Markup:
     return together(*parts)
 
 
-def _steps_path(line: Line, across: Axis, up: Axis) -> str:
-    path = f"M{_place(across(line.x[0]))} {_place(up(line.y[0]))}"
-    for x, y in zip(line.x[1:], line.y[1:], strict=True):
-        path += f"H{_place(across(x))}V{_place(up(y))}"
-    return path
-
-
-def _resting_places(notes: Sequence[tuple[float, str]], across: Axis) -> Markup:
+def _resting_places(place: np.ndarray, notes: Sequence[str], across: Axis) -> Markup:
     """Strips that cannot be seen, one for each note, from half-way to its neighbours."""
-    places = [across(x) for x, _ in notes]
+    places = [across(x) for x in place]
     borders = [_LEFT, *[(a + b) / 2 for a, b in pairwise(places)], _RIGHT]
     strips = []
-    for (_, text), a, b, place in zip(notes, borders, borders[1:], places, strict=False):
+    for text, a, b, x in zip(notes, borders, borders[1:], places, strict=False):
         rect = element("rect", x=_place(a), y=_TOP, width=_place(max(b - a, 0.0)), height=_BOTTOM - _TOP, class_="hit")
-        mark = element("line", x1=_place(place), x2=_place(place), y1=_TOP, y2=_BOTTOM, class_="mark")
+        mark = element("line", x1=_place(x), x2=_place(x), y1=_TOP, y2=_BOTTOM, class_="mark")
         strips.append(element("g", element("title", text), rect, mark, class_="rest"))
     return together(*strips)
-
-
-def _legend(lines: Sequence[Line]) -> Markup:
-    entries = [element("span", element("i", class_=line.style), line.name) for line in lines]
-    return element("p", *entries, class_="legend")
 
 
 def _place(value: float) -> str:

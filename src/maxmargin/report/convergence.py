@@ -9,7 +9,8 @@ import numpy as np
 
 from ..plots.convergence import runs_of, summed
 from . import numbers
-from .curves import Curve, Curves, Panel, decade_range, drawn, linear_range, thinned
+from .charts import Curve, Panel
+from .curves import decade_range, drawn, linear_range, thinned
 from .markup import Markup
 
 
@@ -23,7 +24,7 @@ def convergence(history: list[Any], tol: float) -> Markup | None:
     exact = all(record.exact for run in runs for record in run)
     passes = np.arange(1, seconds.size + 1)
     guess = summed(runs, "estimate") if len(runs) == 1 else np.full(seconds.size, np.inf)
-    shown = thinned(seconds.size)
+    shown = thinned(seconds.size)  # so that the gap that was estimated ends where the one that is shown begins
     seconds, lower, upper, passes, guess = (a[shown] for a in (seconds, lower, upper, passes, guess))
     known = np.isfinite(upper)
     gap = np.full(upper.size, np.inf)
@@ -46,7 +47,7 @@ def convergence(history: list[Any], tol: float) -> Markup | None:
     # Passes first: the first one may take most of the time (it reads, or compiles), and squeeze the others.
     along = {"passes": passes.astype(np.float64), "seconds": seconds}
     head = ["pass", "time", "lower bound", "upper bound", "relative gap"]
-    return drawn(Curves(along, [panel for panel in panels if panel is not None], notes, head, rows))
+    return drawn(along, panels, notes, head, rows)
 
 
 def _gap(gap: float) -> str:

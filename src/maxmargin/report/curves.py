@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .charts import Line, step_chart
+from .charts import Panel, is_counted, step_chart
 from .markup import Markup, element, table, together
 
 # More points than this cannot be told apart in a chart, and would only make the file large.
@@ -22,67 +22,54 @@ _MOST_POINTS = 120
 _MOST_ROWS = 25
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Values at all points, NaN or infinite where there is none."""
-
-    name: str
-    style: str
-    values: np.ndarray
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One picture. ``linear`` and ``log`` are its ranges of values, the latter None where values are not above zero."""
-
-    title: str
-    label: str
-    curves: Sequence[Curve]
-    linear: tuple[float, float] | None
-    log: tuple[float, float] | None
-    scale: str
-    goal: tuple[float, str] | None = None
-
-
-@dataclass(frozen=True)
-class Curves:
-    """Panels over the same points.
-
-    ``along`` has what may run along the bottom with its values at the points, the first of them shown first; ``notes``
-    say in one line what there is to know about a point, ``rows`` the same for a table under ``head``.
-    """
-
-    along: dict[str, np.ndarray]
-    panels: Sequence[Panel]
-    notes: Sequence[str]
-    head: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-
-
-def thinned(n: int) -> np.ndarray:
-    """The points to show of n: the first, the last and as many between as can be told apart."""
-    return np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).astype(int))
-
-
-def drawn(curves: Curves, name: str = "along") -> Markup:
-    """The pictures, the switch, and the numbers as a table. ``name`` tells switches of one page apart.
+def drawn(
+    along: dict[str, np.ndarray],
+    panels: Sequence[Panel | None],
+    notes: Sequence[str],
+    head: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    name: str = "along",
+) -> Markup:
+    """Panels over the same points, a switch for what runs along the bottom, and the numbers as a table.
 
     Of one point there is only the table: a picture of it shows nothing.
+
+    Parameters
+    ----------
+    along : dict
+        What may run along the bottom, with its values at the points; the first is shown first.
+    panels : list of Panel
+        Those that are None are left out.
+    notes : list of str
+        What there is to know about each point, in one line.
+    head, rows : list
+        The same as a table.
+    name : str
+        Tells switches of one page apart.
     """
-    if len(curves.rows) == 1:
-        return table(list(curves.head), [list(curves.rows[0])], "numbers")
+    n = len(rows)
+    if n == 1:
+        return table(list(head), [list(rows[0])], "numbers")
+    at = thinned(n)
+    along = {key: place[at] for key, place in along.items()}
+    notes, rows = [notes[i] for i in at], [list(rows[i]) for i in at]
+    kept = [replace(p, curves=[c._replace(values=c.values[at]) for c in p.curves]) for p in panels if p is not None]
     views = []
-    for k, (along, place) in enumerate(curves.along.items()):
-        figures = [element("figure", _still(panel, along, place, curves.notes)) for panel in curves.panels]
+    for k, (what, place) in enumerate(along.items()):
+        figures = [element("figure", step_chart(panel, what, place, notes)) for panel in kept]
         key = f"{name}-{k}"
         switch = element("input", type="radio", name=name, id=key, checked="" if k == 0 else None)
-        views.append(together(switch, element("label", along, for_=key), element("div", *figures, class_="charts")))
-    shown = sorted({*np.linspace(0, len(curves.rows) - 1, min(len(curves.rows), _MOST_ROWS)).astype(int).tolist()})
-    numbers = table(list(curves.head), [list(curves.rows[i]) for i in shown], "numbers")
+        views.append(together(switch, element("label", what, for_=key), element("div", *figures, class_="charts")))
+    numbers = table(list(head), [rows[i] for i in thinned(len(rows), _MOST_ROWS)], "numbers")
     return together(
-        element("div", *views, class_="views", data_curves=_numbers(curves)),
+        element("div", *views, class_="views", data_curves=_numbers(along, kept, notes)),
         element("details", element("summary", "As a table"), numbers),
     )
+
+
+def thinned(n: int, most: int = _MOST_POINTS) -> np.ndarray:
+    """The points to show of n: the first, the last and as many between as can be told apart."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def linear_range(values: np.ndarray, bottom: float | None = None) -> tuple[float, float]:
@@ -99,38 +86,17 @@ def decade_range(*values: float) -> tuple[float, float]:
     return low, high if high > low else 10.0 * low
 
 
-def _counted(along: str) -> bool:
-    """Whether passes, bounds or steps run along the bottom, which are counted from one; seconds begin at zero."""
-    return along != "seconds"
-
-
-def _still(panel: Panel, along: str, place: np.ndarray, notes: Sequence[str]) -> Markup:
-    lines = []
-    for curve in panel.curves:
-        there = np.isfinite(curve.values) & ((curve.values > 0.0) | (panel.scale == "linear"))
-        if there.any():
-            lines.append(Line(curve.name, curve.style, place[there], curve.values[there]))
-    log = panel.scale == "log"
-    limits = panel.log if log else panel.linear
-    if limits is None:
-        raise ValueError(f"{panel.title} has no range for its {panel.scale} scale.")
-    return step_chart(
-        lines, title=panel.title, x_label=along, y_label=panel.label, log=log, y_range=limits, goal=panel.goal,
-        notes=list(zip(place, notes, strict=True)), start=float(_counted(along)), whole=_counted(along),
-    )  # fmt: skip
-
-
-def _numbers(curves: Curves) -> str:
+def _numbers(along: dict[str, np.ndarray], panels: Sequence[Panel], notes: Sequence[str]) -> str:
     """All that the script needs, as JSON."""
-    panels = [
+    shown = [
         {
             "label": panel.label, "scale": panel.scale, "linear": panel.linear, "log": panel.log, "goal": panel.goal,
             "lines": [{"style": c.style, "values": _short(c.values)} for c in panel.curves],
         }
-        for panel in curves.panels
+        for panel in panels
     ]  # fmt: skip
-    along = [[name, _short(place), _counted(name)] for name, place in curves.along.items()]
-    return json.dumps({"along": along, "panels": panels, "notes": list(curves.notes)}, separators=(",", ":"))
+    places = [[name, _short(place), is_counted(name)] for name, place in along.items()]
+    return json.dumps({"along": places, "panels": shown, "notes": notes}, separators=(",", ":"))
 
 
 def _short(values: np.ndarray) -> list[float | None]:

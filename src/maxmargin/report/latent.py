@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import numbers
-from .bars import bars
-from .markup import Markup, element, together
+from .markup import Markup, bars, element, note, together
 from .search import search
 from .story import LAST_BOUND, LATENT, Data, Story
 from .structural import Answers, compare
@@ -55,7 +54,7 @@ def chosen_values(latent: Any) -> Markup | None:
     listed = sorted(counts.items()) if len(counts) <= _MOST_VALUES else counts.most_common(_MOST_VALUES)
     entries = [(f"value {value}", n, f"{numbers.count(n)} ({numbers.share(n / total)})") for value, n in listed]
     more = f"The {_MOST_VALUES} most frequent of {len(counts)} values." if len(counts) > _MOST_VALUES else None
-    return together(bars(entries), element("p", more, class_="note") if more else None)
+    return together(bars(entries), note(more))
 
 
 def _counted(latent: Any) -> Counter[Any] | None:
@@ -85,10 +84,10 @@ def _states(estimator: Any) -> Markup | None:
     said = f"{numbers.count(kept)} of {numbers.count(size.size)} states have weights that are not all zero."
     order = np.argsort(-size, kind="stable")[: min(_MOST_STATES, max(kept, 1))]
     entries = [(_state(names[k]), float(size[k]), numbers.number(size[k])) for k in order if size[k] > 0.0]
-    note = "The length of the weights of each, the longest first."
+    remark = "The length of the weights of each, the longest first."
     if kept > len(entries):
-        note += f" The first {len(entries)} are shown."
-    return together(element("p", said), bars(entries), element("p", note, class_="note"))
+        remark += f" The first {len(entries)} are shown."
+    return together(element("p", said), bars(entries), note(remark))
 
 
 def _state(name: Any) -> str:

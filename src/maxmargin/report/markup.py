@@ -1,10 +1,21 @@
-"""HTML and SVG that no label, file name or feature name can break: text is escaped unless it was built here."""
+"""HTML and SVG that no label, file name or feature name can break: text is escaped unless it was built here.
+
+Also the tables and bars that several sections are made of.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
+
+from . import numbers
+
+MOST = 15
+"""More rows or columns of a table of weights than this are no longer readable, and on a phone not even visible."""
+_MOST_LABELS = 40
 _VOID = frozenset({"meta", "input", "hr", "img"})
 _SHAPES = frozenset({"line", "rect", "path", "circle"})  # of SVG: they are closed by a slash
 
@@ -38,6 +49,16 @@ def together(*children: Any) -> Markup:
     return Markup("".join(c if isinstance(c, Markup) else escape(str(c)) for c in children if c is not None))
 
 
+def note(text: str | None) -> Markup | None:
+    """A remark in small letters; None where there is nothing to say."""
+    return element("p", text, class_="note") if text else None
+
+
+def facts(*rows: tuple[str, Any]) -> Markup:
+    """Names with their values, as a table without a head."""
+    return table([], [list(row) for row in rows], "facts")
+
+
 def table(head: list[Any], rows: list[list[Any]], class_: str | None = None) -> Markup:
     """A table with a head; wide ones scroll inside their own box, not the page."""
     top = element("thead", element("tr", *[_cell("th", cell, scope="col") for cell in head])) if head else None
@@ -49,3 +70,70 @@ def _cell(name: str, content: Any, **attributes: Any) -> Markup:
     """A cell, unless the content is one already."""
     ready = isinstance(content, Markup) and content.startswith(("<td", "<th"))
     return content if ready else element(name, content, **attributes)
+
+
+def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", full: float | None = None) -> Markup:
+    """(name, length, text) of each; lengths below zero are drawn in the other colour.
+
+    ``full`` is the length that fills its track, by default the largest of these.
+    """
+    listed = list(entries)
+    largest = full or max((abs(size) for _, size, _ in listed), default=0.0) or 1.0
+    cells = []
+    for name, size, text in listed:
+        part = f"width:{100.0 * abs(size) / largest:.1f}%"
+        colour = "minus" if size < 0 else "plus"
+        cells.append(element("span", name, class_="name", title=name))
+        cells.append(element("span", element("i", class_=colour, style=part), class_="track"))
+        cells.append(element("span", text, class_="value"))
+    return element("div", *cells, class_=kind)
+
+
+def heat_table(
+    rows: list[str], columns: list[str], values: np.ndarray, corner: str = "", *, dark: np.ndarray | None = None
+) -> Markup:
+    """Weights with a colour behind each: blue above zero, red below, the deeper the larger.
+
+    Where ``dark`` is True there is no value.
+    """
+    shown = np.isfinite(values) if dark is None else np.isfinite(values) & ~dark
+    largest = float(np.abs(values[shown]).max(initial=0.0)) or 1.0
+    body = []
+    for i, name in enumerate(rows):
+        cells: list[Any] = [element("th", name, scope="row")]
+        for j, column in enumerate(columns):
+            if not shown[i, j]:
+                cells.append(element("td", "", class_="none", title=f"{name}, {column}: none"))
+                continue
+            value = float(values[i, j]) if abs(values[i, j]) > 1e-9 * largest else 0.0  # rounding is no weight
+            depth = f"--depth:{100.0 * abs(value) / largest:.0f}%"
+            told = f"{name}, {column}: {numbers.number(value)}"
+            cells.append(element("td", _short(value), class_="minus" if value < 0 else "plus", style=depth, title=told))
+        body.append(cells)
+    return table([corner, *columns], body, "heat")
+
+
+def _short(value: float) -> str:
+    """Three digits are enough beside a colour.
+
+    >>> _short(-0.01234), _short(0.0)
+    ('−0.0123', '0')
+    """
+    return f"{value:.3g}".replace("-", "−")
+
+
+def label_table(
+    names: Sequence[str], present: np.ndarray, found: np.ndarray, right: np.ndarray, what: str = "there"
+) -> Markup:
+    """Of every label: how often it is true, how often it was the answer, and how often it was both."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # where nothing was found, or nothing was there
+        shares = right / found, right / present, 2.0 * right / (present + found)
+    order = np.argsort(-present, kind="stable")[:_MOST_LABELS]
+    rows = [
+        [names[k], numbers.count(present[k]), numbers.count(found[k])]
+        + [numbers.share(float(part[k])) if np.isfinite(part[k]) else "–" for part in shares]
+        for k in order
+    ]
+    head = ["label", what, "answered", "precision", "recall", "F1"]
+    more = f"The {_MOST_LABELS} most frequent of {len(names)} labels are shown." if len(names) > _MOST_LABELS else None
+    return together(table(head, rows, "pairs by-label"), note(more))

@@ -8,9 +8,7 @@ import numpy as np
 
 from . import numbers
 from .convergence import convergence
-from .heat import MOST, heat_table
-from .labels import label_table
-from .markup import Markup, element, table, together
+from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .story import Data, Story
 from .weights import by_class
 
@@ -24,16 +22,13 @@ def story(estimator: Any, data: Data) -> Story:
         _compare(estimator, data, names, told)
     told.tiles += [("labels", numbers.count(n)), ("pairs with weights", numbers.count(len(estimator.edges_)))]
     coef = estimator.label_coef_[:, :-1] if estimator.fit_intercept else estimator.label_coef_
+    features = getattr(estimator, "feature_names_in_", None)
     told.sections += [
         ("Which labels go together", _attraction(estimator, names)),
-        ("Heaviest features", by_class([f"for {name}" for name in names], coef, _features(estimator))),
+        ("Heaviest features", by_class([f"for {name}" for name in names], coef, features)),
     ]
     told.hint = "With a matrix and its labels there are answers beside labels, too: model.report(path, X, y)"
     return told
-
-
-def _features(estimator: Any) -> Any:
-    return getattr(estimator, "feature_names_in_", None)
 
 
 def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
@@ -56,23 +51,15 @@ def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
     told.sections.append(
         (f"Answers on {data.name}", together(element("p", said), label_table(names, present, found, right, "rows")))
     )
-    told.facts = table(
-        [],
-        [["rows", numbers.count(rows)], ["labels per row", f"{present.sum() / max(rows, 1):.2f}"]],
-        "facts",
-    )
-
-
-def attraction(pair_coef: np.ndarray) -> np.ndarray:
-    """How much better it is for two labels to agree than to differ, from the weights of their four combinations."""
-    return pair_coef[:, 0, 0] + pair_coef[:, 1, 1] - pair_coef[:, 0, 1] - pair_coef[:, 1, 0]
+    told.facts = facts(("rows", numbers.count(rows)), ("labels per row", f"{present.sum() / max(rows, 1):.2f}"))
 
 
 def _attraction(estimator: Any, names: list[str]) -> Markup:
     if not len(estimator.edges_):
         return element("p", 'Labels are independent: no pair of them has weights of its own (edges="none").')
-    strength = attraction(estimator.pair_coef_)
-    note = (
+    pair = estimator.pair_coef_  # by the four combinations of two labels
+    strength = pair[:, 0, 0] + pair[:, 1, 1] - pair[:, 0, 1] - pair[:, 1, 0]
+    remark = (
         "What a row gains if two labels agree (both there, or neither) rather than differ: above zero they attract "
         "each other, below they exclude each other."
     )
@@ -87,4 +74,4 @@ def _attraction(estimator: Any, names: list[str]) -> Markup:
             [names[estimator.edges_[e, 0]], names[estimator.edges_[e, 1]], numbers.number(strength[e])] for e in order
         ]
         shown = table(["label", "label", "attraction"], rows, "pairs")
-    return together(element("p", note, class_="note"), shown)
+    return together(note(remark), shown)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import time
 from collections.abc import Sequence
 from importlib import resources
@@ -10,14 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..files import replacing
+from ..files import check_writable, replacing
+from ..notebook import told_apart
+from ..wording import shown as shortened
 from . import numbers
 from .convergence import convergence
-from .headline import headline
-from .markup import Markup, element, together
-from .output import check_path
+from .markup import Markup, element, facts, note, together
 from .story import Data, Story
-from .summary import settings
+
+_MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end
+_PROOF = (
+    "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower one, "
+    "and both follow from weights, dual variables and data alone. It speaks of the training problem; how well the "
+    "model does on new data, only a test can tell."
+)
+_SHORT = 9  # letters that fit into a tile
+_NO_PROOF_YET = (
+    "These weights reach the upper value, and no weights whatever get below the lower one. More passes bring the two "
+    "together; features of similar scale, or a smaller C, do so sooner."
+)
 
 
 def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str, Any] | None = None) -> None:
@@ -50,6 +63,16 @@ def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str,
         new.write_text(text, encoding="utf-8")
 
 
+def check_path(path: Any) -> Path:
+    """Complain about a place that cannot be written to before any work is done."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"path must name the HTML file to write, got {type(path).__name__}: {shortened(path)}. It comes first, the "
+            'data after it: report("report.html", X, y).'
+        )
+    return check_writable(path)
+
+
 def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None) -> str:
     """The same as text."""
     summary = summary or {}
@@ -58,15 +81,66 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     told = estimator._story(data) if hasattr(estimator, "_story") else _plain_story(estimator)
     title = summary.get("title") or told.kind
     sections: list[Markup | None] = [
-        headline(estimator, title, told, [*told.tiles, *_costs(estimator, summary)]),
+        _headline(estimator, title, told, [*told.tiles, *_costs(estimator, summary)]),
         section("How training got there", told.history),
         *[section(name, content) for name, content in told.sections],
     ]
-    facts = section("Data", told.facts)
-    sections.append(element("div", facts, section("Settings", settings(estimator)), class_="two"))
-    sections.append(element("p", told.hint, class_="note") if told.hint and not data.given else None)
+    about_data = section("Data", told.facts)
+    sections.append(element("div", about_data, section("Settings", settings(estimator)), class_="two"))
+    sections.append(None if data.given else note(told.hint))
     sections.append(element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"))
     return document(title, together(*sections))
+
+
+def _headline(estimator: Any, title: str, story: Story, tiles: list[tuple[str, str]]) -> Markup:
+    """What is proved, both bounds, and the numbers that matter most. The claim is the story's own where there is no
+    certificate."""
+    claim = story.claim if story.claim is not None else _certified(estimator, story)
+    shown = [  # long words are set smaller, so that they need not be broken
+        element("div", element("dt", k), element("dd", v, class_="word" if len(v) > _SHORT and v.isalpha() else None))
+        for k, v in tiles
+    ]
+    return element("header", element("h1", title), claim, element("dl", *shown, class_="tiles"))
+
+
+def _certified(estimator: Any, story: Story) -> Markup:
+    certificate, tol = estimator.certificate_, estimator.tol
+    gap = certificate.relative_gap
+    reached = gap <= tol
+    if gap < 1.0:
+        claim = together(f"{story.subject} is within ", element("b", numbers.share(gap)), " of the best possible.")
+    elif certificate.exact:
+        claim = together(
+            f"How far {_lower(story.subject)} is from the best possible is ", element("b", "not known yet"), "."
+        )
+    else:
+        claim = together(
+            f"{story.subject} is ", element("b", "not bounded"), " from above: the search was approximate."
+        )
+    goal = f"Training ended before the goal of {numbers.share(tol)}." if certificate.exact else ""
+    proof = _PROOF if gap < 1.0 else _NO_PROOF_YET
+    return together(
+        element("p", claim, class_="claim" if reached else "claim missed"),
+        element("p", goal) if goal and not reached else None,
+        _bracket(certificate.lower, certificate.upper),
+        element("p", f"The bounds are those {story.about}.") if story.about else None,
+        note(proof),
+    )
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _bracket(lower: float, upper: float) -> Markup:
+    low, high = told_apart(lower, upper)
+    return element(
+        "div",
+        element("div", element("strong", low), element("small", "nothing gets below"), class_="low"),
+        element("hr"),
+        element("div", element("strong", high), element("small", "these weights"), class_="high"),
+        class_="bracket",
+    )
 
 
 def _plain_story(estimator: Any) -> Story:
@@ -92,6 +166,28 @@ def _seconds(history: Sequence[Any]) -> float:
     """Seconds count from the first record of a problem; of several, solved one after another, they add up."""
     ends = [a for a, b in pairwise([*history, None]) if b is None or getattr(b, "number", 0) == 1]
     return sum(getattr(record, "seconds", 0.0) for record in ends)
+
+
+def settings(estimator: Any) -> Markup:
+    """Every parameter; those that differ from their default stand out."""
+    given = estimator.get_params(deep=False)
+    parameters = inspect.signature(type(estimator)).parameters.values()
+    can_be_made = all(p.default is not p.empty for p in parameters)  # a structural one needs its model
+    defaults = type(estimator)().get_params(deep=False) if can_be_made else given
+    rows = []
+    for key, value in given.items():
+        same = key in defaults and repr(defaults[key]) == repr(value)
+        rows.append((key, _setting(value) if same else element("b", _setting(value))))
+    return facts(*rows)
+
+
+def _setting(value: Any) -> Any:
+    """What tells the value; of an object that does not describe itself, its class, as its address tells nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, str | int | float):
+        return value
+    return type(value).__name__ if type(value).__repr__ is object.__repr__ else shortened(value, _MOST_TEXT)
 
 
 def section(title: str, content: Markup | None) -> Markup | None:

@@ -11,74 +11,51 @@ from typing import Any
 import numpy as np
 
 from . import numbers
-from .curves import Curve, Curves, Panel, decade_range, drawn, linear_range, thinned
-from .markup import Markup, element, together
-
-_HEAD = ["bound", "time", "bound at its minimiser", "objective", "gap", "latent values changed"]
+from .charts import Curve, Panel
+from .curves import decade_range, drawn, linear_range
+from .markup import Markup, note, together
 
 
 def search(history: Sequence[Any], bound_tol: float | None = None, what: str = "latent values") -> Markup | None:
     """Charts of bounds, objective and the gap between them. ``what`` is what ``changed`` counts."""
     if not history:
         return None
-    names = ("seconds", "bound", "objective", "gap", "changed")
     seconds, bound, objective, gap, changed = (
-        np.array([getattr(record, name) for record in history], dtype=np.float64) for name in names
-    )
-    number = np.arange(1, len(history) + 1)
-    shown = thinned(number.size)
-    number, seconds, bound, objective, gap, changed = (
-        a[shown] for a in (number, seconds, bound, objective, gap, changed)
+        _column(history, name) for name in ("seconds", "bound", "objective", "gap", "changed")
     )
     share = np.maximum(gap, 0.0) / np.maximum(np.abs(objective), 1e-300)
-    notes = [
-        f"bound {n}, {numbers.duration(s)}: bound {numbers.number(b)}, objective {numbers.number(f)}, "
-        + ("no gap" if g <= 0.0 else f"gap {g:.1e} of it")
-        + ("" if k == 0 else f", {numbers.share(c)} of {what} changed")
-        for k, (n, s, b, f, g, c) in enumerate(zip(number, seconds, bound, objective, share, changed, strict=True))
-    ]
-    rows = [
-        [str(n), numbers.duration(s), f"{b:.8g}", f"{f:.8g}", f"{g:.1e}", "–" if k == 0 else numbers.share(c)]
-        for k, (n, s, b, f, g, c) in enumerate(zip(number, seconds, bound, objective, gap, changed, strict=True))
-    ]
-    values = Panel(
-        "Bounds and objective", "objective",
-        [Curve("bound at its minimiser", "upper", bound), Curve("objective there", "lower", objective)],
-        linear_range(np.concatenate([bound, objective])), _above_zero(bound, objective), "linear",
-    )  # fmt: skip
-    panels = [values, _gap_panel(share, bound_tol), _changes_panel(changed, what)]
-    head = [*_HEAD[:-1], f"{what} changed"]
-    along = {"bounds": number.astype(np.float64), "seconds": seconds}
-    curves = Curves(along, [panel for panel in panels if panel is not None], notes, head, rows)
+    notes, rows = [], []
+    for k, (s, b, f, d, g, c) in enumerate(zip(seconds, bound, objective, gap, share, changed, strict=True)):
+        moved = numbers.share(c) if k else "–"
+        notes.append(
+            f"bound {k + 1}, {numbers.duration(s)}: bound {numbers.number(b)}, objective {numbers.number(f)}, "
+            + ("no gap" if g <= 0.0 else f"gap {g:.1e} of it")
+            + (f", {moved} of {what} changed" if k else "")
+        )
+        rows.append([str(k + 1), numbers.duration(s), f"{b:.8g}", f"{f:.8g}", f"{d:.1e}", moved])
+    curves = [Curve("bound at its minimiser", "upper", bound), Curve("objective there", "lower", objective)]
+    panels = [_objective_panel("Bounds and objective", curves), _gap_panel(share, bound_tol)]
+    head = ["bound", "time", "bound at its minimiser", "objective", "gap", f"{what} changed"]
     lead = "Every bound lies above the objective. A search goes on from the minimiser of each to the next."
-    return together(element("p", lead, class_="note"), drawn(curves, "search"))
+    charts = drawn(
+        {"bounds": _counted(history), "seconds": seconds}, [*panels, _changes_panel(changed, what)], notes, head, rows,
+        "search",
+    )  # fmt: skip
+    return together(note(lead), charts)
 
 
 def steps(history: Sequence[Any]) -> Markup | None:
     """Joint training: the objective after each step for weights or for filters."""
     if not history:
         return None
-    seconds, objective = (
-        np.array([getattr(r, name) for r in history], dtype=np.float64) for name in ("seconds", "objective")
-    )
-    number = np.arange(1, len(history) + 1)
-    taken = ["" if record.taken else ", not taken" for record in history]
-    notes = [
-        f"round {r.round}, {r.step}: objective {numbers.number(r.objective)}{t}, {numbers.duration(r.seconds)}"
-        for r, t in zip(history, taken, strict=True)
-    ]
-    rows = [
-        [str(r.round), r.step, numbers.duration(r.seconds), f"{r.objective:.8g}", "no" if t else "yes"]
-        for r, t in zip(history, taken, strict=True)
-    ]
-    shown = thinned(number.size)
-    panel = Panel(
-        "Objective after each step", "objective", [Curve("objective", "lower", objective[shown])],
-        linear_range(objective), _above_zero(objective), "linear",
-    )  # fmt: skip
-    along = {"steps": number[shown].astype(np.float64), "seconds": seconds[shown]}
-    kept = [notes[i] for i in shown], [rows[i] for i in shown]
-    return drawn(Curves(along, [panel], kept[0], ["round", "step", "time", "objective", "taken"], kept[1]), "steps")
+    notes, rows = [], []
+    for r in history:
+        seconds, taken = numbers.duration(r.seconds), "" if r.taken else ", not taken"
+        notes.append(f"round {r.round}, {r.step}: objective {numbers.number(r.objective)}{taken}, {seconds}")
+        rows.append([str(r.round), r.step, seconds, f"{r.objective:.8g}", "yes" if r.taken else "no"])
+    panel = _objective_panel("Objective after each step", [Curve("objective", "lower", _column(history, "objective"))])
+    along = {"steps": _counted(history), "seconds": _column(history, "seconds")}
+    return drawn(along, [panel], notes, ["round", "step", "time", "objective", "taken"], rows, "steps")
 
 
 def climb(likelihoods: Sequence[float]) -> Markup | None:
@@ -86,23 +63,26 @@ def climb(likelihoods: Sequence[float]) -> Markup | None:
     if len(likelihoods) < 2:
         return None
     values = np.asarray(likelihoods, dtype=np.float64)
-    number = np.arange(1, values.size + 1)
-    shown = thinned(values.size)
-    notes = [f"iteration {n}: log-likelihood {numbers.number(v)}" for n, v in zip(number, values, strict=True)]
-    rows = [[str(n), f"{v:.8g}"] for n, v in zip(number, values, strict=True)]
-    panel = Panel(
-        "Log-likelihood", "log-likelihood", [Curve("log-likelihood", "lower", values[shown])],
-        linear_range(values), None, "linear",
-    )  # fmt: skip
-    along = {"iterations": number[shown].astype(np.float64)}
-    head = ["iteration", "log-likelihood"]
-    return drawn(Curves(along, [panel], [notes[i] for i in shown], head, [rows[i] for i in shown]), "em")
+    name = "log-likelihood"
+    panel = Panel(name.capitalize(), name, [Curve(name, "lower", values)], linear_range(values), None, "linear")
+    notes = [f"iteration {n}: log-likelihood {numbers.number(v)}" for n, v in enumerate(values, 1)]
+    rows = [[str(n), f"{v:.8g}"] for n, v in enumerate(values, 1)]
+    return drawn({"iterations": _counted(likelihoods)}, [panel], notes, ["iteration", name], rows, "em")
 
 
-def _above_zero(*values: np.ndarray) -> tuple[float, float] | None:
-    every = np.concatenate(values)
-    low, high = float(every.min()), float(every.max())
-    return (low / 1.1, 1.1 * high) if low > 0.0 else None
+def _column(history: Sequence[Any], name: str) -> np.ndarray:
+    return np.array([getattr(record, name) for record in history], dtype=np.float64)
+
+
+def _counted(history: Sequence[Any]) -> np.ndarray:
+    return np.arange(1.0, len(history) + 1.0)
+
+
+def _objective_panel(title: str, curves: list[Curve]) -> Panel:
+    values = np.concatenate([curve.values for curve in curves])
+    low, high = float(values.min()), float(values.max())
+    log = (low / 1.1, 1.1 * high) if low > 0.0 else None
+    return Panel(title, "objective", curves, linear_range(values), log, "linear")
 
 
 def _gap_panel(share: np.ndarray, goal: float | None) -> Panel | None:

@@ -10,9 +10,7 @@ import numpy as np
 from . import numbers
 from .answers import confusion
 from .convergence import convergence
-from .heat import MOST, heat_table
-from .labels import label_table
-from .markup import Markup, element, table, together
+from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .story import Data, Story
 from .tallies import Classes
 from .weights import by_class
@@ -62,10 +60,7 @@ def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
                 wrong.sort(key=lambda entry: (-entry[0], entry[1]))
                 del wrong[_MOST_EXAMPLES:]
             sequences += 1
-    k = len(names)
-    counts = np.zeros((k, k), np.int64)
-    for pair, n in tally.pairs.items():
-        counts[pair] = n
+    counts = tally.matrix()
     if tally.score is not None:
         told.tiles.append((f"tokens right on {data.name}", numbers.share(tally.score)))
     told.tiles.append(("whole sequences right", numbers.share(whole / max(sequences, 1))))
@@ -74,26 +69,20 @@ def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
         ("Label by label", label_table(names, counts.sum(axis=1), counts.sum(axis=0), np.diag(counts), "tokens")),
         ("Sequences with most mistakes", _examples(wrong) if wrong else None),
     ]
-    told.facts = table(
-        [],
-        [
-            ["sequences", numbers.count(sequences)],
-            ["tokens", numbers.count(tally.rows)],
-            ["tokens per sequence", f"{np.mean(lengths):.1f}, at most {max(lengths)}" if lengths else "–"],
-        ],
-        "facts",
+    told.facts = facts(
+        ("sequences", numbers.count(sequences)),
+        ("tokens", numbers.count(tally.rows)),
+        ("tokens per sequence", f"{np.mean(lengths):.1f}, at most {max(lengths)}" if lengths else "–"),
     )
 
 
 def _transitions(estimator: Any, names: list[str]) -> Markup:
     values, forbidden = np.asarray(estimator.transitions_), getattr(estimator.model_, "forbidden", None)
     if len(names) <= MOST:
-        note = "Rows come first, columns next: the weight of a step from one label to the other."
+        remark = "Rows come first, columns next: the weight of a step from one label to the other."
         if forbidden is not None:
-            note += " Empty cells are steps that no answer may take."
-        return together(
-            element("p", note, class_="note"), heat_table(names, names, values, "from ↓ to →", dark=forbidden)
-        )
+            remark += " Empty cells are steps that no answer may take."
+        return together(note(remark), heat_table(names, names, values, "from ↓ to →", dark=forbidden))
     likely, unlikely = (
         table(
             ["from", "to", "weight"],
@@ -131,22 +120,20 @@ def _examples(wrong: Iterable[tuple[int, int, list[str], list[Any], list[Any]]])
     for errors, i, words, true, answer in wrong:
         first = max(0, next(t for t in range(len(true)) if true[t] != answer[t]) - 5)
         cut = slice(first, first + _MOST_TOKENS)
-        tokens = [
-            _token(word, a, b) for word, a, b in zip(words[cut], true[cut], answer[cut], strict=True)
-        ]  # fmt: skip
+        tokens = [_token(word, a, b) for word, a, b in zip(words[cut], true[cut], answer[cut], strict=True)]
         before = [element("span", "…", class_="token")] if first else []
         after = [element("span", "…", class_="token")] if len(true) > first + _MOST_TOKENS else []
         title = f"sequence {i}: {errors} of {len(true)} wrong"
         shown.append(element("div", element("h3", title), element("div", *before, *tokens, *after, class_="tokens")))
-    note = (
+    remark = (
         "Under each token its label; where the answer was another, that is red, with the label that is true below it."
     )
-    return together(element("p", note, class_="note"), *shown)
+    return together(note(remark), *shown)
 
 
 def _token(word: str, true: Any, answer: Any) -> Markup:
     if true == answer:
         return element("span", element("b", word), element("i", numbers.label(answer)), class_="token")
     marks = element("i", numbers.label(answer), class_="wrong"), element("i", numbers.label(true), class_="true")
-    note = f"{word}: {numbers.label(answer)} instead of {numbers.label(true)}"
-    return element("span", element("b", word), *marks, class_="token off", title=note)
+    remark = f"{word}: {numbers.label(answer)} instead of {numbers.label(true)}"
+    return element("span", element("b", word), *marks, class_="token off", title=remark)

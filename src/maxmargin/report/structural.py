@@ -10,11 +10,9 @@ import numpy as np
 
 from . import numbers
 from .answers import confusion
-from .bars import bars
 from .charts import histogram
 from .convergence import convergence
-from .heat import MOST, heat_table
-from .markup import Markup, element, table, together
+from .markup import MOST, Markup, bars, element, facts, heat_table, table, together
 from .story import Data, Story
 from .tallies import Classes
 
@@ -96,7 +94,7 @@ def compare(told: Story, on: str, answers: Answers) -> None:
         ),
         ("The worst answers", _worst(answers.worst)),
     ]
-    told.facts = table([], [["examples", numbers.count(losses.size)]], "facts")
+    told.facts = facts(("examples", numbers.count(losses.size)))
 
 
 def loss_histogram(losses: np.ndarray) -> Markup | None:

@@ -48,9 +48,6 @@ def chosen(scores: np.ndarray) -> np.ndarray:
 class Classes:
     """Counts of (true class, answer). Labels that were not in the training data count as wrong, and are told apart."""
 
-    rows: int
-    unseen: int
-
     name = "accuracy"
 
     def __init__(self, classes: np.ndarray) -> None:
@@ -83,6 +80,13 @@ class Classes:
         codes, n = np.unique(truth[~unseen] * k + answer[~unseen], return_counts=True)
         for code, times in zip(codes.tolist(), n.tolist(), strict=True):
             self.pairs[divmod(code, k)] += times
+
+    def matrix(self) -> np.ndarray:
+        """Counts by true class (rows) and answer."""
+        counts = np.zeros((len(self.classes), len(self.classes)), np.int64)
+        for pair, n in self.pairs.items():
+            counts[pair] = n
+        return counts
 
     def confused(self) -> list[tuple[int, int, int]]:
         """(true class, answer, count) of the mistakes, the most frequent first."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import numbers
-from .bars import bars
-from .markup import Markup, element, together
+from .markup import Markup, bars, element, note, together
 from .tallies import task_of
 
 MOST_CLASSES = 12
@@ -33,17 +32,17 @@ def weights(estimator: Any) -> Markup:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
         panels = [panel(up, coef[0], names, 10, "up"), panel(down, coef[0], names, 10, "down")]
     lead = "Blue speaks for the class, red against it." if coef.shape[0] > 1 else None
-    note = SCALE
+    remark = SCALE
     if names is None:
-        note += " Features have no names here; they are counted from 0."
+        remark += " Features have no names here; they are counted from 0."
     if coef.shape[0] > MOST_CLASSES:
-        note += f" The first {MOST_CLASSES} of {coef.shape[0]} classes are shown."
+        remark += f" The first {MOST_CLASSES} of {coef.shape[0]} classes are shown."
     used = int(np.count_nonzero(coef.any(axis=0)))
-    note += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
+    remark += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
     return together(
         element("p", lead) if lead else None,
         element("div", *panels, class_="panels"),
-        element("p", note, class_="note"),
+        note(remark),
     )
 
 
@@ -59,13 +58,13 @@ def _names(estimator: Any) -> Any:
 def by_class(titles: list[str], coef: np.ndarray, names: Any, most: int = 5) -> Markup:
     """Panels of the features that matter most to each class; ``coef`` has a row for each."""
     shown = zip(titles[:MOST_CLASSES], coef, strict=False)
-    note = SCALE
+    remark = SCALE
     if len(titles) > MOST_CLASSES:
-        note += f" The first {MOST_CLASSES} of {len(titles)} are shown."
+        remark += f" The first {MOST_CLASSES} of {len(titles)} are shown."
     return together(
         element("p", "Blue speaks for it, red against it."),
         element("div", *[panel(title, row, names, most) for title, row in shown], class_="panels"),
-        element("p", note, class_="note"),
+        note(remark),
     )
 
 

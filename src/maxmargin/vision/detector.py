@@ -462,7 +462,7 @@ class DeformablePartDetector(LatentEstimator):
         -------
         Path
         """
-        from ..report.output import check_path
+        from ..report.page import check_path
 
         check_is_fitted(self)
         check_path(path)  # before all images are searched
