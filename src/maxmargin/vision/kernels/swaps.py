@@ -261,7 +261,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
     From a to b is tried again only after a cell with a or beside one has changed.
     """
     tried, touched, hope, hopeful, first, by_label = memory
-    cells, queue, is_open, gain, residual, distance, chosen, renewed = work
+    cells, queue, is_open, gain, residual, distance, came, chosen, renewed = work
     n_labels = u.shape[1]
     selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
     _sort_cells(inner, label, first, by_label)
@@ -280,7 +280,7 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
             n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
+            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, came, chosen)
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
@@ -345,6 +345,7 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         np.empty(size),
         np.empty((size, 4)),
         np.full(size, -1, np.int64),
+        np.empty(size, np.int64),
         np.zeros(size, np.bool_),
         renewed,
     )
