@@ -270,8 +270,6 @@ def test_labels_are_nearest_centres_and_centres_are_means(bound, width, rng):
     means = [X[km.labels_ == z].mean(axis=0) for z in range(5)]
     assert km.cluster_centers_ == pytest.approx(np.array(means))
     assert km.n_iter_ == len(km.history_) and km.history_[-1].gap == pytest.approx(0.0, abs=1e-9)
-    changed = [record.changed for record in km.history_]
-    assert changed[0] == 1.0 and 0.0 <= min(changed) < 0.5  # all since the bound before, of which there was none
     assert km.get_feature_names_out()[0] == "gmmkmeans0"
 
 
@@ -503,3 +501,13 @@ def test_float32_tells_centres_apart_that_are_close_together(bound):
     assert svm.inertia_ == pytest.approx(distance.min(axis=1).sum(), rel=1e-3)
     chosen = distance[np.arange(400), svm.labels_]
     np.testing.assert_allclose(chosen, distance.min(axis=1), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("bound", ["kmeans", "random", "merge"])
+def test_history_tells_how_many_labels_changed_since_the_bound_before(bound):
+    X = np.random.default_rng(3).normal(size=(300, 2))
+    history = GMMKMeans(6, bound=bound, init="forgy", random_state=0).fit(X).history_
+    changed = [record.changed for record in history]
+    assert changed[0] == 1.0  # there was none before
+    assert all(0.0 <= share <= 1.0 for share in changed)
+    assert min(changed) < 0.5
