@@ -94,28 +94,21 @@ def test_a_folder_of_images_is_recognised_and_the_reason_said(folder, tmp_path, 
     assert not is_image_folder(str(folder)) and not is_image_folder(str(folder / "sbow.mm"))
 
 
-def test_latent_kinds_say_what_their_certificate_is_about(folder, tmp_path, capsys):
-    arguments = ["train", folder / "train", "-o", tmp_path / "m.mm", "--init", "random", *PARTS]
-    arguments.remove("--quiet")
-    assert main([*map(str, arguments)]) in (0, 1)
-    err = capsys.readouterr().err
-    assert "rbow (2 parts per class), discriminative" in err
+def test_certificates_say_what_they_are_about(folder, tmp_path, capsys):
+    def trained(*options):
+        status = main(["train", f"{folder}/train", "-o", f"{tmp_path}/m.mm", *options])
+        return status, capsys.readouterr().err
+
+    status, err = trained("--init", "random", "--words", "8", "--grid", "2", "--parts", "2")
+    assert status in (0, 1) and "rbow (2 parts per class), discriminative" in err
     assert "of the last convex bound" in err and "nothing is proved" in err
-
-
-def test_approximate_search_claims_no_upper_bound(folder, tmp_path, capsys):
-    arguments = ["--kind", "rbow+", "--grid", "6", "--words", "4", "--parts", "9", "--init", "random"]
-    arguments += ["--max-bounds", "1", "--max-passes", "2"]
-    main(["train", f"{folder}/train", "-o", f"{tmp_path}/m.mm", *arguments])
-    err = capsys.readouterr().err
+    few = ["--kind", "rbow+", "--grid", "6", "--words", "4", "--parts", "9", "--init", "random"]
+    _, err = trained(*few, "--max-bounds", "1", "--max-passes", "2")
     assert "searched approximately: no upper bound" in err and "<= optimum <=" not in err
     assert not mm.load(tmp_path / "m.mm").certificate_.exact
     said, _ = answer(capsys, "certify", tmp_path / "m.mm", folder / "train", status=1)
     assert said["certificate"]["upper"] is None and not said["proved"]
-
-
-def test_generative_training_has_no_certificate(folder, tmp_path, capsys):
-    path = tmp_path / "m.mm"
+    path = tmp_path / "generative.mm"
     said, _ = answer(capsys, "train", folder / "train", "-o", path, "--training", "generative", *PARTS)
     assert said["certificate"] is None and said["tol"] is None
     assert "no certificate" in complaint(capsys, "certify", path, folder / "train")
@@ -186,7 +179,7 @@ def test_a_missing_library_is_named(folder, tmp_path, capsys, monkeypatch):
 # Answers, proofs and pages
 
 
-def test_predict_writes_path_and_class(folder, tmp_path, capsys):
+def test_predict_writes_path_and_class(folder, capsys, monkeypatch):
     assert main(["predict", f"{folder}/sbow.mm", f"{folder}/test"]) == 0
     said = capsys.readouterr()
     lines = [line.split("\t") for line in said.out.splitlines()]
@@ -196,6 +189,7 @@ def test_predict_writes_path_and_class(folder, tmp_path, capsys):
     assert [line[1] for line in lines] == model.predict(files).tolist()
     accuracy = 100 * model.score(folder / "test")
     assert f"Accuracy: {accuracy:.1f} %" in said.err
+    monkeypatch.setattr("maxmargin.vision.pages.classified._AT_A_TIME", 3)  # however many images are held
     main(["predict", f"{folder}/sbow.mm", f"{folder}/test/tall", "--quiet"])
     assert capsys.readouterr().out == "".join("\t".join(line) + "\n" for line in lines if "/tall/" in line[0])
 
@@ -208,14 +202,6 @@ def test_regions_and_scores_are_those_of_the_model(folder, latent, capsys):
     parts = [[[int(part) for part in row.split(",")] for row in line[2].split(";")] for line in lines]
     assert np.array_equal(parts, model.predict_regions(files))
     assert np.allclose([[float(s) for s in line[3:]] for line in lines], model.decision_function(files), atol=1e-6)
-
-
-def test_answers_do_not_depend_on_how_many_images_are_held(folder, capsys, monkeypatch):
-    main(["predict", f"{folder}/sbow.mm", f"{folder}/test", "--quiet"])
-    whole = capsys.readouterr().out
-    monkeypatch.setattr("maxmargin.vision.cli.classes._AT_A_TIME", 3)
-    main(["predict", f"{folder}/sbow.mm", f"{folder}/test", "--quiet"])
-    assert capsys.readouterr().out == whole
 
 
 def test_certify_proves_again(folder, latent, capsys):

@@ -2,7 +2,7 @@
 meet each other and a plain SVM, and what is claimed about what was learned."""
 
 import warnings
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -135,14 +135,15 @@ def test_the_search_finds_what_trying_everything_finds(grid, parts, pairs):
                 assert tuple(best[i]) in every
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
-@pytest.mark.parametrize("parts", PARTS)
-def test_features_are_those_of_the_definition(parts, pairs):
+@pytest.mark.parametrize(
+    ("grid", "parts", "pairs"), rotating([(1, 1), (1, 5), (4, 1), (2, 3), (3, 4)], PARTS, PAIRS, times=2)
+)
+def test_features_are_those_of_the_definition_and_each_edge_counts_once(grid, parts, pairs):
     rng = np.random.default_rng(4)
-    model = Reconfigurable(3, 2, n_parts=3, grid=(2, 3), parts=parts, pairs=pairs)
+    model = Reconfigurable(3, 2, n_parts=3, grid=grid, parts=parts, pairs=pairs)
     for _ in range(20):
-        x, w = rng.normal(size=(2, 3, 2)), rng.normal(size=model.n_weights)
-        y, z = int(rng.integers(3)), rng.integers(0, 3, 6)
+        x, w = rng.normal(size=(*grid, 2)), rng.normal(size=model.n_weights)
+        y, z = int(rng.integers(3)), rng.integers(0, 3, grid[0] * grid[1])
         assert (model.features(x, (y, z)) @ w).item() == pytest.approx(score(model, x, y, z, w))
 
 
@@ -175,8 +176,7 @@ def test_rows_are_differences_of_features(parts, pairs, dtype):
         assert (np.diff(row) > 0).all()  # in the order of the weights, none twice
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
-@pytest.mark.parametrize("grid", [(2, 3), (4, 4)], ids=str)
+@pytest.mark.parametrize(("pairs", "grid"), rotating(PAIRS, [(2, 3), (4, 4)]))
 def test_blocks_of_images_and_storage_do_not_matter(pairs, grid, monkeypatch, tmp_path):
     rng = np.random.default_rng(6)
     X, Y = images(rng, n=9, grid=grid)
@@ -201,26 +201,6 @@ def test_blocks_of_images_and_storage_do_not_matter(pairs, grid, monkeypatch, tm
 
 
 # Pairs of neighbours.
-
-
-@pytest.mark.parametrize("grid", [(1, 1), (1, 5), (4, 1), (3, 4)], ids=str)
-def test_each_edge_is_counted_once(grid):
-    rows, cols = grid
-    number = rows * (cols - 1) + cols * (rows - 1)
-    model = Reconfigurable(2, 1, n_parts=2, grid=grid, pairs="potts")
-    x = np.zeros((rows, cols, 1))
-    assert not model.features(x, (1, np.ones(rows * cols, int))).toarray()[0, -4:].any()  # no borders
-    board = np.indices(grid).sum(axis=0).ravel() % 2
-    np.testing.assert_array_equal(model.features(x, (1, board)).toarray()[0, -4:], [0, 0, -0.5 * number, -0.5 * number])
-    # Stripes, with tables that differ in both directions and from left to right.
-    regular = Reconfigurable(2, 1, n_parts=2, grid=grid, pairs="regular")
-    w = np.random.default_rng(0).normal(size=regular.n_weights)
-    regular.appearance(w)[:] = 0.0
-    regular.preference(w)[:] = 0.0
-    H, V = (table[0] for table in regular.tables(w))
-    stripe = (np.arange(cols) % 2).tolist()
-    expected = rows * sum(H[a, b] for a, b in pairwise(stripe)) + (rows - 1) * sum(V[a, a] for a in stripe)
-    assert (regular.features(x, (0, stripe * rows)) @ w).item() == pytest.approx(expected, abs=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -289,8 +269,7 @@ def test_one_part_for_each_region_is_a_linear_svm_on_all_regions(grid):
 # What is learned, and what is claimed about it.
 
 
-@pytest.mark.parametrize("pairs", PAIRS)
-@pytest.mark.parametrize("parts", PARTS)
+@pytest.mark.parametrize(("pairs", "parts"), rotating(PAIRS, PARTS))
 def test_certificates_of_small_grids_are_exact_and_true(parts, pairs):
     X, y = scenes(np.random.default_rng(13))
     svm = LatentStructuralSVM(Reconfigurable(n_parts=2, parts=parts, pairs=pairs), C=0.3, tol=1e-5, bound_tol=1e-4,
@@ -372,11 +351,11 @@ def test_the_group_norm_drops_parts_that_are_not_needed():
 
 
 def test_parts_to_begin_with_are_those_of_the_regions():
-    model = Reconfigurable(2, 1, n_parts=2, grid=(2, 2))
-    assert model.initial(None, 0).tolist() == [0, 0, 1, 1]
-    assert Reconfigurable(2, 1, n_parts=4, grid=(2, 2)).initial(None, 0).tolist() == [0, 1, 2, 3]
-    allowed = np.array([[0, 1], [1, 1], [1, 0], [1, 1]])
-    assert Reconfigurable(2, 1, n_parts=2, grid=(2, 2), allowed=allowed).initial(None, 0).tolist() == [1, 0, 0, 1]
+    for n_parts, allowed, expected in (
+        (2, None, [0, 0, 1, 1]), (4, None, [0, 1, 2, 3]), (2, [[0, 1], [1, 1], [1, 0], [1, 1]], [1, 0, 0, 1])
+    ):  # fmt: skip
+        model = Reconfigurable(2, 1, n_parts=n_parts, grid=(2, 2), allowed=allowed)
+        assert model.initial(None, 0).tolist() == expected
 
 
 def test_proposals_change_one_region_to_an_allowed_part():
@@ -396,6 +375,19 @@ def test_proposals_change_one_region_to_an_allowed_part():
 # What cannot be.
 
 
+X4 = np.zeros((4, 2, 2, 3))
+BROKEN = np.where(np.arange(48).reshape(X4.shape) == 27, np.nan, X4)
+
+
+def bound(Z=None, X=X4, y=(0, 1, 0, 1), **given):
+    allowed = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
+    model = Reconfigurable(
+        **{"n_classes": 2, "n_features": 3, "n_parts": 2, "grid": (2, 2), "allowed": allowed} | given
+    )
+    data = model.latent_oracle(X, list(y))
+    return data if Z is None else data.bound(Z)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -403,58 +395,36 @@ def test_proposals_change_one_region_to_an_allowed_part():
         ({"n_parts": 2.5}, "n_parts must be a whole number"),
         ({"parts": "own"}, "parts must be 'separate' or 'shared', got 'own'"),
         ({"pairs": "ising"}, "pairs must be None, 'potts' or 'regular', got 'ising'"),
-        ({"n_parts": 2, "allowed": np.ones((4, 3))}, r"allowed must have shape \(n_regions, 2\), got \(4, 3\)"),
-        ({"n_parts": 2, "allowed": [[1, 0], [0, 0]]}, "Region 1 may use no part"),
+        ({"n_parts": 200, "pairs": "potts"}, "there can be 127 parts at most, got n_parts=200"),
+        ({"allowed": np.ones((4, 3))}, r"allowed must have shape \(n_regions, 2\), got \(4, 3\)"),
+        ({"allowed": [[1, 0], [0, 0]]}, "Region 1 may use no part"),
+        ({"allowed": np.ones((3, 2))}, "allowed has 3 rows, the grid has 4 regions"),
         ({"cost": [[0.0, -1.0], [1.0, 0.0]]}, "must be finite and not negative"),
         ({"n_classes": 3, "cost": [[0.0, 1.0], [1.0, 0.0]]}, "must be 3 × 3"),
+        ({"n_classes": None}, "does not know its sizes"),
+        ({"X": X4[0]}, "must be an array"),
+        ({"X": X4[..., :2]}, "The model has 3 features for each region, X has 2"),
+        ({"X": X4[:, :1]}, "a grid of 2 × 2 regions, X one of 1 × 2"),
+        ({"X": X4.astype(str)}, "must be numbers"),
+        ({"X": BROKEN}, "Image 2 has features that are not finite"),
+        ({"y": [0, 1, 0]}, "X has 4 images, Y has 3 labels"),
+        ({"y": [0, 1, 0, 2]}, "Y"),
+        ({"Z": np.zeros((4, 3), int)}, "4 parts for each of 4 images; got an array of int64 of shape"),
+        ({"Z": np.zeros((4, 4))}, "must be whole numbers"),
+        ({"Z": [[0, 0, 0, 0], [0], [0], [0]]}, "must be whole numbers"),
+        ({"Z": np.full((4, 4), 2)}, "Image 0 has part 2 in region 0"),
+        ({"Z": np.full((4, 4), -1)}, "Image 0 has part -1 in region 0"),
+        ({"Z": np.tile([0, 1, 0, 0], (4, 1))}, "Image 0 has part 1 in region 1"),
     ],
 )
-def test_models_that_cannot_be(given, message):
+def test_models_regions_and_parts_that_cannot_be(given, message):
     with pytest.raises(ValueError, match=message):
-        Reconfigurable(**given)
+        bound(**({"allowed": None} if "n_parts" in given else {}) | given)
 
 
-def test_regions_that_cannot_be():
-    model = Reconfigurable(2, 3, n_parts=2, grid=(2, 2))
-    X = np.zeros((4, 2, 2, 3))
-    broken = X.copy()
-    broken[2, 0, 1, 0] = np.nan
-    for regions, labels, message in (
-        (X[0], [0, 1], "must be an array"),
-        (X[..., :2], [0, 1, 0, 1], "The model has 3 features for each region, X has 2"),
-        (X[:, :1], [0, 1, 0, 1], "a grid of 2 × 2 regions, X one of 1 × 2"),
-        (X.astype(str), [0, 1, 0, 1], "must be numbers"),
-        (broken, [0, 1, 0, 1], "Image 2 has features that are not finite"),
-        (X, [0, 1, 0], "X has 4 images, Y has 3 labels"),
-        (X, [0, 1, 0, 2], "Y"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.latent_oracle(regions, labels)
-    with pytest.raises(ValueError, match="does not know its sizes"):
-        _ = Reconfigurable().n_weights
-    with pytest.raises(ValueError, match="allowed has 3 rows, the grid has 4 regions"):
-        Reconfigurable(2, 3, n_parts=2, grid=(2, 2), allowed=np.ones((3, 2))).latent_oracle(X, [0, 1, 0, 1])
+def test_regions_without_features_cannot_be():
     with pytest.raises(ValueError, match="no regions or no features"):
         as_regions(np.zeros((2, 0, 2, 3)), None, None)
-
-
-@pytest.mark.parametrize(
-    ("Z", "message"),
-    [
-        (np.zeros((4, 3), int), "4 parts for each of 4 images; got an array of int64 of shape"),
-        (np.zeros((4, 4)), "must be whole numbers"),
-        ([[0, 0, 0, 0], [0], [0], [0]], "must be whole numbers"),
-        (np.full((4, 4), 2), "Image 0 has part 2 in region 0"),
-        (np.full((4, 4), -1), "Image 0 has part -1 in region 0"),
-        (np.tile([0, 1, 0, 0], (4, 1)), "Image 0 has part 1 in region 1"),
-    ],
-)
-def test_parts_that_cannot_be(Z, message):
-    allowed = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
-    model = Reconfigurable(2, 3, n_parts=2, grid=(2, 2), allowed=allowed)
-    data = model.latent_oracle(np.zeros((4, 2, 2, 3)), [0, 1, 0, 1])
-    with pytest.raises(ValueError, match=message):
-        data.bound(Z)
 
 
 def test_weights_that_no_cut_can_serve_do_not_make_the_model_a_liar():

@@ -59,22 +59,11 @@ def test_spatial_scores_are_products_of_multinomials(rng):
     assert np.allclose(missing, missing[:, :1])
 
 
-def test_spatial_words_are_the_smoothed_frequencies_of_class_and_region(rng):
+def test_linear_weights_give_the_scores(rng):
     X, y = draw(rng)
-    model = SpatialBagOfWords.fit(X, y, smoothing=0.5)
-    seen = X[y == 1, 2].sum(axis=0) + 0.5
-    assert np.allclose(np.exp(model.log_words[1, 2]), seen / seen.sum())
-
-
-@pytest.mark.parametrize("temperature", [1.0, 5.0])
-def test_linear_weights_give_the_scores(rng, temperature):
-    X, y = draw(rng)
-    ones = np.ones((len(X), 1))
-    bag = BagOfWords.fit(X, y, temperature=temperature)
-    assert np.allclose(np.hstack([X.sum(axis=1), ones]) @ bag.linear().T, bag.scores(X))
-    spatial = SpatialBagOfWords.fit(X, y, temperature=temperature)
-    assert spatial.linear().shape == (3, 4 * 5 + 1)
-    assert np.allclose(np.hstack([X.reshape(len(X), -1), ones]) @ spatial.linear().T, spatial.scores(X))
+    for model, words in ((BagOfWords, X.sum(axis=1)), (SpatialBagOfWords, X.reshape(len(X), -1))):
+        fitted = model.fit(X, y, temperature=5.0)
+        assert np.allclose(np.hstack([words, np.ones((len(X), 1))]) @ fitted.linear().T, fitted.scores(X))
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -162,35 +151,23 @@ def test_classes_that_share_parts_differ_in_where_these_are():
     assert (model.scores(X).argmax(axis=1) == y).mean() > 0.9
 
 
-def test_the_seed_alone_decides(rng):
+def test_the_seed_alone_decides_and_max_iter_ends_em(rng):
     X, y = draw(rng)
     fits = [ReconfigurableBagOfWords.fit(X, y, n_parts=3, random_state=s) for s in (0, np.random.default_rng(0), 1)]
     assert np.array_equal(fits[0].log_words, fits[1].log_words)
     assert not np.array_equal(fits[0].log_words, fits[2].log_words)
-
-
-def test_max_iter_ends_em_and_is_told(rng):
-    X, y = draw(rng)
-    model = ReconfigurableBagOfWords.fit(X, y, n_parts=3, max_iter=2, tol=0, random_state=0)
-    assert len(model.likelihoods) == 2 and not model.converged
-    assert ReconfigurableBagOfWords.fit(X, y, n_parts=3, max_iter=1000, random_state=0).converged
+    few, many = (ReconfigurableBagOfWords.fit(X, y, n_parts=3, max_iter=n, random_state=0) for n in (2, 1000))
+    assert len(few.likelihoods) == 2 and not few.converged and many.converged
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_scores_are_finite_for_empty_images_and_huge_counts(model, rng):
-    X, y = draw(rng)
-    fitted = model.fit(X, y)
-    X = np.stack([np.zeros((4, 5)), np.full((4, 5), 1e6), np.eye(4, 5)[:, ::-1] * 1e5])  # with the unseen word
-    assert np.isfinite(fitted.scores(X)).all()
-    assert np.allclose(fitted.scores(X)[0], fitted.log_prior)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_small_pieces_give_the_same(model, rng, monkeypatch):
+def test_scores_are_finite_for_empty_images_and_huge_counts_and_the_same_in_small_pieces(model, rng, monkeypatch):
     X, y = draw(rng)
     fitted = model.fit(X, y, temperature=2)
-    scores = fitted.scores(X)
-    z = fitted.assign(X, y) if hasattr(fitted, "assign") else None
+    extreme = np.stack([np.zeros((4, 5)), np.full((4, 5), 1e6), np.eye(4, 5)[:, ::-1] * 1e5])  # with the unseen word
+    assert np.isfinite(fitted.scores(extreme)).all()
+    assert np.allclose(fitted.scores(extreme)[0], fitted.log_prior)
+    scores, z = fitted.scores(X), fitted.assign(X, y) if hasattr(fitted, "assign") else None
     monkeypatch.setattr(counts, "_CHUNK_BYTES", 1)
     assert np.allclose(fitted.scores(X), scores, rtol=1e-13)
     assert z is None or np.array_equal(fitted.assign(X, y), z)
@@ -252,19 +229,17 @@ def test_bad_settings_of_em_are_refused_with_what_to_do(given, message):
         fit_with(**given)
 
 
-def test_images_of_another_shape_are_refused():
-    for model in MODELS:
-        with pytest.raises(ValueError, match=r"but the model is of .*2 words"):
-            fit_with(model).scores(np.ones((1, 2, 3)))
-    with pytest.raises(ValueError, match="2 regions and 2 words"):
-        fit_with(SpatialBagOfWords).scores(np.ones((1, 3, 2)))
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        fit_with().assign(np.ones((1, 2, 2)), [2])
-
-
-def test_arrays_that_do_not_fit_together_are_refused():
-    for model in (BagOfWords, SpatialBagOfWords):
-        with pytest.raises(ValueError, match="a class in each row"):
-            model(np.zeros((2, 2)), np.zeros(3))
-    with pytest.raises(ValueError, match="have shapes"):
-        ReconfigurableBagOfWords(np.zeros((2, 3, 4)), np.zeros((2, 5, 2)), np.zeros(2))
+def test_what_does_not_fit_the_model_is_refused():
+    for ask, message in (
+        *(
+            (lambda model=model: fit_with(model).scores(np.ones((1, 2, 3))), r"the model is of .*2 words")
+            for model in MODELS
+        ),
+        (lambda: fit_with(SpatialBagOfWords).scores(np.ones((1, 3, 2))), "2 regions and 2 words"),
+        (lambda: fit_with().assign(np.ones((1, 2, 2)), [2]), "from 0 to 1"),
+        (lambda: BagOfWords(np.zeros((2, 2)), np.zeros(3)), "a class in each row"),
+        (lambda: SpatialBagOfWords(np.zeros((2, 2)), np.zeros(3)), "a class in each row"),
+        (lambda: ReconfigurableBagOfWords(np.zeros((2, 3, 4)), np.zeros((2, 5, 2)), np.zeros(2)), "have shapes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ask()

@@ -24,13 +24,8 @@ def test_maps_are_what_they_are_called(counts):
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         assert not found[0, 0, 0].any()  # an empty region stays empty
-
-
-def test_lengths(counts, rng):
-    seen = counts.any(axis=-1)
-    np.testing.assert_allclose(np.linalg.norm(MAPS["sqrt"](counts), axis=-1), seen, atol=1e-6)
-    X = rng.normal(size=(4, 2, 2, 6))
-    np.testing.assert_allclose(np.linalg.norm(MAPS["l2"](X), axis=-1), 1.0, rtol=1e-6)
+        if name in ("sqrt", "l2"):
+            np.testing.assert_allclose(np.linalg.norm(found, axis=-1), counts.any(axis=-1), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["sqrt", "root"])
@@ -62,10 +57,9 @@ def test_zeros_are_counted(counts):
     assert mostly_sparse(counts)
 
 
-@pytest.mark.parametrize("name", MAPS)
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize(("name", "centred"), zip(MAPS, [False, True, True, False], strict=True))
 def test_files_and_blocks_give_what_arrays_give(name, centred, counts, tmp_path, monkeypatch):
-    mean = np.arange(5, dtype=np.float32) if centred else None
+    mean, before = np.arange(5, dtype=np.float32) if centred else None, counts.copy()
     expected = mapped(name, counts, mean)
     np.testing.assert_allclose(expected, MAPS[name](counts) - (mean if centred else 0.0), rtol=1e-6, atol=1e-7)
     file = np.memmap(tmp_path / "counts", np.float32, "w+", shape=counts.shape)
@@ -76,11 +70,5 @@ def test_files_and_blocks_give_what_arrays_give(name, centred, counts, tmp_path,
     assert isinstance(found, np.memmap)  # it may be larger than memory
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(mapped(name, counts, mean), expected)
-    np.testing.assert_array_equal(file, counts)  # and the file is as it was
-
-
-def test_what_is_given_is_left_alone(counts):
-    before = counts.copy()
-    for name in MAPS:
-        mapped(name, counts, np.ones(5, np.float32))
+    np.testing.assert_array_equal(file, before)  # and the file is as it was
     np.testing.assert_array_equal(counts, before)

@@ -57,14 +57,20 @@ def _maps(figure):
     return [ax.images[0].get_array() for ax in figure.axes if ax.get_ylabel().startswith("part")]
 
 
-def test_region_models_draws_preferences_of_the_most_used_parts_first(trained):
+@pytest.fixture
+def flat(trained):
+    """Images classified as flat, and the parts of their regions."""
+    model, images, _ = trained
+    mine = [image for image, name in zip(images, model.predict(images), strict=True) if name == "flat"]
+    return mine, model.predict_regions(mine, ["flat"] * len(mine))
+
+
+def test_region_models_draws_preferences_of_the_most_used_parts_first(trained, flat):
     model, images, _ = trained
     figure = region_models(model, "flat", images, n=3)
-    mine = [image for image, name in zip(images, model.predict(images), strict=True) if name == "flat"]
-    uses = np.bincount(model.predict_regions(mine, ["flat"] * len(mine)).ravel(), minlength=2)
+    uses = np.bincount(flat[1].ravel(), minlength=2)
     order = [part for part in np.argsort(-uses, kind="stable") if uses[part]]
     preference = model.region_models_.of("flat").preference[0]
-    assert len(_maps(figure)) == len(order)
     for drawn, part in zip(_maps(figure), order, strict=True):
         assert np.allclose(drawn, preference[:, :, part])
     labels = [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel().startswith("part")]
@@ -72,22 +78,17 @@ def test_region_models_draws_preferences_of_the_most_used_parts_first(trained):
     assert sum(int(label.split("\n")[1].split()[0]) for label in labels) == pytest.approx(100, abs=1)
 
 
-def test_region_models_shows_regions_that_the_part_was_assigned_to(trained):
-    model, images, _ = trained
-    figure = region_models(model, "flat", images, n=4, parts=1)
-    mine = [image for image, name in zip(images, model.predict(images), strict=True) if name == "flat"]
-    parts = model.predict_regions(mine, ["flat"] * len(mine))
+def test_region_models_shows_regions_that_the_part_was_assigned_to(trained, flat):
+    figure = region_models(trained[0], "flat", trained[1], n=4, parts=1)
     part = int(figure.axes[0].get_ylabel().split()[1])
     allowed = {
         image[20 * r : 20 * r + 20, 20 * c : 20 * c + 20].tobytes()
-        for image, table in zip(mine, parts, strict=True)
+        for image, table in zip(*flat, strict=True)
         for r, c in zip(*np.nonzero(table == part), strict=True)
     }
-    shown = [
-        np.asarray(ax.images[0].get_array())[..., 0].tobytes() for ax in figure.axes if not ax.axison and ax.images
-    ]
-    assert len(shown) == 4
-    assert len(set(shown)) == 4
+    drawn = [ax.images[0].get_array() for ax in figure.axes if not ax.axison and ax.images]
+    shown = [np.asarray(picture)[..., 0].tobytes() for picture in drawn]
+    assert len(shown) == len(set(shown)) == 4
     assert set(shown) <= allowed
 
 
@@ -119,15 +120,16 @@ def test_region_models_of_features_alone(kind, training):
 
 def test_region_models_refuses_what_it_cannot_draw(trained):
     model, images, y = trained
-    with pytest.raises(ValueError, match="no class 'round'"):
-        region_models(model, "round")
-    with pytest.raises(ValueError, match="at least 1"):
-        region_models(model, "flat", n=0)
-    with pytest.raises(ValueError, match="None of the 10 images is classified as 'flat'"):
-        region_models(model, "flat", [image for image, name in zip(images, y, strict=True) if name == "tall"])
+    tall = [image for image, name in zip(images, y, strict=True) if name == "tall"]
     bow = SceneClassifier("bow", features=_Brightness(), random_state=0).fit(images, y)
-    with pytest.raises(ValueError, match="whole image"):
-        region_models(bow, "flat", images)
+    for given, options, message in (
+        ((model, "round"), {}, "no class 'round'"),
+        ((model, "flat"), {"n": 0}, "at least 1"),
+        ((model, "flat", tall), {}, "None of the 10 images is classified as 'flat'"),
+        ((bow, "flat", images), {}, "whole image"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            region_models(*given, **options)
 
 
 def test_labelled_regions_over_an_image_keep_its_shape():

@@ -255,9 +255,9 @@ def test_however_it_is_done_the_values_are_the_same(tmp_path, paths, work, n_job
         assert not [name for _, folders, _ in os.walk(tmp_path / "cache") for name in folders if name.startswith(".")]
 
 
-def test_the_cache_knows_images_by_their_content_and_the_settings(tmp_path, paths):
+def test_the_cache_knows_images_by_their_content_and_the_settings(tmp_path, paths, plain):
     cache = tmp_path / "cache"
-    over_images(paths, Brightness(), cache=cache, settings="a")
+    first, _ = over_images(paths, Brightness(), cache=cache, settings="a")
     Brightness.calls = 0
     os.rename(paths[0], tmp_path / "other.png")
     over_images([tmp_path / "other.png", *paths[1:]], Brightness(), cache=cache, settings="a")
@@ -266,6 +266,7 @@ def test_the_cache_knows_images_by_their_content_and_the_settings(tmp_path, path
     changed, _ = over_images(paths, Brightness(), cache=cache, settings="a")
     assert Brightness.calls == 1
     assert np.array_equal(changed[0], Brightness()(read_image(paths[0])))
+    assert np.array_equal(first, plain)  # a result outlives the next runs
     Brightness.calls = 0
     over_images(paths, Brightness(), cache=cache, settings="b")
     assert Brightness.calls == len(paths)
@@ -343,13 +344,6 @@ def test_a_full_disk_is_said_once_and_loses_nothing(tmp_path, paths, plain, monk
     assert not glob.glob(str(tmp_path / "cache" / ".*"))
 
 
-def test_a_result_outlives_the_next_run(tmp_path, paths, plain):
-    first, _ = over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a")
-    over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a")
-    over_images(paths[:3], Brightness(), cache=tmp_path / "cache", settings="a")
-    assert np.array_equal(first, plain)
-
-
 def test_two_processes_may_share_a_cache(tmp_path, paths, plain):
     code = (
         "import sys; from test_vision_images import Brightness, over_images; import glob;"
@@ -393,25 +387,25 @@ except KeyboardInterrupt:
     assert not glob.glob(str(tmp_path / "stacked*"))
 
 
+class Tied(Brightness):
+    """Has an open file, which no other process can be sent."""
+
+    def __init__(self, path):
+        self.file = open(path, "rb")  # noqa: SIM115
+
+
 def test_what_is_given_is_checked(tmp_path, paths):
-    with pytest.raises(TypeError, match="list_images"):
-        over_images(paths[0], Brightness())
-    with pytest.raises(ImageError, match="empty"):
-        over_images([], Brightness())
-    with pytest.raises(ValueError, match="on_error"):
-        over_images(paths, Brightness(), on_error="ignore")
-    with pytest.raises(ValueError, match="settings"):
-        over_images(paths, Brightness(), cache=tmp_path)
-    with pytest.raises(ValueError, match="cannot be used as a folder"):
-        over_images(paths, Brightness(), cache=paths[0], settings="a")
-    with pytest.raises(ValueError, match="n_jobs"):
-        over_images(paths, Brightness(), n_jobs=0)
-
-    class Tied(Brightness):
-        def __init__(self):
-            self.file = open(paths[0], "rb")  # noqa: SIM115
-
-    tied = Tied()
+    for given, options, error, message in (
+        (paths[0], {}, TypeError, "list_images"),
+        ([], {}, ImageError, "empty"),
+        (paths, {"on_error": "ignore"}, ValueError, "on_error"),
+        (paths, {"cache": tmp_path}, ValueError, "settings"),
+        (paths, {"cache": paths[0], "settings": "a"}, ValueError, "cannot be used as a folder"),
+        (paths, {"n_jobs": 0}, ValueError, "n_jobs"),
+    ):
+        with pytest.raises(error, match=message):
+            over_images(given, Brightness(), **options)
+    tied = Tied(paths[0])
     with tied.file, pytest.raises(TypeError, match="cannot be sent to other processes"):
         over_images(paths, tied, n_jobs=2)
 

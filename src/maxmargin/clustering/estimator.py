@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,8 @@ from ..persistence import storable
 from ..wording import whole
 from .bounds import BOUNDS
 from .kmeans import ClusterRecord, Settings, cluster
-from .points import Measured, Points
+from .points import Measured, Past, Points
 from .starts import STARTS
-from .stream import Past
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
@@ -163,14 +163,14 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         points = Points(X, weight, k, inner) if heavy.all() else Points(X[heavy], weight[heavy], k, inner)
         found = cluster(
             points, start, settings, inputs.generator(self.random_state), n_init=n_init, threads=threads,
-            report=_Teller(self.verbose, n_init) if self.verbose else None,
+            report=partial(_tell, self.verbose, n_init) if self.verbose else None,
         )  # fmt: skip
         self.cluster_centers_ = found.centres.astype(X.dtype)
         at = self._measured(X, weight)
         self.labels_, self.inertia_ = at.near, at.objective
         self.history_, self.n_iter_ = found.history, len(found.history)
         past = Past.of(Points(X, weight, k), self.cluster_centers_.astype(np.float64), self.labels_)
-        self._mass, self._means, self._least = past.mass, past.means, past.least
+        self._mass, self._means, self._least = past
         self._warn(found.converged, found.interrupted)
 
     def _warn(self, converged: bool, interrupted: bool) -> None:
@@ -214,7 +214,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         centres = self.cluster_centers_.astype(np.float64)
         past, self.labels_ = Past(self._mass, self._means, self._least).joined(points, centres, self.max_iter)
         self.cluster_centers_, self.inertia_ = past.means.astype(self.cluster_centers_.dtype), past.least
-        self._mass, self._means, self._least = past.mass, past.means, past.least
+        self._mass, self._means, self._least = past
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -331,17 +331,12 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         return centres
 
 
-class _Teller:
+def _tell(verbose: int, n_init: int, number: int, way: Settings, record: ClusterRecord, last: bool) -> None:
     """Lines on standard error: one per end of a start, or one per bound besides."""
-
-    def __init__(self, verbose: int, n_init: int) -> None:
-        self.verbose, self.n_init = verbose, n_init
-
-    def __call__(self, number: int, way: Settings, record: ClusterRecord, last: bool) -> None:
-        if last or self.verbose > 1:
-            print(
-                f"GMMKMeans: start {number + 1} of {self.n_init}, {way.bound} bound {record.number}, objective "
-                f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels changed, "
-                f"{record.seconds:.1f} s",
-                file=sys.stderr,
-            )
+    if last or verbose > 1:
+        print(
+            f"GMMKMeans: start {number + 1} of {n_init}, {way.bound} bound {record.number}, objective "
+            f"{record.objective:.6g}, gap {record.gap:.1e}, {record.changed:.0%} of labels changed, "
+            f"{record.seconds:.1f} s",
+            file=sys.stderr,
+        )

@@ -37,26 +37,22 @@ def _far(X, i, centres, z):
 
 
 @compiled
-def _table(shift, centres):
-    """The centres as both ways of ``_block`` read them: transposed, and for the product shifted, with ½‖μ‖²."""
+def _prepared(shift, centres):
+    """The centres as both ways of ``_block`` read them: transposed, and for the product shifted, with ½‖μ‖².
+
+    And room for a block of rows and their products with the centres, next to none where these are not used.
+    """
     k, width = centres.shape
-    across = np.empty((width, k))
+    table = np.empty((width, k))
     half = np.zeros(k)
     few = width <= FEW_COLUMNS
     for z in range(k):
         for j in range(width):
             value = centres[z, j] if few else centres[z, j] - shift[j]
-            across[j, z] = value
+            table[j, z] = value
             half[z] += 0.5 * value * value
-    return across, half
-
-
-@compiled
-def _buffers(X, k):
-    """Room for a block of rows and their products with the centres; next to none where these are not used."""
-    width = X.shape[1] if X.shape[1] > FEW_COLUMNS else 1
-    n = BLOCK if X.shape[1] > FEW_COLUMNS else 1
-    return np.zeros((n, width)), np.empty((n, k)), np.empty((BLOCK, k))
+    n = 1 if few else BLOCK
+    return table, half, np.zeros((n, 1 if few else width)), np.empty((n, k)), np.empty((BLOCK, k))
 
 
 @compiled
@@ -108,9 +104,7 @@ def _lowest(line):
 @compiled
 def measure(X, s, shift, centres, label, near, least, start, stop):
     """Nearest centres of some rows and their squared distances: (F, d of the bound of ``label``, labels changed)."""
-    k = centres.shape[0]
-    table, half = _table(shift, centres)
-    rows, products, out = _buffers(X, k)
+    table, half, rows, products, out = _prepared(shift, centres)
     few = X.shape[1] <= FEW_COLUMNS
     objective = 0.0
     gap = 0.0
@@ -205,9 +199,7 @@ def runners_up(X, s, shift, centres, near, least, second, price, start, stop):
     That is what it costs to give up cluster z, if its neighbours stay. With a single centre there is no second: the
     price is infinite.
     """
-    k = centres.shape[0]
-    table, half = _table(shift, centres)
-    rows, products, out = _buffers(X, k)
+    table, half, rows, products, out = _prepared(shift, centres)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)
@@ -234,8 +226,7 @@ def wishes(X, s, shift, centres, label, mass, wish, price, worth, start, stop):
     price, s_i (‖x_i − μ_z‖² − ‖x_i − μ_a‖²). ``worth`` is the ratio, 0 where no move evens out anything.
     """
     k = centres.shape[0]
-    table, half = _table(shift, centres)
-    rows, products, out = _buffers(X, k)
+    table, half, rows, products, out = _prepared(shift, centres)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)
@@ -281,8 +272,7 @@ def grant(s, order, wish, price, mass, label, room):
 def expected_regret(X, s, shift, centres, least, t, start, stop):
     """Mean and variance of Σ_i regret_i(z_i) where P_i(z) ∝ exp(−t·regret_i(z)), independently (§5.6.1)."""
     k = centres.shape[0]
-    table, half = _table(shift, centres)
-    rows, products, out = _buffers(X, k)
+    table, half, rows, products, out = _prepared(shift, centres)
     mean = 0.0
     variance = 0.0
     for first in range(start, stop, BLOCK):
@@ -310,8 +300,7 @@ def expected_regret(X, s, shift, centres, least, t, start, stop):
 def draw(X, s, shift, centres, near, least, t, uniform, label, start, stop):
     """label_i ~ P_i(z) ∝ exp(−t·regret_i(z)), by inversion of one uniform number per point."""
     k = centres.shape[0]
-    table, half = _table(shift, centres)
-    rows, products, out = _buffers(X, k)
+    table, half, rows, products, out = _prepared(shift, centres)
     for first in range(start, stop, BLOCK):
         last = min(first + BLOCK, stop)
         _block(X, shift, table, half, rows, products, first, last, out)

@@ -103,29 +103,30 @@ class Settings:
 
 
 @dataclass
-class Run:
-    """How far the bounds from one start have come. Whole at every moment, for whoever interrupts."""
+class Clustering:
+    """How far the bounds from one start have come; ``cluster`` gives the best. Whole at every moment, for interrupts.
+
+    ``start`` is the objective of the first centres, ``best`` the least one so far, with its centres.
+    """
 
     start: float = np.inf
     best: tuple[float, np.ndarray | None] = (np.inf, None)
     history: list[ClusterRecord] = field(default_factory=list)
     converged: bool = False
+    interrupted: bool = False
 
     def offer(self, objective: float, centres: np.ndarray) -> None:
         if objective < self.best[0] or self.best[1] is None:
             self.best = (objective, centres)
 
+    @property
+    def objective(self) -> float:
+        return self.best[0]
 
-@dataclass(frozen=True)
-class Clustering:
-    """The best of all runs: its centres, their objective, that of the centres it started from, and its bounds."""
-
-    centres: np.ndarray
-    objective: float
-    start: float
-    history: list[ClusterRecord]
-    converged: bool
-    interrupted: bool = False
+    @property
+    def centres(self) -> np.ndarray:
+        assert self.best[1] is not None
+        return self.best[1]
 
 
 def cluster(
@@ -157,7 +158,7 @@ def cluster(
     ways = [settings]
     if settings.never_worse and not settings.touching:
         ways.insert(0, replace(settings, bound="kmeans"))  # the quicker first: an interrupt finds something
-    runs = [[Run() for _ in ways] for _ in seeds]
+    runs = [[Clustering() for _ in ways] for _ in seeds]
     stop = threading.Event()
     interrupted = False
 
@@ -183,10 +184,9 @@ def cluster(
             interrupted = first_interrupt() and any(run.best[1] is not None for run in itertools.chain(*runs))
             if not interrupted:
                 raise
-    best = min(itertools.chain(*runs), key=lambda run: run.best[0])
-    objective, centres = best.best
-    assert centres is not None
-    return Clustering(centres, objective, best.start, best.history, best.converged and not interrupted, interrupted)
+    best = min(itertools.chain(*runs), key=lambda run: run.objective)
+    best.converged, best.interrupted = best.converged and not interrupted, interrupted
+    return best
 
 
 def _side_by_side(work: Callable[[int], None], n: int, threads: int, stop: threading.Event) -> None:
@@ -202,7 +202,7 @@ def _side_by_side(work: Callable[[int], None], n: int, threads: int, stop: threa
 
 
 def _follow(
-    run: Run,
+    run: Clustering,
     points: Points,
     centres: np.ndarray,
     at: Measured,
@@ -247,10 +247,9 @@ def _follow(
                 label = chosen
                 continue
         chooser = None
-        if run.best[0] < at.objective:
+        if run.objective < at.objective:
             # The search has passed better centres: the bound that touches there is below all others.
-            assert run.best[1] is not None
-            centres = run.best[1]
+            centres = run.centres
             at = points.measure(centres, at.near)
         label = at.near
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .. import latent, persistence
+from ..clustering import GMMKMeans
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
@@ -23,16 +24,16 @@ from .features.maps import MAPS, map_for, mapped, mostly_sparse
 from .features.numbers import checked_grid
 from .image_classifier import ImageClassifier
 from .models import Reconfigurable
-from .scenes import em, multinomial
-from .scenes.learners import Generative, Latent, Learner, Spatial, flat, pooled
+from .scenes import BagOfWords, ReconfigurableBagOfWords, SpatialBagOfWords
+from .scenes.counts import checked_temperature
 from .scenes.region_models import RegionModels
-from .scenes.starts import STARTS, initial_parts
 
 if TYPE_CHECKING:
     from ..report.story import Data, Story
 
 KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
 BOUNDS = ("cccp", "gmm", "gmme", "coherent")
+STARTS = ("em", "kmeans", "fixed", "random")
 _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
 
@@ -227,8 +228,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
         inputs.check_positive("C", self.C)
         inputs.check_positive("smoothing", self.smoothing)
-        if self.temperature is not None and inputs.check_positive("temperature", self.temperature) < 1.0:
-            raise ValueError(f"temperature must be at least 1, got {self.temperature!r}.")
+        if self.temperature is not None:
+            checked_temperature(self.temperature)
         if self._has_parts():  # what would be refused after all images were described is refused now
             Reconfigurable(n_parts=self.n_parts, parts=self.parts, pairs=_PAIRS[self.kind])
         if self.training == "generative" and self.kind in ("rbow+", "rbow++"):
@@ -277,33 +278,31 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     def _prepared(self, regions: np.ndarray) -> np.ndarray:
         """Regions as the learner takes them."""
         if self.kind == "bow":  # of counts the sum, of other features the mean
-            regions = pooled(regions) * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
+            mean = regions.mean(axis=(1, 2), dtype=np.float32)[:, None, None, :]
+            regions = mean * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
         return mapped(self.feature_map_, regions, self.mean_, self.cache)
 
     def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
         if weight is not None:
             raise ValueError("sample_weight is for discriminative training.")
         image_inputs.check_counts("training='generative'", regions, "training='discriminative'")
-        words = flat(self._prepared(regions))
+        words = _flat(self._prepared(regions))
         if self.kind != "rbow":
-            cls = multinomial.BagOfWords if self.kind == "bow" else multinomial.SpatialBagOfWords
+            cls = BagOfWords if self.kind == "bow" else SpatialBagOfWords
             temperature = 1.0 if self.temperature is None else self.temperature
             return cls.fit(words, label, smoothing=self.smoothing, temperature=temperature)
-        begin: Any = (
-            start.reshape(len(start), -1) if start is not None else "fixed" if self.init == "fixed" else "random"
-        )
-        return em.ReconfigurableBagOfWords.fit(
-            words,
-            label,
-            n_parts=self.n_parts,
-            shared=self.parts == "shared",
-            start=begin,
-            random_state=inputs.generator(self.random_state),
-            **self._em(),
-        )
+        if start is None:
+            start = "fixed" if self.init == "fixed" else "random"
+        start = start if isinstance(start, str) else start.reshape(len(start), -1)
+        return self._em(words, label, inputs.generator(self.random_state), start)
 
-    def _em(self) -> dict[str, Any]:
-        return {"smoothing": self.smoothing, "temperature": self.temperature}
+    def _em(
+        self, words: np.ndarray, label: np.ndarray, rng: np.random.Generator, start: Any = "random"
+    ) -> ReconfigurableBagOfWords:
+        return ReconfigurableBagOfWords.fit(
+            words, label, n_parts=self.n_parts, shared=self.parts == "shared", start=start, smoothing=self.smoothing,
+            temperature=self.temperature, random_state=rng,
+        )  # fmt: skip
 
     def _discriminative(
         self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any, run: dict[str, Any]
@@ -340,18 +339,24 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         )
 
     def _initial(self, regions: np.ndarray, x: np.ndarray, label: np.ndarray) -> np.ndarray:
+        """Parts (n, n_regions) to begin with: training is sensitive to them (Naderi Parizi §2.4.2)."""
         how = self.init if self.init != "auto" else "em" if map_for(regions) == "sqrt" else "kmeans"
+        n, R, rng = len(x), x.shape[1] * x.shape[2], inputs.generator(self.random_state)
+        if how == "random":
+            return rng.integers(0, self.n_parts, (n, R)).astype(np.int16)
+        if how == "fixed":
+            return np.tile((np.arange(R) * self.n_parts // R).astype(np.int16), (n, 1))
         if how == "em":
             image_inputs.check_counts("init='em'", regions, "init='kmeans'")
-        return initial_parts(
-            how,
-            flat(mapped("root", regions, folder=self.cache) if how == "em" else x),
-            label,
-            self.n_parts,
-            shared=self.parts == "shared",
-            rng=inputs.generator(self.random_state),
-            **(self._em() if how == "em" else {}),
-        )
+            words = _flat(mapped("root", regions, folder=self.cache))
+            return self._em(words, label, rng).assign(words, label).astype(np.int16)
+        parts = np.empty((n, R), np.int16)
+        for k in [None] if self.parts == "shared" else np.unique(label).tolist():
+            mine = np.arange(n) if k is None else np.flatnonzero(label == k)
+            points = np.asarray(x[mine], dtype=np.float32).reshape(-1, x.shape[3])
+            clusters = GMMKMeans(min(self.n_parts, len(points)), random_state=rng).fit(points)
+            parts[mine] = clusters.labels_.reshape(mine.size, R)
+        return parts
 
     def _bound(self, grid: tuple[int, int]) -> Any:
         if isinstance(self.bound, str):
@@ -363,11 +368,16 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     # Using what was learned.
 
-    def _view(self) -> Learner:
-        check_is_fitted(self)
+    def _scores(self, x: np.ndarray) -> np.ndarray:
+        """The score of every class, from regions as the learner takes them."""
         if self.training == "generative":
-            return Generative(self.learner_)
-        return Latent(self.learner_) if self._has_parts() else Spatial(self.learner_)
+            return self.learner_.scores(_flat(x))
+        if self._has_parts():
+            threads = inputs.check_threads(self.learner_.n_jobs)
+            return self.learner_.model_.class_scores(x, self.learner_.coef_, n_jobs=threads)
+        scores = self.learner_.decision_function(x.reshape(len(x), -1))
+        # Two classes have one weight vector, the difference of those that they would have among several.
+        return np.stack([-0.5 * scores, 0.5 * scores], axis=1) if scores.ndim == 1 else scores
 
     def describe(self, X: Any) -> np.ndarray:
         """The features of the regions of images, (n, rows, columns, features), as ``fit`` and ``predict`` take them."""
@@ -378,41 +388,53 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     def transform(self, X: Any) -> np.ndarray:
         """What the learner is given: the same after ``feature_map``, less the mean. It is not for ``predict``."""
-        check_is_fitted(self)
         return self._prepared(self.describe(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of every class, (n, n_classes)."""
-        view = self._view()
-        return view.scores(self.transform(X))
+        return self._scores(self.transform(X))
 
     def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``.
 
         ``y`` is one class for each image, or one for all of them.
         """
-        view = self._view()
+        check_is_fitted(self)
         if self.kind == "bow":
             raise ValueError("kind='bow' has one model for the whole image, and no regions to label.")
         x = self.transform(X)
         if y is None:
-            classes = np.argmax(view.scores(x), axis=1)
+            classes = np.argmax(self._scores(x), axis=1)
         else:
             classes = self._codes(np.full(len(x), y) if np.ndim(y) == 0 else y, len(x))
-        return view.parts(x, classes).reshape(-1, *self.grid_)
+        parts: Any
+        if not self._has_parts():
+            parts = np.tile(np.arange(x.shape[1] * x.shape[2]), (len(x), 1))
+        elif self.training == "generative":
+            parts = self.learner_.assign(_flat(x), classes)
+        else:
+            parts = np.array(self.learner_.model_.latent_oracle(x, classes).complete(self.learner_.coef_)[0])
+        return parts.reshape(-1, *self.grid_)
 
     @property
     def region_models_(self) -> RegionModels:
-        view = self._view()
-        if isinstance(view, Spatial):
-            tables = view.tables(
-                self.learner_.n_features_in_ // (1 if self.kind == "bow" else int(np.prod(self.grid_)))
-            )
+        check_is_fitted(self)
+        learner, preference, neighbours = self.learner_, cast(Any, None), cast(Any, ())
+        if self.training == "generative":
+            appearance, preference = learner.log_words, getattr(learner, "log_parts", None)
+        elif self._has_parts():
+            model, w = learner.model_, learner.coef_
+            appearance, preference = model.appearance(w), model.preference(w)
+            neighbours = () if model.pairs is None else model.tables(w)
         else:
-            tables = view.tables()
-        rows, cols = (1, 1) if self.kind == "bow" else self.grid_
-        preference: Any = tables.pop("preference")
-        return RegionModels(self.classes_, preference=preference.reshape(len(self.classes_), rows, cols, -1), **tables)  # type: ignore[arg-type]
+            appearance = learner.coef_
+            appearance = np.concatenate([-0.5 * appearance, 0.5 * appearance]) if len(appearance) == 1 else appearance
+        k, (rows, cols) = len(self.classes_), (1, 1) if self.kind == "bow" else self.grid_
+        if preference is None:  # region r always uses part r
+            appearance = appearance.reshape(k, rows * cols, -1)
+            preference = np.broadcast_to(np.eye(rows * cols), (k, rows * cols, rows * cols))
+        appearance = np.broadcast_to(appearance, (k, *appearance.shape[1:]))
+        return RegionModels(self.classes_, appearance, preference.reshape(k, rows, cols, -1), *neighbours)
 
     @property
     def certificate_(self) -> Certificate:
@@ -482,3 +504,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)
+
+
+def _flat(regions: np.ndarray) -> np.ndarray:
+    """(n, rows, columns, features) as (n, regions, features)."""
+    return regions.reshape(len(regions), -1, regions.shape[3])

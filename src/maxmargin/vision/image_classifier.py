@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +12,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
-from . import image_inputs
 from .features.extractors import trained
 from .image_inputs import ImageInputs
+from .images import ImageFolder
 
 if TYPE_CHECKING:
     from ..report.story import Data
@@ -56,7 +58,27 @@ class ImageClassifier(ClassifierMixin, ABC):
         return {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
 
     def _training(self, X: Any, y: Any) -> ImageInputs:
-        return image_inputs.training(X, y, self._described)
+        """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
+        if isinstance(X, str | os.PathLike | ImageFolder):
+            if y is not None:
+                raise ValueError(
+                    "A folder of images brings its labels, the names of its sub-folders: leave y out. With labels of "
+                    "your own give a list of files."
+                )
+            folder = X if isinstance(X, ImageFolder) else ImageFolder(X)
+            return ImageInputs(images=folder.paths, labels=folder.labels)
+        found = self._described(X)
+        if y is None:
+            raise ValueError(
+                "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
+            )
+        inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
+        labels = np.asarray(y)
+        if labels.shape != (len(found),):
+            raise ValueError(
+                f"X has {len(found)} images, y has shape {labels.shape}; one label for each image is needed."
+            )
+        return replace(found, labels=labels)
 
     def _features_of(self, data: ImageInputs, on_error: str) -> tuple[Any, np.ndarray]:
         """Features of all images that could be read, and which these are."""
@@ -75,14 +97,20 @@ class ImageClassifier(ClassifierMixin, ABC):
         weight = data.weights(sample_weight)
         if not len(data):
             raise ValueError(f"X has no images: its shape is {np.shape(data.given)}.")
-        self.classes_, label = image_inputs.classes_of(data.labels, type(self).__name__)
+        labels: Any = data.labels
+        inputs.check_classes(labels)
+        self.classes_, label = np.unique(labels, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"{type(self).__name__} needs images of at least 2 classes, got {self.classes_[0]} alone.")
         if data.images is None:
             self.extractor_ = None
         else:
             self.extractor_ = trained(self._named_extractor(), data.images, **self._extraction(self.on_error))
         features, kept = self._features_of(data, self.on_error)
         label = label[kept]
-        image_inputs.check_all_there(self.classes_, label)
+        gone = np.setdiff1d(np.arange(self.classes_.size), label)
+        if gone.size:
+            raise ValueError(f"No image of the class {self.classes_[gone[0]]} could be read.")
         self.left_out_ = len(data) - len(kept)
         return features, label, None if weight is None else inputs.check_weights(weight[kept], label), kept
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,49 +45,6 @@ class ImageInputs:
                 "needed."
             )
         return inputs.check_weights(weights, weights)
-
-
-def training(X: Any, y: Any, described: Callable[[Any], ImageInputs]) -> ImageInputs:
-    """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
-    if isinstance(X, str | os.PathLike | ImageFolder):
-        if y is not None:
-            raise ValueError(
-                "A folder of images brings its labels, the names of its sub-folders: leave y out. With labels of your "
-                "own give a list of files."
-            )
-        folder = X if isinstance(X, ImageFolder) else ImageFolder(X)
-        return ImageInputs(images=folder.paths, labels=folder.labels)
-    found = described(X)
-    return replace(found, labels=checked_labels(y, len(found)))
-
-
-def checked_labels(y: Any, n: int) -> np.ndarray:
-    """One label for each image."""
-    if y is None:
-        raise ValueError(
-            "y is missing: one class for each image. Only a folder with one sub-folder per class does without."
-        )
-    inputs.check_labels(y)  # as they came: an array of text and numbers is one of text
-    labels = np.asarray(y)
-    if labels.shape != (n,):
-        raise ValueError(f"X has {n} images, y has shape {labels.shape}; one label for each image is needed.")
-    return labels
-
-
-def classes_of(labels: Any, estimator: str) -> tuple[np.ndarray, np.ndarray]:
-    """The classes there are, and which of them each image is of."""
-    inputs.check_classes(labels)
-    classes, label = np.unique(labels, return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(f"{estimator} needs images of at least 2 classes, got {classes[0]} alone.")
-    return classes, label
-
-
-def check_all_there(classes: np.ndarray, label: np.ndarray) -> None:
-    """Whether images of every class are left, where some could not be read."""
-    gone = np.setdiff1d(np.arange(classes.size), label)
-    if gone.size:
-        raise ValueError(f"No image of the class {classes[gone[0]]} could be read.")
 
 
 def images_or_regions(X: Any) -> ImageInputs:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -160,14 +163,6 @@ def _moon_places(regions: np.ndarray) -> np.ndarray:
     return np.argwhere(windows.all(axis=(2, 3)))
 
 
-def _field(rng: np.random.Generator) -> np.ndarray:
-    return _meadow(rng, persons_of=(2, 3))
-
-
-def _riding(rng: np.random.Generator) -> np.ndarray:
-    return _meadow(rng, persons_of=(0, 1))
-
-
 def _meadow(rng: np.random.Generator, persons_of: tuple[int, int]) -> np.ndarray:
     # Both classes place four riders that do not overlap. Riding shows the first two; field shows the horses of the
     # first two and the persons of the others. So horses alone, and persons alone, are distributed alike in both, and
@@ -176,21 +171,15 @@ def _meadow(rng: np.random.Generator, persons_of: tuple[int, int]) -> np.ndarray
     regions = np.full((SIDE, SIDE), VEGETATION)
     regions[: horizon + 1] = SKY
     riders = _riders(rng, horizon + 1)
-    for rider in riders[:2]:
-        regions[rider.horse] = HORSE
+    for horse, _ in riders[:2]:
+        regions[horse] = HORSE
     for number in persons_of:
-        regions[riders[number].person] = PERSON
+        regions[riders[number][1]] = PERSON
     return regions
 
 
-@dataclass(frozen=True)
-class _Rider:
-    horse: tuple[slice, slice]
-    person: tuple[slice, slice]
-
-
-def _riders(rng: np.random.Generator, first_row: int, number: int = 4) -> list[_Rider]:
-    """Riders on the rows from ``first_row`` on, none of which touches another's rectangle."""
+def _riders(rng: np.random.Generator, first_row: int, number: int = 4) -> list[tuple[Any, Any]]:
+    """Horses and persons on the rows from ``first_row`` on, none of which touches another's rectangle."""
     while True:  # places that leave no room for the next one are all given up: the order of riders must not matter
         taken = np.zeros((SIDE, SIDE), bool)
         riders = []
@@ -207,7 +196,7 @@ def _riders(rng: np.random.Generator, first_row: int, number: int = 4) -> list[_
             taken[box] = True
             horse = slice(top + person_rows, top + height), box[1]
             person = slice(top, top + person_rows), slice(seat, seat + person_columns)
-            riders.append(_Rider(horse, person))
+            riders.append((horse, person))
         if len(riders) == number:
             return riders
 
@@ -220,12 +209,12 @@ def _curve(rng: np.random.Generator, lowest: int, highest: int, swing: int) -> n
     return np.rint(level + rng.uniform(1, swing) * np.sin(angle)).astype(int)
 
 
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "noise": _noise,
     "beach": _beach,
     "shore": _shore,
     "desert1": _desert_with_moon,
     "desert2": _desert_with_stars,
-    "field": _field,
-    "riding": _riding,
+    "field": partial(_meadow, persons_of=(2, 3)),
+    "riding": partial(_meadow, persons_of=(0, 1)),
 }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,7 +16,6 @@ from ...cli.talk import Talk, warn
 from ...report import numbers
 from ...report.story import Data
 
-_AT_A_TIME = 256  # images whose features are held while answering
 _LATENT = ("rbow", "rbow+", "rbow++")
 
 
@@ -76,9 +73,9 @@ class Images(Kind):
 
     def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
         """Accuracy, and its mean over the classes."""
-        skip = args.on_error or "raise"
-        found = [(kept, labels) for _, kept, labels, _ in answers_of(model, data.paths, skip, parts=False)]
-        kept, answered = (np.concatenate(part) for part in zip(*found, strict=True))
+        from ..pages.classified import answers
+
+        kept, answered = answers(model, data.paths, np.arange(len(data.paths)), args.on_error or "raise", warn)
         return _verdict(data.labels[kept], answered, model.classes_) | {"left_out": len(data.paths) - kept.size}
 
     def in_words(self, score: dict[str, Any]) -> str:
@@ -101,7 +98,7 @@ class Images(Kind):
 
     def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None:
         from ..images import list_images
-        from ..pages.classified import folder_classes
+        from ..pages.classified import features_kept, folder_classes, scored
 
         if args.regions and model.kind == "bow":
             raise ValueError("--regions is for kinds with regions, and this model is a bag of words. Leave it out.")
@@ -111,11 +108,13 @@ class Images(Kind):
         answered, judged = 0, []
         with ExitStack() as stack:
             file = stack.enter_context(answers_to(args))
-            if args.regions and args.cache is None:  # parts are a second look at the features
-                model.cache = stack.enter_context(tempfile.TemporaryDirectory())
+            if args.regions:  # parts are a second look at the features
+                stack.enter_context(features_kept(model))
             counting = stack.enter_context(talk.counting("Answered", "images"))
             model.verbose = 0  # one line that counts is enough
-            for scores, kept, labels, parts in answers_of(model, files, args.on_error or "raise", parts=args.regions):
+            for kept, scores in scored(model, files, np.arange(len(files)), args.on_error or "raise", warn):
+                labels = model.classes_[scores.argmax(axis=1)]
+                parts = model.predict_regions([files[i] for i in kept], labels) if args.regions else None
                 if file is not None:
                     for k, i in enumerate(kept):
                         file.write(_line(files[i], labels[k], scores[k] if args.scores else None, parts, k))
@@ -255,36 +254,6 @@ def _verdict(true: np.ndarray, answered: np.ndarray, classes: np.ndarray) -> dic
         "score": "accuracy", "value": right.mean(), "images": true.size,
         "per_class": np.mean([right[true == name].mean() for name in np.unique(true)]),
     }  # fmt: skip
-
-
-def answers_of(
-    classifier: Any, files: list[str], on_error: str, *, parts: bool
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]]:
-    """Answers, some images at a time: scores, positions of the images, classes and (where asked for) parts."""
-    for begin in range(0, len(files), _AT_A_TIME):
-        kept, scores = _scored(classifier, files, np.arange(begin, min(begin + _AT_A_TIME, len(files))), on_error)
-        if not kept.size:
-            continue
-        labels = classifier.classes_[scores.argmax(axis=1)]
-        table = classifier.predict_regions([files[i] for i in kept], labels) if parts else None
-        yield scores, kept, labels, table
-
-
-def _scored(classifier: Any, files: list[str], at: np.ndarray, on_error: str) -> tuple[np.ndarray, np.ndarray]:
-    from .. import ImageError
-
-    try:
-        return at, classifier.decision_function([files[i] for i in at])
-    except ImageError:
-        if on_error == "raise":
-            raise
-    found = []
-    for i in at:  # one by one, to see which of them
-        try:
-            found.append((i, classifier.decision_function([files[i]])[0]))
-        except ImageError as error:
-            warn(f"left out: {error}")
-    return np.array([i for i, _ in found], np.int64), np.array([scores for _, scores in found])
 
 
 def _line(path: str, label: Any, scores: np.ndarray | None, parts: np.ndarray | None, k: int) -> str:

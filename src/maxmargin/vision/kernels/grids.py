@@ -13,11 +13,9 @@ from ...kernels import compiled
 @compiled
 def table_sizes(horizontal, vertical):
     """For each pair of tables: the largest size of a score in them."""
-    largest = np.zeros(horizontal.shape[0])
-    for i in range(horizontal.shape[0]):
-        for j in range(horizontal.shape[1]):
-            for k in range(horizontal.shape[1]):
-                largest[i] = max(largest[i], abs(horizontal[i, j, k]), abs(vertical[i, j, k]))
+    largest = np.empty(len(horizontal))
+    for i in range(len(horizontal)):
+        largest[i] = max(np.abs(horizontal[i]).max(), np.abs(vertical[i]).max())
     return largest
 
 
@@ -65,11 +63,3 @@ def grid_score(unary, rows, cols, horizontal, vertical, labels):
             if i > 0:
                 total += vertical[labels[r - cols], k]
     return total
-
-
-@compiled
-def score_all(unary, which, rows, cols, horizontal, vertical, labels, score):
-    """``score[i]``: the score of ``labels[i]``."""
-    for i in range(unary.shape[0]):
-        t = which[i]
-        score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])

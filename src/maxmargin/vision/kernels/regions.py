@@ -23,87 +23,19 @@ from ...kernels import compiled, inlined
 
 
 @compiled
-def best_class(products, prior, label, cost, classes, z, score):
-    """For each example the class with the largest Σ_r max_j, plus cost where there is any; its parts and its score.
-
-    Ties go to the first class, and in it to the first part.
-    """
-    n, R, P, M = products.shape
-    for i in range(n):
-        top = -np.inf
-        classes[i] = 0
-        for k in range(prior.shape[0]):
-            shared = 0 if P == 1 else k
-            total = cost[label[i], k] if cost.size > 0 else 0.0
-            for r in range(R):
-                best = -np.inf
-                for j in range(M):
-                    best = max(best, products[i, r, shared, j] + prior[k, r, j])
-                total += best
-            if total > top:
-                top = total
-                classes[i] = k
-        score[i] = top
-        k = classes[i]
-        shared = 0 if P == 1 else k
-        for r in range(R):
-            best = -np.inf
-            for j in range(M):
-                value = products[i, r, shared, j] + prior[k, r, j]
-                if value > best:
-                    best = value
-                    z[i, r] = j
-
-
-@compiled
 def all_classes(products, prior, out):
-    """out[i, k] = Σ_r max_j: the score of every class."""
+    """out[i, k] += Σ_r max_j: the score of every class."""
     n, R, P, M = products.shape
     for i in range(n):
         for k in range(prior.shape[0]):
             shared = 0 if P == 1 else k
-            total = 0.0
+            total = out[i, k]
             for r in range(R):
                 best = -np.inf
                 for j in range(M):
                     best = max(best, products[i, r, shared, j] + prior[k, r, j])
                 total += best
             out[i, k] = total
-
-
-@compiled
-def best_parts(unary, z, score):
-    """The best part of every region, and the sum of their scores; ``unary`` is (n, R, M)."""
-    for i in range(unary.shape[0]):
-        score[i] = 0.0
-        for r in range(unary.shape[1]):
-            best = -np.inf
-            for j in range(unary.shape[2]):
-                if unary[i, r, j] > best:
-                    best = unary[i, r, j]
-                    z[i, r] = j
-            score[i] += best
-
-
-@compiled
-def unaries(products, prior, out):
-    """out[i, k, r, j]: the score of part j in region r for class k."""
-    n, R, P, M = products.shape
-    for i in range(n):
-        for k in range(prior.shape[0]):
-            shared = 0 if P == 1 else k
-            for r in range(R):
-                for j in range(M):
-                    out[i, k, r, j] = products[i, r, shared, j] + prior[k, r, j]
-
-
-@compiled
-def part_scores(unary, z, out):
-    """Σ_r unary[i, r, z_r] for each example."""
-    for i in range(unary.shape[0]):
-        out[i] = 0.0
-        for r in range(unary.shape[1]):
-            out[i] += unary[i, r, z[i, r]]
 
 
 @inlined
@@ -147,27 +79,16 @@ def pair_features(pairs, z, rows, cols, M, out):
             _count_pair(pairs, z[r], z[r + cols], M, M * M, scale, out)
 
 
-@compiled
-def pair_tables(pairs, w, M, R, horizontal, vertical):
-    """Scores of neighbours, from the weights (classes, Q) of the pairs: tables (classes, M, M)."""
-    scale = 1.0 / np.sqrt(R)
-    half = M * (M - 1) // 2
-    for c in range(w.shape[0]):
-        for direction in range(2):
-            table = horizontal[c] if direction == 0 else vertical[c]
-            at = M * M * direction
-            for j in range(M):
-                for k in range(M):
-                    if pairs == 1:
-                        table[j, k] = 0.0 if j == k else -0.5 * (w[c, j] + w[c, k])
-                        continue
-                    table[j, k] = 0.5 * scale * (w[c, at + j] + w[c, at + k])
-                    if j < k:
-                        p = _place(j, k, M)
-                        table[j, k] += w[c, at + M + p] - w[c, at + M + half + p]
-                    elif k < j:
-                        p = _place(k, j, M)
-                        table[j, k] -= w[c, at + M + p] + w[c, at + M + half + p]
+@inlined
+def _write(values, offset, at, indices, data):
+    """Entries of a row from what is not zero; zeros are left behind. Returns where the next one goes."""
+    for q in range(values.size):
+        if values[q] != 0.0:
+            indices[at] = offset + q
+            data[at] = values[q]
+            at += 1
+            values[q] = 0.0
+    return at
 
 
 @compiled
@@ -179,75 +100,48 @@ def differences(x, n_blocks, n_classes, M, pairs, cols, Q, k_true, z_true, k_oth
     n, R, D = x.shape
     first_prior = n_blocks * M * D
     first_pair = first_prior + n_classes * R * M
-    sums = np.zeros((2, M, D))
+    # Of the two classes in the order of their weights; 0 is for both where they are the same.
+    looks = np.zeros((2, M, D))
     used = np.zeros((2, M), np.bool_)
-    pair_true = np.zeros(Q)
-    pair_other = np.zeros(Q)
+    places = np.zeros((2, R * M))
+    beside = np.zeros((2, Q))
+    counted = np.empty(Q)
     at = 0
     indptr[0] = 0
     for p in range(n):
         same = k_true[p] == k_other[p]
-        together = same or n_blocks == 1
-        # Blocks in the order of their weights: 0 belongs to the first class of the two, or to both.
-        mine = 0 if together or k_true[p] < k_other[p] else 1
-        other = 0 if together else 1 - mine
+        mine = np.int64(k_true[p] > k_other[p])
+        other = 0 if same else 1 - mine
+        my_look = 0 if n_blocks == 1 else mine
+        other_look = 0 if n_blocks == 1 else other
         for r in range(R):
             j = z_true[p, r]
             k = z_other[p, r]
-            if together and j == k:
+            places[mine, r * M + j] += 1.0
+            places[other, r * M + k] -= 1.0
+            if my_look == other_look and j == k:
                 continue
-            used[mine, j] = True
-            used[other, k] = True
+            used[my_look, j] = True
+            used[other_look, k] = True
             for d in range(D):
-                sums[mine, j, d] += x[p, r, d]
+                looks[my_look, j, d] += x[p, r, d]
             for d in range(D):
-                sums[other, k, d] -= x[p, r, d]
-        for block in range(2):
-            c = 0 if n_blocks == 1 else min(k_true[p], k_other[p]) if block == 0 else max(k_true[p], k_other[p])
-            for j in range(M):
-                if not used[block, j]:
-                    continue
-                offset = (c * M + j) * D
-                for d in range(D):
-                    if sums[block, j, d] != 0.0:
-                        indices[at] = offset + d
-                        data[at] = sums[block, j, d]
-                        at += 1
-                    sums[block, j, d] = 0.0
-                used[block, j] = False
-        if same:
-            for r in range(R):
-                j = z_true[p, r]
-                k = z_other[p, r]
-                if j != k:
-                    offset = first_prior + (k_true[p] * R + r) * M
-                    indices[at] = offset + min(j, k)
-                    data[at] = 1.0 if j < k else -1.0
-                    indices[at + 1] = offset + max(j, k)
-                    data[at + 1] = -1.0 if j < k else 1.0
-                    at += 2
-        else:
-            for turn in range(2):
-                of_truth = (turn == 0) == (k_true[p] < k_other[p])
-                c = k_true[p] if of_truth else k_other[p]
-                for r in range(R):
-                    j = z_true[p, r] if of_truth else z_other[p, r]
-                    indices[at] = first_prior + (c * R + r) * M + j
-                    data[at] = 1.0 if of_truth else -1.0
-                    at += 1
+                looks[other_look, k, d] -= x[p, r, d]
         if pairs > 0:
-            pair_features(pairs, z_true[p], R // cols, cols, M, pair_true)
-            pair_features(pairs, z_other[p], R // cols, cols, M, pair_other)
-            for turn in range(1 if same else 2):
-                of_truth = same or (turn == 0) == (k_true[p] < k_other[p])
-                c = k_true[p] if of_truth else k_other[p]
-                for q in range(Q):
-                    value = pair_true[q] if of_truth else 0.0
-                    if same or not of_truth:
-                        value -= pair_other[q]
-                    if value != 0.0:
-                        indices[at] = first_pair + c * Q + q
-                        data[at] = value
-                        at += 1
+            pair_features(pairs, z_true[p], R // cols, cols, M, counted)
+            beside[mine] += counted
+            pair_features(pairs, z_other[p], R // cols, cols, M, counted)
+            beside[other] -= counted
+        classes = (min(k_true[p], k_other[p]), max(k_true[p], k_other[p]))
+        for side in range(1 if same or n_blocks == 1 else 2):
+            c = 0 if n_blocks == 1 else classes[side]
+            for j in range(M):
+                if used[side, j]:
+                    at = _write(looks[side, j], (c * M + j) * D, at, indices, data)
+                    used[side, j] = False
+        for side in range(1 if same else 2):
+            at = _write(places[side], first_prior + classes[side] * R * M, at, indices, data)
+        for side in range(1 if same else 2):
+            at = _write(beside[side], first_pair + classes[side] * Q, at, indices, data)
         indptr[p + 1] = at
     return at

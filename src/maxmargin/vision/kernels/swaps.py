@@ -41,12 +41,10 @@ def _neighbour_tables(horizontal, vertical):
     n, n_labels = horizontal.shape[0], horizontal.shape[1]
     tables = np.zeros((n, 4, n_labels + 1, n_labels))
     for i in range(n):
-        for j in range(n_labels):
-            for k in range(n_labels):
-                tables[i, 0, j, k] = horizontal[i, j, k]
-                tables[i, 1, k, j] = horizontal[i, j, k]
-                tables[i, 2, j, k] = vertical[i, j, k]
-                tables[i, 3, k, j] = vertical[i, j, k]
+        tables[i, 0, :n_labels] = horizontal[i]
+        tables[i, 1, :n_labels] = horizontal[i].T
+        tables[i, 2, :n_labels] = vertical[i]
+        tables[i, 3, :n_labels] = vertical[i].T
     return tables
 
 
@@ -56,12 +54,10 @@ def _couplings(horizontal, vertical):
     n, n_labels = horizontal.shape[0], horizontal.shape[1]
     c = np.empty((n, 2, n_labels, n_labels))
     for i in range(n):
-        for j in range(n_labels):
-            for k in range(n_labels):
-                across = horizontal[i, j, j] + horizontal[i, k, k] - horizontal[i, j, k] - horizontal[i, k, j]
-                c[i, 0, j, k] = 0.5 * across
-                down = vertical[i, j, j] + vertical[i, k, k] - vertical[i, j, k] - vertical[i, k, j]
-                c[i, 1, j, k] = 0.5 * down
+        for d in range(2):
+            table = horizontal[i] if d == 0 else vertical[i]
+            agreed = np.diag(table)
+            c[i, d] = 0.5 * (agreed.reshape((n_labels, 1)) + agreed - table - table.T)
     return c
 
 
@@ -313,21 +309,6 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
 
 
 @compiled
-def _inner_cells(rows, cols):
-    """Where the cells of a grid are in the grid with a border, and the steps to the four neighbours there."""
-    inner = np.empty(rows * cols, np.int64)
-    for i in range(rows):
-        for j in range(cols):
-            inner[i * cols + j] = (i + 1) * (cols + 2) + j + 1
-    step = np.empty(4, np.int64)
-    step[0] = -1
-    step[1] = 1
-    step[2] = -(cols + 2)
-    step[3] = cols + 2
-    return inner, step
-
-
-@compiled
 def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swaps):
     """Improve each labelling, by single cells and, if ``swaps``, by swap moves as well, until none improves it.
 
@@ -336,11 +317,12 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     and go out improved; ``score`` (n,) is filled.
     """
     n_labels = unary.shape[2]
-    inner, step = _inner_cells(rows, cols)
+    size = (rows + 2) * (cols + 2)
+    inner = np.arange(size).reshape((rows + 2, cols + 2))[1:-1, 1:-1].copy().ravel()
+    step = np.array([-1, 1, -(cols + 2), cols + 2])
     tables = _neighbour_tables(horizontal, vertical)
     coupling = _couplings(horizontal, vertical)
     sizes = table_sizes(horizontal, vertical)
-    size = (rows + 2) * (cols + 2)
     u = np.zeros((size, n_labels))
     field = np.zeros((size, n_labels))
     label = np.full(size, n_labels, np.int8)

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...inference import cuts
 from ..kernels.frontiers import frontier_all
-from ..kernels.grids import score_all
 from ..kernels.swaps import swap_all
 
 MOST_LABELS = 127
@@ -35,7 +34,7 @@ class GridSearch:
     rows, cols : int
         Cells are numbered row by row.
     n_labels : int
-        At most 127.
+        At most ``MOST_LABELS``: they are stored in one byte each.
     exact_limit : int
         The search goes over all frontiers where this takes at most so many additions for each grid,
         rows·cols·n_labels^(min(rows, cols) + 1). Grids of one row or one column are chains, and always searched so.
@@ -47,10 +46,10 @@ class GridSearch:
 
     Examples
     --------
-    >>> unary = np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 0.5], [0.5, 0.0]])
+    >>> unary = np.array([[[2.0, 0.0], [0.0, 1.0], [0.0, 0.5], [0.5, 0.0]]])
     >>> search = GridSearch(2, 2, n_labels=2)
     >>> search.best(unary, horizontal=np.eye(2), vertical=np.eye(2))
-    (array([0, 0, 0, 0], dtype=int8), 6.5)
+    (array([[0, 0, 0, 0]], dtype=int8), array([6.5]))
     >>> search.exact
     True
     """
@@ -62,10 +61,6 @@ class GridSearch:
     exact: bool
 
     def __init__(self, rows: int, cols: int, n_labels: int, *, exact_limit: int = _EXACT_LIMIT) -> None:
-        if rows < 1 or cols < 1:
-            raise ValueError(f"A grid needs at least one row and one column, got {rows} × {cols}.")
-        if not 1 <= n_labels <= MOST_LABELS:
-            raise ValueError(f"Labels are stored in one byte each: n_labels must be 1 … {MOST_LABELS}, got {n_labels}.")
         self.rows, self.cols, self.n_labels = rows, cols, n_labels
         self.n_cells = rows * cols
         narrow = min(rows, cols)
@@ -88,12 +83,14 @@ class GridSearch:
         which: np.ndarray | None = None,
         start: np.ndarray | None = None,
         threads: int = 1,
-    ) -> tuple[np.ndarray, np.ndarray | float]:
+        *,
+        swaps: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Labels of high scores, the highest if ``exact``, and these scores.
 
         Parameters
         ----------
-        unary : float array (n, n_cells, n_labels), or (n_cells, n_labels) for a single grid
+        unary : float array (n, n_cells, n_labels)
             Scores of labels by themselves. −inf says that a label is not allowed: no cell takes such a label if it has
             an allowed one.
         horizontal, vertical : array (N, n_labels, n_labels) or (n_labels, n_labels)
@@ -106,68 +103,25 @@ class GridSearch:
             different scores saves time.
         threads : int
             Grids are shared out over so many threads; the results are the same.
+        swaps : bool
+            If not, labels are those that no change of a single cell improves (iterated conditional modes): much less.
 
         Returns
         -------
-        labels : int8 array (n, n_cells), or (n_cells,) for a single grid
-        score : float array (n,), or a float
+        labels : int8 array (n, n_cells)
+        score : float array (n,)
         """
-        return self._search(True, unary, horizontal, vertical, which, start, threads)
-
-    def icm(
-        self,
-        unary: np.ndarray,
-        horizontal: np.ndarray,
-        vertical: np.ndarray,
-        which: np.ndarray | None = None,
-        start: np.ndarray | None = None,
-        threads: int = 1,
-    ) -> tuple[np.ndarray, np.ndarray | float]:
-        """Labels that no change of a single cell improves (iterated conditional modes), and their scores.
-
-        Much less than ``best``, for comparison; parameters as there.
-
-        >>> unary = np.array([[0.0, 1.0], [0.0, 1.0], [3.0, 0.0]])
-        >>> GridSearch(1, 3, 2).icm(unary, 2 * np.eye(2), 2 * np.eye(2), start=[0, 0, 0])
-        (array([0, 0, 0], dtype=int8), 7.0)
-        """
-        return self._search(False, unary, horizontal, vertical, which, start, threads)
-
-    def score(
-        self,
-        labels: np.ndarray,
-        unary: np.ndarray,
-        horizontal: np.ndarray,
-        vertical: np.ndarray,
-        which: np.ndarray | None = None,
-    ) -> np.ndarray | float:
-        """The scores of labellings, (n,), or a float for a single one; parameters as in ``best``.
-
-        >>> GridSearch(2, 1, 2).score([0, 1], np.zeros((2, 2)), np.zeros((2, 2)), np.array([[0.0, 5.0], [0.0, 0.0]]))
-        5.0
-        """
-        grids = self._grids(unary)
-        tables = self._tables(len(grids), horizontal, vertical, which)
-        score = np.empty(len(grids))
-        score_all(grids, tables[0], self.rows, self.cols, *tables[1:], self._labels(labels, len(grids)), score)
-        return score if np.ndim(unary) == 3 else float(score[0])
-
-    def _search(
-        self,
-        swaps: bool,
-        unary: np.ndarray,
-        horizontal: np.ndarray,
-        vertical: np.ndarray,
-        which: np.ndarray | None,
-        start: np.ndarray | None,
-        threads: int,
-    ) -> tuple[np.ndarray, np.ndarray | float]:
-        if threads < 1:
-            raise ValueError(f"threads must be at least 1, got {threads}.")
-        grids = self._grids(unary)
-        n = len(grids)
-        which, horizontal, vertical = self._tables(n, horizontal, vertical, which)
-        labels = np.full((n, self.n_cells), -1, np.int8) if start is None else self._labels(start, n)
+        n = len(unary)
+        horizontal, vertical = (
+            np.ascontiguousarray(table, np.float64).reshape(-1, self.n_labels, self.n_labels)
+            for table in (horizontal, vertical)
+        )
+        # The largest of several numbers is NaN if one of them is; −inf forbids a label.
+        if not (unary.max(initial=-np.inf) < np.inf and np.isfinite(horizontal).all() and np.isfinite(vertical).all()):
+            raise ValueError("Scores of labels must be finite: weights or features have a NaN or an infinity.")
+        if which is None:
+            which = np.arange(n) if len(horizontal) == n else np.zeros(n, np.int64)
+        labels = np.full((n, self.n_cells), -1, np.int8) if start is None else np.array(start, np.int8, order="C")
         score = np.empty(n)
         # Two labels: a cut is as exact as all frontiers, and faster, but for tables that are not regular.
         over_frontiers = swaps and self._over_frontiers
@@ -175,7 +129,7 @@ class GridSearch:
             over_frontiers = False
 
         def work(part: slice) -> None:
-            given = grids[part], which[part], self.rows, self.cols, horizontal, vertical, labels[part], score[part]
+            given = unary[part], which[part], self.rows, self.cols, horizontal, vertical, labels[part], score[part]
             if over_frontiers:
                 frontier_all(*given)
             else:
@@ -187,7 +141,7 @@ class GridSearch:
                     labels[part][better], score[part][better] = other[better], reached[better]
 
         _in_parts(work, n, max(1, _AT_ONCE // self._cost), threads)
-        return (labels, score) if np.ndim(unary) == 3 else (labels[0], float(score[0]))
+        return labels, score
 
     def _constant(
         self, grids: np.ndarray, which: np.ndarray, horizontal: np.ndarray, vertical: np.ndarray
@@ -197,58 +151,6 @@ class GridSearch:
         pairs = pairs + self.cols * (self.rows - 1) * vertical.diagonal(axis1=1, axis2=2)
         best = np.argmax(grids.sum(axis=1, dtype=np.float64) + pairs[which], axis=1)
         return np.repeat(best.astype(np.int8)[:, None], self.n_cells, axis=1)
-
-    def _grids(self, unary: np.ndarray) -> np.ndarray:
-        """Scores as the kernels want them, checked."""
-        unary = np.asarray(unary)
-        unary = np.ascontiguousarray(unary, np.float32 if unary.dtype == np.float32 else np.float64)
-        if unary.ndim not in (2, 3) or unary.shape[-2:] != (self.n_cells, self.n_labels):
-            raise ValueError(
-                f"unary has shape {unary.shape}; a grid of {self.rows} × {self.cols} cells and {self.n_labels} labels "
-                f"needs (n, {self.n_cells}, {self.n_labels}), or ({self.n_cells}, {self.n_labels}) for a single grid."
-            )
-        # The largest of several numbers is NaN if one of them is.
-        if unary.size and not unary.max() < np.inf:
-            raise ValueError(
-                "unary has NaN or +inf in it: scores must be finite, or −inf where a label is not allowed."
-            )
-        return unary.reshape(-1, self.n_cells, self.n_labels)
-
-    def _tables(
-        self, n: int, horizontal: np.ndarray, vertical: np.ndarray, which: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Which tables belong to each grid, and the tables, checked."""
-        m = self.n_labels
-        both = []
-        for name, given in (("horizontal", horizontal), ("vertical", vertical)):
-            table = np.ascontiguousarray(given, np.float64)
-            if table.ndim not in (2, 3) or table.shape[-2:] != (m, m):
-                raise ValueError(f"{name} has shape {table.shape}; {m} labels need (N, {m}, {m}) or ({m}, {m}).")
-            if not np.isfinite(table).all():
-                raise ValueError(f"{name} has NaN or infinite scores in it. Only unary may forbid labels, by −inf.")
-            both.append(table.reshape(-1, m, m))
-        n_tables = len(both[0])
-        if len(both[1]) != n_tables:
-            raise ValueError(f"There are {n_tables} horizontal tables, but {len(both[1])} vertical ones.")
-        if which is None:
-            if n_tables not in (1, n):
-                raise ValueError(f"There are {n_tables} tables for {n} grids: which says what table each grid has.")
-            which = np.arange(n) if n_tables == n else np.zeros(n, np.int64)
-        which = np.asarray(which)
-        if which.shape != (n,) or not np.issubdtype(which.dtype, np.integer):
-            raise ValueError(f"which must be integers of shape ({n},), got {which.dtype} of shape {which.shape}.")
-        if n and not 0 <= which.min() <= which.max() < n_tables:
-            raise ValueError(f"which names tables {which.min()} … {which.max()}; there are 0 … {n_tables - 1}.")
-        return np.ascontiguousarray(which, np.int64), both[0], both[1]
-
-    def _labels(self, labels: np.ndarray, n: int) -> np.ndarray:
-        """A copy of the labels, checked."""
-        labels = np.asarray(labels)
-        if labels.shape not in ((n, self.n_cells), (self.n_cells,)) or labels.size != n * self.n_cells:
-            raise ValueError(f"Labels have shape {labels.shape}; {n} grids need ({n}, {self.n_cells}).")
-        if labels.size and not 0 <= labels.min() <= labels.max() < self.n_labels:
-            raise ValueError(f"Labels are {labels.min()} … {labels.max()}; they must be 0 … {self.n_labels - 1}.")
-        return np.array(labels, np.int8, order="C").reshape(n, self.n_cells)
 
 
 def _in_parts(work: Callable[[slice], None], n: int, most: int, threads: int) -> None:

@@ -150,11 +150,20 @@ class Reconfigurable:
     def tables(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """S, the scores of horizontal and of vertical neighbours: two arrays (n_classes, n_parts, n_parts)."""
         N, _, R, _, Q = self.sizes()
-        horizontal, vertical = np.zeros((2, N, self.n_parts, self.n_parts))
-        if Q:
-            pairs = np.ascontiguousarray(w[self.n_weights - N * Q :].reshape(N, Q))
-            kernels.pair_tables(self.pair_kind, pairs, self.n_parts, R, horizontal, vertical)
-        return horizontal, vertical
+        M = self.n_parts
+        both = np.zeros((2, N, M, M))
+        own = w[self.n_weights - N * Q :].reshape(N, Q)
+        if self.pairs == "potts":
+            both[:] = -0.5 * (own[:, :, None] + own[:, None])
+            both[..., range(M), range(M)] = 0.0
+        elif self.pairs == "regular":
+            above, below = np.triu_indices(M, 1)
+            for table, part in zip(both, (own[:, : M * M], own[:, M * M :]), strict=True):
+                worth, (beta, alpha) = part[:, :M], np.split(part[:, M:], 2, axis=1)
+                table[:] = 0.5 * (1.0 / np.sqrt(R)) * (worth[:, :, None] + worth[:, None])
+                table[:, above, below] += beta - alpha
+                table[:, below, above] -= beta + alpha
+        return both[0], both[1]
 
     @property
     def regularizer(self) -> Bounded | None:
@@ -234,7 +243,7 @@ class Reconfigurable:
 
     def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, np.ndarray]:
         data = RegionData(self, np.asarray(x)[None], [y])
-        return data.rivals(np.zeros(1, np.int64), w, self.costs())[0][0]
+        return data.rivals(np.zeros(1, np.int64), w, self.costs())[0]
 
     def complete(self, x: Any, y: int, w: np.ndarray) -> np.ndarray:
         return RegionData(self, np.asarray(x)[None], [y]).complete(w)[0][0]

@@ -157,25 +157,22 @@ class RegionData:
         tables = self.model.tables(w)
         for ids, unary in self._true_blocks(w):
             if self._search is None:
-                block, top = np.empty((ids.size, self.R), np.int16), np.empty(ids.size)
-                kernels.best_parts(unary, block, top)
+                z[ids] = unary.argmax(axis=2)
+                score[ids] = _part_scores(unary, z[ids])
             else:
-                block, top = self._labelled(ids, self.y[ids], unary, tables)
-            z[ids], score[ids] = block, top
+                z[ids], score[ids] = self._labelled(ids, self.y[ids], unary, tables)
         return list(z), score
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         z = self.checked(ids, latent)
         out = np.empty(ids.size)
         if np.array_equal(w, self._last[0]):
-            kernels.part_scores(self._last[1][ids], z, out)
+            out = _part_scores(self._last[1][ids], z)
         elif ids.size == self.n_examples:
             for block, unary in self._true_blocks(w):
-                part = np.empty(block.size)
-                kernels.part_scores(unary, z[block], part)
-                out[block] = part
+                out[block] = _part_scores(unary, z[block])
         else:
-            kernels.part_scores(self._true_unaries(ids, np.asarray(w, np.float64)), z, out)
+            out = _part_scores(self._true_unaries(ids, np.asarray(w, np.float64)), z)
         return out + self._pair_scores(self.y[ids], z, w) if self.Q else out
 
     def _pair_scores(self, classes: np.ndarray, z: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -199,42 +196,33 @@ class RegionData:
 
     def rivals(
         self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray, *, careful: bool = True
-    ) -> tuple[list[tuple[int, np.ndarray]], np.ndarray]:
-        """The best (class, parts) of some images, costs included where there are any, and their scores.
+    ) -> list[tuple[int, np.ndarray]]:
+        """The best (class, parts) of some images, costs included where there are any.
 
         Where neighbours count and nothing is certain anyway, all classes are first searched by single regions; unless
         it is to be done with care, only the class that is then the best is searched further.
         """
         w = labelling.as_weights(w, self.n_weights)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
-        classes, z, score = np.empty(ids.size, np.int64), np.empty((ids.size, self.R), np.int16), np.empty(ids.size)
-        at = 0
+        careful = careful or self.exact
+        found: list[tuple[int, np.ndarray]] = []
         for block in self._blocks(ids):
-            here = slice(at, at + block.size)
-            at += block.size
             products = self._products(block, B)
+            scores = cost[self.y[block]] if cost.size else np.zeros((block.size, self.N))
             if self._search is None:
-                kernels.best_class(products, prior, self.y[block], cost, classes[here], z[here], score[here])
-                continue
-            careful = careful or self.exact
-            unary = self._unaries(products, prior)
-            parts, scores = self._each_class(block, unary, tables, careful)
-            if cost.size:
-                scores += cost[self.y[block]]
-            top = classes[here] = np.argmax(scores, axis=1)
+                kernels.all_classes(products, prior, scores)
+            else:
+                unary = _unaries(products, prior)
+                parts, reached = self._each_class(block, unary, tables, careful)
+                scores += reached
+            top = np.argmax(scores, axis=1)
             chosen = np.arange(block.size), top
-            z[here], score[here] = parts[chosen], scores[chosen]
-            if not careful:
-                z[here], score[here] = self._labelled(block, top, unary[chosen], tables)
-                if cost.size:
-                    score[here] += cost[self.y[block], top]
-        return list(zip(classes.tolist(), z, strict=True)), score
-
-    def _unaries(self, products: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """The score of every part in every region, for all classes: (n, N, R, M)."""
-        unary = np.empty((len(products), self.N, self.R, self.M))
-        kernels.unaries(products, prior, unary)
-        return unary
+            if self._search is None:
+                z = (products[chosen[0], :, 0 if self.P == 1 else top] + prior[top]).argmax(axis=2)
+            else:
+                z = parts[chosen] if careful else self._labelled(block, top, unary[chosen], tables)[0]
+            found += zip(top.tolist(), z.astype(np.int16), strict=True)
+        return found
 
     def _each_class(
         self, ids: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray], careful: bool, n_jobs: int = 1
@@ -268,7 +256,7 @@ class RegionData:
             start = self._found[ids, classes]
             new = start[:, 0] < 0
             start[new] = unary[new].argmax(axis=2)
-        z, score = (search.best if careful else search.icm)(unary, *tables, which=classes, start=start, threads=n_jobs)
+        z, score = search.best(unary, *tables, which=classes, start=start, threads=n_jobs, swaps=careful)
         if self._found is not None:
             self._found[ids, classes] = z
         return z, score
@@ -286,18 +274,18 @@ class RegionData:
         return RowErrors(np.full(ids.size, gamma(2 * self.R + 2) * self.R), self._scale)
 
     def answers(self, w: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))[0]
+        return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))
 
     def class_scores(self, w: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         w = labelling.as_weights(w, self.n_weights)
         B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
-        out = np.empty((self.n_examples, self.N))
+        out = np.zeros((self.n_examples, self.N))
         for ids in self._blocks(np.arange(self.n_examples)):
             products = self._products(ids, B)
             if self._search is None:
                 kernels.all_classes(products, prior, out[ids[0] : ids[-1] + 1])
             else:
-                out[ids] = self._each_class(ids, self._unaries(products, prior), tables, careful=True, n_jobs=n_jobs)[1]
+                out[ids] = self._each_class(ids, _unaries(products, prior), tables, careful=True, n_jobs=n_jobs)[1]
         return out
 
     def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
@@ -338,7 +326,7 @@ class RegionOracle:
         self.n_examples, self.n_weights = data.n_examples, data.n_weights
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        answers, _ = self.data.rivals(ids, w, self.data.costs, careful=False)
+        answers = self.data.rivals(ids, w, self.data.costs, careful=False)
         found = replace(self._planes(ids, answers), rounding=partial(self.data.search_rounding, ids, w))
         return found if self.data.exact_at(w) else replace(found, excess=np.full(ids.size, np.inf))
 
@@ -365,6 +353,16 @@ class RegionOracle:
         losses = data.costs[data.y[ids], classes]
         excess = None if data.exact else np.full(ids.size, np.inf)
         return Rivals(answers, rows, losses, excess, errors=data.row_errors(ids))
+
+
+def _unaries(products: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """The score of every part in every region, for all classes: (n, N, R, M)."""
+    return np.add(products.swapaxes(1, 2), prior, order="C")
+
+
+def _part_scores(unary: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Σ_r unary[i, r, z_r] for each example, summed up region by region."""
+    return np.take_along_axis(unary, z[..., None], axis=2)[..., 0].cumsum(axis=1)[:, -1]
 
 
 def _n_parts(z: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,8 +60,12 @@ def classified(model: Any, data: Data) -> Classified | None:
         )
     images = list(found.images)
     wanted = np.arange(len(images)) if true is None else np.flatnonzero(true != "")
-    kept, answered = _answers(model, images, wanted)
+    kept, answered = answers(model, images, wanted, model.on_error, _warn)
     return Classified([images[i] for i in kept], None, None if true is None else true[kept], answered)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _true(data: Data, found: Any, classes: np.ndarray) -> np.ndarray | None:
@@ -86,27 +90,40 @@ def folder_classes(folder: Any, files: list[str], classes: np.ndarray) -> np.nda
     return np.array([steps[0] if len(steps) > 1 else "" for steps in inside])
 
 
-def _answers(model: Any, images: list[Any], wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the images that could be read, and their classes. Others are an error, or left out with a warning."""
-    kept: list[int] = []
-    answered: list[Any] = []
+def scored(
+    model: Any, images: list[Any], wanted: np.ndarray, on_error: str, tell: Callable[[str], object]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Numbers of the images that could be read and the scores of their classes, some images at a time.
+
+    Images that cannot be read are an error, or told and left out.
+    """
     for begin in range(0, wanted.size, _AT_A_TIME):
-        at = wanted[begin : begin + _AT_A_TIME].tolist()
+        at = wanted[begin : begin + _AT_A_TIME]
         try:
-            answered += list(model.predict([images[i] for i in at]))
-            kept += at
+            scores = model.decision_function([images[i] for i in at])
         except ImageError:
-            if model.on_error == "raise":
+            if on_error == "raise":
                 raise
+            found = []
             for i in at:  # one by one, to see which of them
                 try:
-                    answered.append(model.predict([images[i]])[0])
-                    kept.append(i)
+                    found.append((i, model.decision_function([images[i]])[0]))
                 except ImageError as error:
-                    warnings.warn(f"left out: {error}", UserWarning, stacklevel=2)
-    if not kept:
+                    tell(f"left out: {error}")
+            at, scores = np.array([i for i, _ in found], np.int64), np.array([one for _, one in found])
+        if at.size:
+            yield at, scores
+
+
+def answers(
+    model: Any, images: list[Any], wanted: np.ndarray, on_error: str, tell: Callable[[str], object]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the images that could be read, and the classes that are answered for them."""
+    found = list(scored(model, images, wanted, on_error, tell))
+    if not found:
         raise ValueError(f"None of the {len(images)} images could be read.")
-    return np.array(kept), np.array(answered)
+    kept, scores = (np.concatenate(part) for part in zip(*found, strict=True))
+    return kept, model.classes_[scores.argmax(axis=1)]
 
 
 def compare(model: Any, looked: Classified, on: str, told: Story) -> None:

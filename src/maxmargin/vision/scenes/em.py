@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...estimators.inputs import check_positive
+from ...persistence import storable_part
 from ...wording import whole
 from .counts import (
     checked_classes,
@@ -20,6 +21,10 @@ from .counts import (
 )
 
 
+@storable_part(
+    log_words="float[...]", log_parts="float[...]", log_prior="float[k]", temperature="float", likelihoods="any",
+    converged="any",
+)  # fmt: skip
 @dataclass(frozen=True)
 class ReconfigurableBagOfWords:
     """Generative reconfigurable bag of words, (2.10)–(2.16) of Naderi Parizi (2016).
@@ -137,17 +142,17 @@ class ReconfigurableBagOfWords:
         X, y, n_classes = training_data(X, y)
         if temperature is None:
             temperature = max(1.0, X.sum(dtype=np.float64) / (10 * X.shape[0] * X.shape[1]))
-        settings = _Settings(
-            n_parts=whole("n_parts", n_parts),
-            smoothing=check_positive("smoothing", smoothing),
-            part_smoothing=check_positive("part_smoothing", part_smoothing, zero=True),
-            temperature=checked_temperature(temperature),
-            max_iter=whole("max_iter", max_iter),
-            tol=check_positive("tol", tol, zero=True),
-        )
+        settings = {
+            "n_parts": whole("n_parts", n_parts),
+            "smoothing": check_positive("smoothing", smoothing),
+            "part_smoothing": check_positive("part_smoothing", part_smoothing, zero=True),
+            "temperature": checked_temperature(temperature),
+            "max_iter": whole("max_iter", max_iter),
+            "tol": check_positive("tol", tol, zero=True),
+        }
         n_init = whole("n_init", n_init)
         log_prior = log_class_prior(y, n_classes, prior)
-        z = _start(start, X.shape[0], X.shape[1], settings.n_parts)
+        z = _start(start, X.shape[0], X.shape[1], n_parts)
         rng = np.random.default_rng(random_state)
         if shared:
             runs = [_best_run(X, y, z, n_init, settings, rng)]
@@ -161,7 +166,7 @@ class ReconfigurableBagOfWords:
             np.array([run.log_words for run in runs]),
             np.concatenate([run.log_parts for run in runs]),
             log_prior,
-            settings.temperature,
+            float(temperature),
             _total([run.likelihoods for run in runs]),
             all(run.converged for run in runs),
         )
@@ -198,15 +203,6 @@ class ReconfigurableBagOfWords:
         return checked_counts(X, (self.log_parts.shape[1], self.log_words.shape[2]))
 
 
-class _Settings(NamedTuple):
-    n_parts: int
-    smoothing: float
-    part_smoothing: float
-    temperature: float
-    max_iter: int
-    tol: float
-
-
 class _Run(NamedTuple):
     log_words: np.ndarray  # (M, K)
     log_parts: np.ndarray  # (G, R, M)
@@ -239,36 +235,39 @@ def _start(start: Any, n_images: int, n_regions: int, n_parts: int) -> np.ndarra
 
 
 def _best_run(
-    X: np.ndarray, y: np.ndarray, z: np.ndarray | None, n_init: int, settings: _Settings, rng: np.random.Generator
+    X: np.ndarray, y: np.ndarray, z: np.ndarray | None, n_init: int, settings: dict[str, Any], rng: np.random.Generator
 ) -> _Run:
     n_images, n_regions, n_words = X.shape
     x = X.reshape(-1, n_words).astype(np.float64)
     if z is not None:
-        return _run(x, y, z, settings)
-    starts = (rng.integers(settings.n_parts, size=(n_images, n_regions)) for _ in range(n_init))
-    return max((_run(x, y, first, settings) for first in starts), key=lambda run: run.likelihoods[-1])
+        return _run(x, y, z, **settings)
+    starts = (rng.integers(settings["n_parts"], size=(n_images, n_regions)) for _ in range(n_init))
+    return max((_run(x, y, first, **settings) for first in starts), key=lambda run: run.likelihoods[-1])
 
 
-def _run(x: np.ndarray, y: np.ndarray, z: np.ndarray, settings: _Settings) -> _Run:
+def _run(
+    x: np.ndarray, y: np.ndarray, z: np.ndarray, *, n_parts: int, smoothing: float, part_smoothing: float,
+    temperature: float, max_iter: int, tol: float,
+) -> _Run:  # fmt: skip
     """EM on the regions x (n R, K) of images whose classes y (n,) share their parts, from the parts z (n, R)."""
-    shape = (*z.shape, settings.n_parts)
+    shape = (*z.shape, n_parts)
     member = np.eye(y.max() + 1)[:, y]  # (G, n)
-    Q = np.eye(settings.n_parts)[z]
+    Q = np.eye(n_parts)[z]
     likelihoods: list[float] = []
     converged = False
-    while not converged and len(likelihoods) < settings.max_iter:
+    while not converged and len(likelihoods) < max_iter:
         # M: (2.15) and (2.16)
         part_counts = (member @ Q.reshape(len(z), -1)).reshape(-1, *shape[1:])
         with np.errstate(divide="ignore"):  # without smoothing a part may be missing from a region
-            log_parts = log_frequencies(part_counts, settings.part_smoothing)
-        log_words = log_frequencies(Q.reshape(len(x), -1).T @ x, settings.smoothing)
+            log_parts = log_frequencies(part_counts, part_smoothing)
+        log_words = log_frequencies(Q.reshape(len(x), -1).T @ x, smoothing)
         # E: (2.14)
-        joint = (x @ (log_words.T / settings.temperature)).reshape(shape) + log_parts[y]
+        joint = (x @ (log_words.T / temperature)).reshape(shape) + log_parts[y]
         evidence, Q = _log_sum_exp(joint)
-        likelihood = evidence.sum() + settings.smoothing / settings.temperature * log_words.sum()
-        if settings.part_smoothing:
-            likelihood += settings.part_smoothing * log_parts.sum()
-        converged = bool(likelihoods) and likelihood - likelihoods[-1] <= settings.tol * z.size
+        likelihood = evidence.sum() + smoothing / temperature * log_words.sum()
+        if part_smoothing:
+            likelihood += part_smoothing * log_parts.sum()
+        converged = bool(likelihoods) and likelihood - likelihoods[-1] <= tol * z.size
         likelihoods.append(float(likelihood))
     return _Run(log_words, log_parts, likelihoods, converged)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ...estimators.inputs import check_positive
+from ...persistence import storable_part
 from .counts import checked_counts, checked_temperature, log_class_prior, log_frequencies, pieces, training_data
 
 
@@ -67,6 +68,10 @@ class _Multinomial:
         return np.column_stack([self.log_words.reshape(len(self.log_words), -1) / self.temperature, self.log_prior])
 
 
+_STORED = storable_part(log_words="float[...]", log_prior="float[k]", temperature="float")
+
+
+@_STORED
 @dataclass(frozen=True)
 class BagOfWords(_Multinomial):
     """Generative bag of words: p(x, y) = γ_y mult(x, θ_y)^{1/T}, (2.1)–(2.3) of Naderi Parizi (2016).
@@ -96,6 +101,7 @@ class BagOfWords(_Multinomial):
     _spatial = False
 
 
+@_STORED
 @dataclass(frozen=True)
 class SpatialBagOfWords(_Multinomial):
     """Generative spatial bag of words: p(x, y) = γ_y Π_r mult(x_r, θ_{y,r})^{1/T}, (2.8) of Naderi Parizi (2016).
