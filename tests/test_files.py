@@ -45,6 +45,17 @@ def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path):
     assert os.listdir(path) == ["after"] and os.listdir(tmp_path) == ["data"]
 
 
+@pytest.mark.parametrize("name", ["", "folder"])
+def test_a_file_never_takes_the_place_of_a_folder(name, tmp_path, monkeypatch):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "photo").write_text("of the user's")
+    monkeypatch.chdir(folder if not name else tmp_path)
+    with pytest.raises((ValueError, IsADirectoryError), match="Name a file"), replacing(name) as new:
+        new.write_text("a model")
+    assert (folder / "photo").read_text() == "of the user's" and list(tmp_path.iterdir()) == [folder]
+
+
 def test_what_is_no_plain_file_is_written_to_as_it_is():
     with replacing(os.devnull) as same:
         assert str(same) == os.devnull

@@ -121,7 +121,7 @@ class CheckpointFolder:
         try:
             self._write(content)
         except OSError as error:
-            shutil.rmtree(self.folder / f"{self._number + 1:08d}.new", ignore_errors=True)
+            _remove(self.folder / f"{self._number + 1:08d}.new")
             if not self._warned:
                 warnings.warn(
                     f"The run could not be saved in {self.folder}: {error.strerror}. Training goes on; what was saved "
@@ -139,9 +139,9 @@ class CheckpointFolder:
         name = f"{self._number + 1:08d}"
         new = self.folder / f"{name}.new"
         for leftover in (new, self.folder / name):
-            if leftover.exists() and not _is_state(leftover):
-                raise FileExistsError(0, f"{leftover} is in the way, and no state of a run")
-            shutil.rmtree(leftover, ignore_errors=True)
+            _remove(leftover)
+            if leftover.exists():
+                raise FileExistsError(0, f"{leftover} is in the way, and is no state of a run")
         new.mkdir()
         for i, array in enumerate(arrays.values()):
             with open(new / f"{i}.npy", "wb") as file:
@@ -168,8 +168,8 @@ class CheckpointFolder:
         _flush_folder(self.folder)
         self._number += 1
         for other in self.folder.iterdir():
-            if other.name != name and _is_state(other):
-                shutil.rmtree(other, ignore_errors=True)
+            if other.name != name:
+                _remove(other)
 
     def _check_identity(self, saved: dict[str, str]) -> None:
         names = [k for k in {**saved, **self.identity} if saved.get(k) != self.identity.get(k)]
@@ -182,13 +182,14 @@ class CheckpointFolder:
             )
 
 
-def _is_state(path: Path) -> bool:
-    """Whether a folder was written by ``save``, to its end or not: others stay as they are."""
+def _remove(path: Path) -> None:
+    """Remove a folder that ``save`` has written, to its end or not. Others are the user's and stay."""
     if not (re.fullmatch(r"\d{8}(\.new)?", path.name) and path.is_dir()):
-        return False
+        return
     held = [entry.name for entry in path.iterdir()]
     begun = path.suffix == ".new" or "state.json" in held
-    return begun and all(re.fullmatch(r"\d+\.npy|state\.json", name) for name in held)
+    if begun and all(re.fullmatch(r"\d+\.npy|state\.json", name) for name in held):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _bytes(array: np.ndarray) -> Any:

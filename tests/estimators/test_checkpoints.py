@@ -96,6 +96,23 @@ def test_leftovers_of_a_killed_process_are_no_obstacle(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["00000002", "CURRENT", "lock"]
 
 
+def test_folders_of_the_user_stay(tmp_path):
+    names = ["1", "2026", "19991231", "20261118_photos", "00000001.new"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "photo").write_text("")
+    X = np.eye(4)
+    with pytest.warns(RuntimeWarning, match=r"00000001.new is in the way"):
+        LinearSVC(random_state=0).fit(X, [0, 1, 0, 1], checkpoint=tmp_path)
+    (tmp_path / "00000001.new" / "photo").rename(tmp_path / "photo")
+    (tmp_path / "00000001.new").rmdir()
+    for _ in range(2):
+        LinearSVC(random_state=0).fit(X, [0, 1, 0, 1], checkpoint=tmp_path)
+    assert all((tmp_path / name / "photo").exists() for name in names[:-1])
+    with pytest.raises(ValueError, match="checkpoint must be the path"):
+        LinearSVC().fit(X, [0, 1, 0, 1], checkpoint="")
+
+
 def test_saving_takes_its_share_of_the_time_and_no_more(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])

@@ -320,6 +320,41 @@ def test_chunk_that_fails_leaves_no_trace(monkeypatch):
     assert both.lower <= both.upper
 
 
+@pytest.mark.parametrize("memory", [None, "8kB"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_chunk_that_fails_in_one_class_is_learned_by_none(error, memory, monkeypatch):
+    """Bounds are sums over classes, of the same examples: some would count a chunk that is given again twice."""
+    X, y = _classes()
+    svm = LinearSVC(multi_class="ovr", memory=memory, random_state=0).partial_fit(X[:300], y[:300])
+    absorb, calls = StreamAscent.absorb, []
+
+    def second_fails(self, state, block):
+        calls.append(state)
+        if len(calls) == 2:
+            raise error
+        absorb(self, state, block)
+
+    monkeypatch.setattr(StreamAscent, "absorb", second_fails)
+    with pytest.raises(error):
+        svm.partial_fit(X[300:], y[300:])
+    assert len({state.n_seen for state in svm._stream.states}) == 1
+    counted = svm._stream.states[0].n_seen  # nothing of it, or all where some is frozen
+    assert svm.certificate_.lower <= LinearSVC(multi_class="ovr").fit(X[:counted], y[:counted]).certificate_.upper
+    assert counted in (300, N)
+    if counted == 300:
+        svm.partial_fit(X[300:], y[300:])
+    optimum = LinearSVC(multi_class="ovr").fit(X, y).certificate_.upper
+    assert svm.certificate_.lower <= svm.certify(X, y).upper and svm.certificate_.lower <= optimum
+
+
+def test_chunk_that_is_refused_after_fit_changes_nothing():
+    X, y = _binary()
+    svm = LinearSVC(random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="one class only"), pytest.warns(UserWarning, match="begins anew"):
+        svm.partial_fit(np.c_[X, X], np.ones(N))
+    assert svm.predict(X[:5]).size == 5 and svm.n_features_in_ == X.shape[1]
+
+
 def test_pickled_stream_is_small_and_goes_on():
     X, y = _binary()
     svm = LinearSVC(C=1.0, random_state=0).partial_fit(X[:50], y[:50], classes=np.unique(y))

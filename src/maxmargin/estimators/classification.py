@@ -208,6 +208,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if self._stream is None:
+            if classes is not None:
+                inputs.check_classes(np.asarray(classes))
             known = np.unique(source.labels().y if classes is None else classes)
             _check_several(known)
         else:
@@ -345,7 +347,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
 def _check_several(classes: np.ndarray) -> None:
     if classes.size < 2:
-        raise ValueError(f"LinearSVC needs examples of at least 2 classes, y has one class only: {shown(classes[0])}.")
+        found = f"y has one class only: {shown(classes[0])}" if classes.size else "got none"
+        raise ValueError(f"LinearSVC needs examples of at least 2 classes, {found}.")
 
 
 def _codes(chunk: Chunk, classes: np.ndarray) -> np.ndarray:

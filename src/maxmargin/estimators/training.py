@@ -151,11 +151,12 @@ def partial_fit(task: T, X: Any, known: dict[str, Any] | None = None, **others: 
     """Learn from one more chunk of a stream. ``known`` is what is said of chunks to come."""
     task._check_stream()
     stream = task._stream
-    source, facts = task._next_chunk(task._arrays(X, reset=stream is None, **others), **(known or {}))
-    if stream is not None and not task._size(source.labels()):
-        return task  # nothing to learn from
-    problems = task._problems(source, facts)
-    stream = task._new_stream(problems) if stream is None else stream
+    with changing(task, ()):
+        source, facts = task._next_chunk(task._arrays(X, reset=stream is None, **others), **(known or {}))
+        if stream is not None and not task._size(source.labels()):
+            return task  # nothing to learn from
+        problems = task._problems(source, facts)
+        stream = task._new_stream(problems) if stream is None else stream
     try:
         stream.absorb(task, problems, facts)
     finally:
