@@ -254,7 +254,7 @@ class _Failing:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2 is too large for float32"),
+        (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2, column 1 is too large for float32"),
         (_Failing(), "The data cannot be read on after 2 rows: Input/output error"),
         (_Failing(y=np.array([1, np.nan])), "The label of row 3 is nan; it must be finite"),
         (_Failing(weight=np.array([-1.0, 0])), "The weight of row 2 is -1.0; it must be not negative"),

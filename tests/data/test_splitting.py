@@ -39,9 +39,8 @@ from source_kinds import (
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.balance import balanced, unparted
-from maxmargin.data.selection import Selection
-from maxmargin.data.splitting import split
+from maxmargin.data.runs import selection
+from maxmargin.data.splitting import balanced, split, unparted
 
 BY_NAME = [*MAPPED, *SHARDS, *IN_ORDER]  # what other processes open for themselves
 
@@ -160,7 +159,7 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
     source = sparse_shards(tmp_path, 7)
     made = []
     source._touched = lambda i, touched=source._touched: (made.append(i), touched(i))[1]
-    chunks = Selection(source, 2, 6).chunks()
+    chunks = selection(source, 2, 6).chunks()
     next(chunks)
     for _ in range(500):
         if made == [2, 3]:
@@ -172,7 +171,7 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
 
 def test_selections_outside_of_the_source_are_refused():
     with pytest.raises(ValueError, match="Chunks 3 to 9 are not within the 3"):
-        Selection(mm.data.open(X, chunk_rows=50), 3, 9)
+        selection(mm.data.open(X, chunk_rows=50), 3, 9)
     with pytest.raises(ValueError, match="n must be at least 1, not 0"):
         split(mm.data.open(X), 0)
 

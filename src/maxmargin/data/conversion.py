@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,37 +18,67 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..files import remove_leftovers, replacing
 from ..protocols import Chunk
 from ..wording import shown, whole
-from .arrays import checked_sparse
+from .arrays import checked_sparse, usable_rows
 from .dealing import Bucket, Buckets, Hand, load_segment
 from .errors import DataError
-from .memory import csr_view
 from .opening import open_source, precision as precision_of, takes
-from .shard_format import Columns, Shard, ShardWriter, write_contents
+from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
-from .whole_folder import check_target, whole_folder
 
 Progress = Callable[[int, int | None, int | None], Any]
 _SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at hand, and for the batch being written
 
 
-def convert_source(
+def convert(
     what: Any,
     folder: str | os.PathLike[str],
     *,
-    shuffle: bool,
-    seed: int,
-    memory: int | str,
-    shard_bytes: int | str,
-    batch_bytes: int | str,
-    dtype: Any,
-    overwrite: bool,
-    progress: Progress | None,
+    shuffle: bool = True,
+    seed: int = 0,
+    memory: int | str = "512MB",
+    shard_bytes: int | str = "256MB",
+    batch_bytes: int | str = "4MB",
+    dtype: Any = "float32",
+    overwrite: bool = False,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Shards:
-    """``maxmargin.data.convert``; described there."""
+    """Write data of any kind as shards, shuffled: the form in which data larger than memory is trained on.
+
+    Parameters
+    ----------
+    what : anything that ``open`` takes
+    folder : path
+        Where the shards go; it must not exist yet, or be empty.
+    shuffle : bool, default True
+        Rows (with groups: whole groups) in an order that depends on the seed and the data alone. Without, rows stay
+        in their order.
+    seed : int, default 0
+    memory : int or text, default "512MB"
+        How much may be held at a time. What does not fit goes to temporary files beside the folder.
+    shard_bytes, batch_bytes : int or text, default "256MB" and "4MB"
+        Size of a file, and of a chunk in it.
+    dtype : default "float32"
+        Precision in which inputs are stored.
+    overwrite : bool, default False
+        Whether to replace a data set that is there. It stays until the new one is complete.
+    progress : callable, optional
+        Called as ``progress(rows, bytes_done, bytes_total)``; bytes are None where they are not known.
+    **options
+        As for ``open``: ``labels``, ``label``, ``on_error`` …
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, maxmargin as mm
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     shards = mm.data.convert(np.eye(4), place + "/four", labels=[0, 1, 2, 3])
+    ...     sorted(shards.labels(0).y.tolist())
+    [0, 1, 2, 3]
+    """
     limit, shard = as_bytes(memory, "memory"), as_bytes(shard_bytes, "shard_bytes")
     batch = as_bytes(batch_bytes, "batch_bytes")
     precision = precision_of(dtype)
@@ -62,13 +92,13 @@ def convert_source(
     if progress is not None and not callable(progress):
         raise DataError(f"progress must be a function or None, not {shown(progress)}.")
     target = Path(folder)
-    check_target(target, overwrite)
+    _check_target(target, overwrite)
     if takes(what, "dtype", options):
         options["dtype"] = precision  # text is read in it: a detour through less would cost digits
     source = open_source(what, whole_groups=False, **options)
     if hasattr(source, "keep_within"):
         source.keep_within(limit)
-    with whole_folder(target) as part:
+    with _whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards(target)
     shards.skipped = list(getattr(source, "skipped", []))
@@ -328,39 +358,11 @@ class _Conversion:
 
 def _checked(x: Any, dtype: str, first: int) -> Any:
     """Rows in the precision of the shards, in canonical form, finite and within bounds: whoever made them."""
-    with np.errstate(over="ignore"):  # what is too large is found here in other words
-        return _checked_as(x, dtype, first)
-
-
-def _checked_as(x: Any, dtype: str, first: int) -> Any:
-    from ..kernels import batches
-
     if isinstance(x, list):
         raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
     if sp.issparse(x):
         x = checked_sparse(x, f"The chunk from row {first} on", entries=False)
-        values = x.data.astype(dtype, copy=False)
-        verdict, row, entry = batches.check_rows(x.indptr, x.indices, values, min(x.shape[1], 2**31 - 1))
-        if verdict == batches.GOOD:
-            return csr_view(x.indptr, x.indices, values, x.shape[1])
-        if verdict == batches.UNSORTED:
-            return csr_view(x.indptr, x.indices, values, x.shape[1], canonical=False)
-        if verdict != batches.NOT_FINITE:
-            raise DataError(f"Row {first + row} has indices that are not below {min(x.shape[1], 2**31 - 1)}.")
-        value = x.data[entry]
-    else:
-        x = np.asarray(x)
-        values = np.ascontiguousarray(x, dtype)
-        at = batches.first_not_finite(values.reshape(-1))
-        if at < 0:
-            return values
-        row = at // x.shape[1]
-        value = x.reshape(-1)[at]
-    if np.isfinite(value):
-        raise DataError(
-            f"{value} in row {first + row} is too large for {dtype}. Use dtype='float64'.", row=int(first + row)
-        )
-    raise DataError(f"{value} in row {first + row}. Fill in or drop values that are not finite.", row=int(first + row))
+    return usable_rows(x if sp.issparse(x) else np.asarray(x), dtype, min(x.shape[1], 2**31 - 1), first)[0]
 
 
 def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, None]:
@@ -389,3 +391,47 @@ def _kinds(columns: Columns) -> str:
     rows = "sparse rows" if columns.sparse else f"dense rows of {columns.width}"
     parts = [rows, f"{columns.label or 'no'} labels"]
     return ", ".join(parts + ["groups"] * columns.group + ["weights"] * columns.weight)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    """Refuse, before any work is done, to replace what is not to be replaced."""
+    remove_leftovers(target.parent)
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise DataError(f"{target} is a file. Shards need a folder.", path=str(target))
+    held = sorted(path.name for path in target.iterdir())
+    foreign = [name for name in held if not _is_ours(name)]
+    if foreign and CONTENTS not in held:
+        raise DataError(f"{target} has other files in it. Give a new folder.", path=str(target))
+    if held and not overwrite:
+        raise DataError(
+            f"{target} holds a data set already. Open it, give another folder, or replace it with overwrite=True.",
+            path=str(target),
+        )
+    if foreign:
+        raise DataError(
+            f"{target} has files in it that are no shards ({', '.join(foreign[:3])}), which overwrite=True would "
+            "remove. Give another folder.",
+            path=str(target),
+        )
+
+
+@contextlib.contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A new folder to write to, which becomes ``target``; after an error or Ctrl-C nothing of it is left."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as part:
+            part.mkdir()
+            yield part
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
+            "more room or other permissions.",
+            path=str(target),
+        ) from error
+
+
+def _is_ours(name: str) -> bool:
+    return name == CONTENTS or (name.endswith(".arrow") and name[: -len(".arrow")].isdigit())
