@@ -22,7 +22,7 @@ from ..files import remove_leftovers, replacing
 from ..protocols import Chunk
 from ..wording import shown, whole
 from .arrays import checked_sparse, usable_rows
-from .dealing import Bucket, Buckets, Hand, load_segment
+from .dealing import Bucket, Buckets, Hand
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
 from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
@@ -116,7 +116,7 @@ class _Conversion:
         self._seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         self._limit = max(1, int(limit * _SHARE))
         self._shard_bytes, self._batch_bytes = shard_bytes, batch_bytes
-        self._columns: Columns | None = None
+        self._buckets: Buckets | None = None
         self._texts: dict[str, int] = {}
         self._encoded: list[bytes] = []
         self._seen: set[int] = set()
@@ -125,49 +125,48 @@ class _Conversion:
         self._shards: list[Shard] = []
         self._writer: ShardWriter | None = None
 
+    _hand: Hand  # from the first chunk on
+
     def run(self, source: Any, progress: Progress | None) -> None:
-        buckets: Buckets | None = None
         try:
             with contextlib.closing(_counted(source, progress)) as chunks:
                 for chunk in chunks:
                     if len(chunk):
-                        buckets = self._take(chunk, buckets)
-            if self._columns is None:
+                        self._take(chunk)
+            if not self._rows:
                 raise DataError("There are no examples to convert.")
-            if buckets is not None:
-                buckets.deal(self._hand)
-                buckets.close()
-                self._merge(buckets)
+            if self._buckets is not None:
+                self._buckets.deal(self._hand)
+                self._buckets.close()
+                self._merge(self._buckets)
             self._write(last=True)
             origin = getattr(source, "origin", {})
-            write_contents(self._folder, self._shards, self._columns, self._width, origin)
+            write_contents(self._folder, self._shards, self._hand.columns, self._width, origin)
         finally:
             if self._writer is not None:
                 self._writer.abandon()
-            if buckets is not None:
-                buckets.close()
+            if self._buckets is not None:
+                self._buckets.close()
 
-    def _take(self, chunk: Chunk, buckets: Buckets | None) -> Buckets | None:
+    def _take(self, chunk: Chunk) -> None:
         x, fixed = self._prepared(chunk)
-        if self._columns is None:
-            self._columns = self._columns_of(chunk, x)
-            self._hand = Hand(self._columns, self._limit)
-        elif self._columns != (found := self._columns_of(chunk, x)):
+        found = self._columns_of(chunk, x)
+        if not self._rows:
+            self._hand = Hand(found, self._limit)
+        elif self._hand.columns != found:
             raise DataError(
-                f"The data changes its kind at row {self._rows}: {_kinds(self._columns)} before, {_kinds(found)} now. "
-                "All parts must have the same columns and labels of one type."
+                f"The data changes its kind at row {self._rows}: {_kinds(self._hand.columns)} before, {_kinds(found)} "
+                "now. All parts must have the same columns and labels of one type."
             )
-        sparse = self._columns.sparse
-        values = x.data if sparse else x.reshape(-1)
+        values = x.data if found.sparse else x.reshape(-1)
         if self._hand.rows and self._held + self._hand.nbytes(len(chunk), values.size) > self._limit:
             if self._shuffle:
-                buckets = buckets or Buckets(self._folder, self._columns)
-                buckets.deal(self._hand)
+                self._buckets = self._buckets or Buckets(self._folder)
+                self._buckets.deal(self._hand)
             else:
                 self._write(last=False)
-        self._hand.append(fixed, x.indices if sparse else None, values)
+        self._hand.append(fixed, x.indices if found.sparse else None, values)
         self._rows += len(chunk)
-        return buckets
 
     @property
     def _held(self) -> int:
@@ -229,7 +228,7 @@ class _Conversion:
     def _check_groups(self, group: np.ndarray) -> None:
         """Without a shuffle nothing can be gathered: a group that was left may not come back."""
         starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        last = self._hand.column("group")[-1] if self._columns is not None and self._hand.rows else None
+        last = self._hand.column("group")[-1] if self._rows and self._hand.rows else None
         for k, name in zip(starts, group[starts].tolist(), strict=True):
             if name in self._seen and not (k == 0 and name == last):
                 raise DataError(
@@ -249,35 +248,31 @@ class _Conversion:
 
     def _merge(self, buckets: Buckets, name: str = "") -> None:
         """The rows of all buckets, one bucket after another; one that is too large is dealt again."""
-        assert self._columns is not None
         for k, bucket in enumerate(buckets.buckets):
             if not bucket.segments:
                 continue
-            if self._hand.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
+            finer = None
+            into = self._hand
+            if into.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
                 if bucket.least == bucket.greatest:
                     raise self._too_large(bucket)
-                finer = Buckets(self._folder, self._columns, buckets.depth + 1, f"{name}-{k:02d}")
-                piece = Hand(self._columns, self._limit // 16)
-                try:
-                    with open(bucket.path, "rb") as file:
-                        for rows, entries in bucket.segments:
-                            load_segment(file, piece, rows, entries, self._columns)
-                            finer.deal(piece)
-                finally:
-                    finer.close()
-                bucket.path.unlink()
-                self._merge(finer, f"{name}-{k:02d}")
-                continue
-            with open(bucket.path, "rb") as file:
+                finer = Buckets(self._folder, buckets.depth + 1, f"{name}-{k:02d}")
+                into = Hand(into.columns, self._limit // 16)
+            with open(bucket.path, "rb") as file, contextlib.closing(finer) if finer else contextlib.nullcontext():
                 for rows, entries in bucket.segments:
-                    load_segment(file, self._hand, rows, entries, self._columns)
+                    into.load(file, rows, entries)
+                    if finer is not None:
+                        finer.deal(into)
             bucket.path.unlink()
-            self._write(last=False)
+            if finer is None:
+                self._write(last=False)
+            else:
+                self._merge(finer, f"{name}-{k:02d}")
 
     def _too_large(self, bucket: Bucket) -> DataError:
         with open(bucket.path, "rb") as file:
-            one = Hand(self._columns, 0)  # type: ignore[arg-type]
-            load_segment(file, one, *bucket.segments[0], self._columns)  # type: ignore[arg-type]
+            one = Hand(self._hand.columns, 0)
+            one.load(file, *bucket.segments[0])
         return DataError(
             f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "
             f"kept together: give more memory than {int(self._limit / _SHARE)} bytes."
@@ -285,13 +280,13 @@ class _Conversion:
 
     def _write(self, last: bool) -> None:
         """All full batches of the rows at hand; the rest stays there, or is written as well if it is the last."""
-        assert self._columns is not None
-        hand, columns = self._hand, self._columns
+        hand, columns = self._hand, self._hand.columns
         order = hand.sorted() if self._shuffle else np.arange(hand.rows)
-        starts = hand.starts() if columns.sparse else np.empty(0, np.int64)
-        sizes = np.full(hand.rows, self._row_bytes(columns.width or 0))
+        item = np.dtype(columns.dtype).itemsize
+        row_bytes = 8 * ((columns.label is not None) + columns.group + columns.weight)
+        sizes = np.full(hand.rows, row_bytes + (8 if columns.width is None else columns.width * item))
         if columns.sparse:
-            sizes += hand.column("sizes")[order].astype(np.int64) * (4 + np.dtype(columns.dtype).itemsize)
+            sizes += hand.column("sizes")[order].astype(np.int64) * (4 + item)
         total = reached = np.cumsum(sizes)
         ends = None  # rows after which a batch may end: all of them, unless there are groups
         if columns.group:
@@ -305,10 +300,10 @@ class _Conversion:
                 break
             k = min(k, reached.size - 1)
             end = k + 1 if ends is None else int(ends[k])
-            self._batch(order[begin:end], starts)
+            self._batch(order[begin:end])
             begin = end
         if begin:
-            hand.keep(order[begin:], starts)
+            hand.keep(order[begin:])
         elif not last and not self._shuffle and self._held > self._limit:
             raise DataError(
                 f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
@@ -317,20 +312,13 @@ class _Conversion:
         if last and self._writer is not None:
             self._close_shard()
 
-    def _row_bytes(self, width: int) -> int:
-        columns = self._columns
-        assert columns is not None
-        fixed = 8 * ((columns.label is not None) + columns.group + columns.weight)
-        return fixed + (8 if columns.sparse else width * np.dtype(columns.dtype).itemsize)
-
-    def _batch(self, rows: np.ndarray, starts: np.ndarray) -> None:
-        hand, columns = self._hand, self._columns
-        assert columns is not None
+    def _batch(self, rows: np.ndarray) -> None:
+        hand, columns = self._hand, self._hand.columns
         if columns.sparse and int(hand.column("sizes")[rows].sum(dtype=np.int64)) >= 2**31:
             raise DataError(
                 f"A group of {rows.size} rows has more than {2**31 - 1} entries: it does not fit into a batch."
             )
-        offsets, indices, values = hand.take(rows, starts)
+        offsets, indices, values = hand.take(rows)
         arrays = [offsets, indices, offsets, values] if columns.sparse else [values]
         text = 0
         if columns.label == "utf8":
