@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from source_kinds import (
     GROUP,
@@ -274,18 +273,6 @@ def test_pairs_in_pieces(pairs):
 def test_what_can_only_be_read_in_order_says_what_to_do():
     with pytest.raises(DataError, match=r"Pairs is read from its beginning.*Put pairs into a list.*len\(\) and \[i\]"):
         split(mm.data.open(lambda: iter(PAIRS)), 2)
-
-
-@pytest.mark.parametrize("x", [X, sp.csr_matrix(X)])
-def test_learning_from_a_piece_is_learning_from_its_rows(x):
-    piece = split(mm.data.open(x, labels=Y, chunk_rows=7), 2)[1]
-    own = slice(piece.first, piece.first + len(piece))
-    rows = mm.data.open(x[own], labels=Y[own], chunk_rows=7)
-    learned = [
-        mm.LinearSVC(random_state=0).fit(source).coef_ for source in (piece, pickle.loads(pickle.dumps(piece)), rows)
-    ]
-    assert np.array_equal(learned[0], learned[2])
-    assert np.array_equal(learned[1], learned[2])
 
 
 # Pickles --------------------------------------------------------------------------------------------------------------

@@ -329,7 +329,7 @@ def test_what_cannot_be_opened(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="is a folder"):
         SvmlightSource(tmp_path)
     monkeypatch.setattr(os, "access", lambda *_: False)
-    with pytest.raises(DataError, match="data.svm may not be read by you"):
+    with pytest.raises(DataError, match=r"data.svm may not be read by you"):
         SvmlightSource(_file(tmp_path, _LINES))
 
 
