@@ -135,6 +135,19 @@ def _broken(name: str, what: str) -> ValueError:
     return ValueError(f"{name} is a broken sparse matrix: {what}. {_MEND}")
 
 
+def as_table(x: Any, name: str, ragged: str) -> Any:
+    """What was given as an array or a CSR matrix that can be relied on; ``ragged`` is said of rows of unlike length."""
+    check_unmasked(name, x)
+    if sp.issparse(x):
+        return checked_sparse(x, name)
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(ragged) from None
+
+
 def as_matrix(X: Any, width: int | None = None) -> Any:
     """A matrix of finite numbers, dense or CSR, one row per example; a single vector is one row.
 
@@ -143,13 +156,8 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
     >>> as_matrix([1, 2]).shape
     (1, 2)
     """
-    check_unmasked("X", X)
-    try:
-        table = checked_sparse(X) if sp.issparse(X) else np.atleast_2d(np.asarray(X))
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError("X has rows of different lengths. Give all as many numbers.") from None
+    table = as_table(X, "X", "X has rows of different lengths. Give all as many numbers.")
+    table = table if sp.issparse(table) else np.atleast_2d(table)
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
             f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
