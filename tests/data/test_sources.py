@@ -28,14 +28,14 @@ from source_kinds import (
     text,
     together,
 )
+from thinned import rotating
 
 import maxmargin as mm
 from maxmargin.data import DataError
 from maxmargin.data.prefetch import prefetched
 
 
-@pytest.mark.parametrize("rows", [1, 10, None])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "rows"), rotating(KINDS, [1, 10, None], times=2))
 def test_same_data_in_same_data_out(kind, rows, tmp_path):
     source = kind(tmp_path, rows)
     assert source.n_features == D
