@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from source_kinds import together
 
 import maxmargin as mm
 from maxmargin.data import DataError, conversion
@@ -32,12 +33,7 @@ def _bytes(folder):
 
 def _all(source):
     """Inputs (dense), labels, groups and weights of all chunks."""
-    columns = [[], [], [], []]
-    for c in source.chunks():
-        x = c.x.toarray() if sp.issparse(c.x) else c.x
-        for column, part in zip(columns, (x, c.y, c.group, c.weight), strict=True):
-            column.append(None if part is None else np.array(part))
-    return [None if column[0] is None else np.concatenate(column) for column in columns]
+    return together(source.chunks())[1:]
 
 
 @pytest.mark.parametrize("dense", [True, False])
@@ -70,41 +66,27 @@ def test_order_is_a_fair_shuffle(tmp_path):
 
 
 @pytest.mark.parametrize(("dense", "grouped"), [(True, False), (False, True)])
-def test_bytes_depend_on_data_and_seed_alone(dense, grouped, tmp_path):
+def test_bytes_depend_on_data_and_seed_alone(dense, grouped, tmp_path, monkeypatch):
+    depths = set()
+    deal = conversion.Buckets.deal
+    monkeypatch.setattr(conversion.Buckets, "deal", lambda self, hand: (depths.add(self.depth), deal(self, hand)))
     x, y = _data(dense)
     names = np.array(["a", "bc", "déf"])[y % 3]
     columns = {"labels": names, "weights": y / 7, **({"groups": y // 6} if grouped else {})}
     first = mm.data.convert(x, tmp_path / "first", **columns, **SMALL)
     settings = [
-        {"chunk_rows": 3},
-        {"memory": 30_000},  # dealt to files once
-        {"memory": 1500, "chunk_rows": 2},  # and again
+        ({"chunk_rows": 3}, set()),
+        ({"memory": 30_000, "chunk_rows": 20}, {0}),  # dealt to files once
+        ({"memory": 1500, "chunk_rows": 2}, {0, 1}),  # and again
     ]
-    for k, setting in enumerate(settings):
+    for k, (setting, dealt) in enumerate(settings):
+        depths.clear()
         mm.data.convert(x, tmp_path / str(k), **columns, **SMALL, **setting)
+        assert dealt <= depths and (len(dealt) > 1 or dealt == depths)
         assert _bytes(tmp_path / str(k)) == _bytes(tmp_path / "first"), setting
     assert len(os.listdir(tmp_path)) == 4
     other = mm.data.convert(x, tmp_path / "other", **columns, **SMALL, seed=1)
     assert other.fingerprint != first.fingerprint
-
-
-def test_rows_are_dealt_again_where_they_do_not_fit(tmp_path, monkeypatch):
-    """Guards the test above: its smallest memory must need a second deal."""
-    depths = set()
-    deal = conversion.Buckets.deal
-
-    def spy(self, hand):
-        depths.add(self.depth)
-        deal(self, hand)
-
-    monkeypatch.setattr(conversion.Buckets, "deal", spy)
-    x, y = _data()
-    mm.data.convert(x, tmp_path / "a", labels=y, memory="1GB")
-    assert depths == set()
-    mm.data.convert(x, tmp_path / "b", labels=y, memory=30_000, chunk_rows=20)
-    assert depths == {0}
-    mm.data.convert(x, tmp_path / "c", labels=y, memory=1500, chunk_rows=2)
-    assert {0, 1} <= depths
 
 
 def test_without_shuffle_rows_stay_in_order(tmp_path):
@@ -206,15 +188,6 @@ def test_text_keeps_the_digits_that_are_asked_for(dtype, tmp_path):
     assert value.dtype == dtype
 
 
-def test_files_of_unlike_width_become_one_data_set(tmp_path):
-    np.savez(tmp_path / "a.npz", x=np.ones((3, 2), np.float32), y=np.zeros(3))
-    np.savez(tmp_path / "b.npz", x=np.ones((2, 4)), y=np.ones(2))
-    source = mm.data.convert([tmp_path / "a.npz", tmp_path / "b.npz"], tmp_path / "set")
-    got, labels, _, _ = _all(source)
-    assert source.n_features == 4
-    assert got.sum(axis=1).tolist() == [4.0 if label else 2.0 for label in labels]
-
-
 def test_unsorted_and_double_entries_are_mended(tmp_path):
     x = sp.csr_matrix((np.array([1.0, 2, 3]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
 
@@ -254,7 +227,7 @@ class _Failing:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2 is too large for float32"),
+        (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2, column 1 is too large for float32"),
         (_Failing(), "The data cannot be read on after 2 rows: Input/output error"),
         (_Failing(y=np.array([1, np.nan])), "The label of row 3 is nan; it must be finite"),
         (_Failing(weight=np.array([-1.0, 0])), "The weight of row 2 is -1.0; it must be not negative"),

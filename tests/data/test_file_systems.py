@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from pyarrow._fs import _MockFileSystem
+from source_kinds import together
 
 import maxmargin as mm
 from maxmargin.data import DataError
@@ -74,8 +75,7 @@ SYSTEMS = [_subtree, _mock, _fsspec]
 
 
 def _all(source):
-    found = [(c.ids, c.x.toarray() if sp.issparse(c.x) else np.array(c.x), np.array(c.y)) for c in source.chunks()]
-    return [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    return together(source.chunks())[:3]
 
 
 def _same(one, other):
@@ -193,7 +193,7 @@ def test_files_that_are_missing_or_cut_short(local):
     with pytest.raises(DataError, match=r"00001\.arrow is missing"):
         mm.data.open(f"{top}/set", filesystem=filesystem)
     filesystem.delete_file(f"{top}/set/dataset.json")
-    with pytest.raises(DataError, match=r"top/set is no data set: there is no dataset\.json in it \(mock\)"):
+    with pytest.raises(DataError, match=r"top/set has Arrow files but no dataset\.json"):
         mm.data.open(f"{top}/set", filesystem=filesystem)
 
 

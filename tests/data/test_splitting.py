@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from source_kinds import (
     GROUP,
@@ -39,9 +38,8 @@ from source_kinds import (
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.balance import balanced, unparted
-from maxmargin.data.selection import Selection
-from maxmargin.data.splitting import split
+from maxmargin.data.runs import selection
+from maxmargin.data.splitting import balanced, split, unparted
 
 BY_NAME = [*MAPPED, *SHARDS, *IN_ORDER]  # what other processes open for themselves
 
@@ -160,7 +158,7 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
     source = sparse_shards(tmp_path, 7)
     made = []
     source._touched = lambda i, touched=source._touched: (made.append(i), touched(i))[1]
-    chunks = Selection(source, 2, 6).chunks()
+    chunks = selection(source, 2, 6).chunks()
     next(chunks)
     for _ in range(500):
         if made == [2, 3]:
@@ -172,7 +170,7 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
 
 def test_selections_outside_of_the_source_are_refused():
     with pytest.raises(ValueError, match="Chunks 3 to 9 are not within the 3"):
-        Selection(mm.data.open(X, chunk_rows=50), 3, 9)
+        selection(mm.data.open(X, chunk_rows=50), 3, 9)
     with pytest.raises(ValueError, match="n must be at least 1, not 0"):
         split(mm.data.open(X), 0)
 
@@ -275,18 +273,6 @@ def test_pairs_in_pieces(pairs):
 def test_what_can_only_be_read_in_order_says_what_to_do():
     with pytest.raises(DataError, match=r"Pairs is read from its beginning.*Put pairs into a list.*len\(\) and \[i\]"):
         split(mm.data.open(lambda: iter(PAIRS)), 2)
-
-
-@pytest.mark.parametrize("x", [X, sp.csr_matrix(X)])
-def test_learning_from_a_piece_is_learning_from_its_rows(x):
-    piece = split(mm.data.open(x, labels=Y, chunk_rows=7), 2)[1]
-    own = slice(piece.first, piece.first + len(piece))
-    rows = mm.data.open(x[own], labels=Y[own], chunk_rows=7)
-    learned = [
-        mm.LinearSVC(random_state=0).fit(source).coef_ for source in (piece, pickle.loads(pickle.dumps(piece)), rows)
-    ]
-    assert np.array_equal(learned[0], learned[2])
-    assert np.array_equal(learned[1], learned[2])
 
 
 # Pickles --------------------------------------------------------------------------------------------------------------

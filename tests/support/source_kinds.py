@@ -3,6 +3,8 @@
 Each kind is a function of a folder for its files and of the number of rows in a chunk.
 """
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -176,3 +178,9 @@ def together(chunks):
         for c in chunks
     ]
     return [np.concatenate(column) if column[0] is not None else None for column in zip(*parts, strict=True)]
+
+
+def resident(path):
+    """How many MiB of a mapped file are in memory, as Linux tells it."""
+    parts = Path("/proc/self/smaps").read_text().split(str(path))[1:]
+    return sum(int(part.split("Rss:")[1].split()[0]) for part in parts) / 1024

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..problem import Rows
+from .errors import DataError
 
 _EMPTY = np.empty(0, np.int32)
 _UNSIGNED = {4: np.uint32, 8: np.uint64}  # by the bytes of an index
@@ -134,6 +135,19 @@ def _broken(name: str, what: str) -> ValueError:
     return ValueError(f"{name} is a broken sparse matrix: {what}. {_MEND}")
 
 
+def as_table(x: Any, name: str, ragged: str) -> Any:
+    """What was given as an array or a CSR matrix that can be relied on; ``ragged`` is said of rows of unlike length."""
+    check_unmasked(name, x)
+    if sp.issparse(x):
+        return checked_sparse(x, name)
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(ragged) from None
+
+
 def as_matrix(X: Any, width: int | None = None) -> Any:
     """A matrix of finite numbers, dense or CSR, one row per example; a single vector is one row.
 
@@ -142,13 +156,8 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
     >>> as_matrix([1, 2]).shape
     (1, 2)
     """
-    check_unmasked("X", X)
-    try:
-        table = checked_sparse(X) if sp.issparse(X) else np.atleast_2d(np.asarray(X))
-    except ValueError as error:
-        if "inhomogeneous" not in str(error):
-            raise
-        raise ValueError("X has rows of different lengths. Give all as many numbers.") from None
+    table = as_table(X, "X", "X has rows of different lengths. Give all as many numbers.")
+    table = table if sp.issparse(table) else np.atleast_2d(table)
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
             f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
@@ -192,3 +201,59 @@ def canonical(X: Any) -> Any:
     X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
     X.sum_duplicates()
     return X
+
+
+def csr_view(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int, canonical: bool = True
+) -> sp.csr_matrix:
+    """CSR on these arrays without a copy; entries that are not in order, or double, are mended on a copy."""
+    x = sp.csr_matrix((indptr.size - 1, width), dtype=values.dtype)
+    x.indptr, x.indices, x.data = indptr, indices, values  # the constructor would copy views of large arrays
+    if canonical:
+        x.has_sorted_indices = x.has_canonical_format = True  # known: scipy need not look again
+        return x
+    x = x.copy()
+    x.has_sorted_indices = x.has_canonical_format = False
+    x.sum_duplicates()
+    return x
+
+
+def usable_rows(
+    x: Any, dtype: Any, width: int, first: int, *, path: str | None = None, checked: bool = False
+) -> tuple[Any, bool]:
+    """Rows of a chunk in this precision and canonical form, finite and within bounds; and whether they were in it.
+
+    ``first`` is the number of the first row and ``path`` its file, for messages. Rows that were ``checked`` before are
+    not looked at again.
+    """
+    from ..kernels import batches
+
+    with np.errstate(over="ignore"):  # what is too large is found below
+        if not sp.issparse(x):
+            values = np.ascontiguousarray(x, dtype)
+            at = -1 if checked else batches.first_not_finite(values.reshape(-1))
+            if at < 0:
+                return values, True
+            row, column = divmod(int(at), x.shape[1])
+            value = x[row, column]
+        else:
+            values = x.data.astype(dtype, copy=False)
+            verdict, row, entry = (
+                (batches.GOOD, 0, 0) if checked else batches.check_rows(x.indptr, x.indices, values, width)
+            )
+            if verdict in (batches.GOOD, batches.UNSORTED):
+                good = verdict == batches.GOOD
+                return csr_view(x.indptr, x.indices, values, x.shape[1], good), good
+            if verdict != batches.NOT_FINITE:
+                raise DataError(
+                    f"Row {first + row} of x is no row of a matrix with {width} columns: its offsets or column "
+                    "indices lead out of it. Build the matrix again.",
+                    row=int(first + row),
+                )
+            column, value = int(x.indices[entry]), x.data[entry]
+    where = f"{'' if path is None else f'{path}: '}{value} in row {first + row}, column {column}"
+    if np.isfinite(value):
+        message = f"{where} is too large for {np.dtype(dtype)}. Use dtype='float64'."
+    else:
+        message = f"{where}. Fill in or drop values that are not finite first."
+    raise DataError(message, path=path, row=int(first + row), column=column)

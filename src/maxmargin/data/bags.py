@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import check_unmasked, checked_sparse
+from .arrays import as_table, check_unmasked
 
 
 @dataclass(frozen=True)
@@ -147,13 +147,7 @@ _EMPTY = "Bag {} is empty. Every bag must have an instance: leave empty ones out
 
 def _numbers(x: Any, name: str) -> Any:
     """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
-    check_unmasked(name, x)
-    try:
-        table = checked_sparse(x, name) if sp.issparse(x) else np.asarray(x)
-    except ValueError:
-        if sp.issparse(x):
-            raise
-        raise ValueError(f"{name} has instances of different lengths: it must be a matrix of numbers.") from None
+    table = as_table(x, name, f"{name} has instances of different lengths: it must be a matrix of numbers.")
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A "

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,37 +18,67 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..files import remove_leftovers, replacing
 from ..protocols import Chunk
 from ..wording import shown, whole
-from .arrays import checked_sparse
-from .dealing import Bucket, Buckets, Hand, load_segment
+from .arrays import checked_sparse, usable_rows
+from .dealing import Bucket, Buckets, Hand
 from .errors import DataError
-from .memory import csr_view
 from .opening import open_source, precision as precision_of, takes
-from .shard_format import Columns, Shard, ShardWriter, write_contents
+from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
-from .whole_folder import check_target, whole_folder
 
 Progress = Callable[[int, int | None, int | None], Any]
 _SHARE = 0.75  # of the memory that rows may take: the rest is for the chunk at hand, and for the batch being written
 
 
-def convert_source(
+def convert(
     what: Any,
     folder: str | os.PathLike[str],
     *,
-    shuffle: bool,
-    seed: int,
-    memory: int | str,
-    shard_bytes: int | str,
-    batch_bytes: int | str,
-    dtype: Any,
-    overwrite: bool,
-    progress: Progress | None,
+    shuffle: bool = True,
+    seed: int = 0,
+    memory: int | str = "512MB",
+    shard_bytes: int | str = "256MB",
+    batch_bytes: int | str = "4MB",
+    dtype: Any = "float32",
+    overwrite: bool = False,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Shards:
-    """``maxmargin.data.convert``; described there."""
+    """Write data of any kind as shards, shuffled: the form in which data larger than memory is trained on.
+
+    Parameters
+    ----------
+    what : anything that ``open`` takes
+    folder : path
+        Where the shards go; it must not exist yet, or be empty.
+    shuffle : bool, default True
+        Rows (with groups: whole groups) in an order that depends on the seed and the data alone. Without, rows stay
+        in their order.
+    seed : int, default 0
+    memory : int or text, default "512MB"
+        How much may be held at a time. What does not fit goes to temporary files beside the folder.
+    shard_bytes, batch_bytes : int or text, default "256MB" and "4MB"
+        Size of a file, and of a chunk in it.
+    dtype : default "float32"
+        Precision in which inputs are stored.
+    overwrite : bool, default False
+        Whether to replace a data set that is there. It stays until the new one is complete.
+    progress : callable, optional
+        Called as ``progress(rows, bytes_done, bytes_total)``; bytes are None where they are not known.
+    **options
+        As for ``open``: ``labels``, ``label``, ``on_error`` …
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, maxmargin as mm
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     shards = mm.data.convert(np.eye(4), place + "/four", labels=[0, 1, 2, 3])
+    ...     sorted(shards.labels(0).y.tolist())
+    [0, 1, 2, 3]
+    """
     limit, shard = as_bytes(memory, "memory"), as_bytes(shard_bytes, "shard_bytes")
     batch = as_bytes(batch_bytes, "batch_bytes")
     precision = precision_of(dtype)
@@ -62,13 +92,13 @@ def convert_source(
     if progress is not None and not callable(progress):
         raise DataError(f"progress must be a function or None, not {shown(progress)}.")
     target = Path(folder)
-    check_target(target, overwrite)
+    _check_target(target, overwrite)
     if takes(what, "dtype", options):
         options["dtype"] = precision  # text is read in it: a detour through less would cost digits
     source = open_source(what, whole_groups=False, **options)
     if hasattr(source, "keep_within"):
         source.keep_within(limit)
-    with whole_folder(target) as part:
+    with _whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
     shards = Shards(target)
     shards.skipped = list(getattr(source, "skipped", []))
@@ -86,7 +116,7 @@ class _Conversion:
         self._seed = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
         self._limit = max(1, int(limit * _SHARE))
         self._shard_bytes, self._batch_bytes = shard_bytes, batch_bytes
-        self._columns: Columns | None = None
+        self._buckets: Buckets | None = None
         self._texts: dict[str, int] = {}
         self._encoded: list[bytes] = []
         self._seen: set[int] = set()
@@ -95,49 +125,48 @@ class _Conversion:
         self._shards: list[Shard] = []
         self._writer: ShardWriter | None = None
 
+    _hand: Hand  # from the first chunk on
+
     def run(self, source: Any, progress: Progress | None) -> None:
-        buckets: Buckets | None = None
         try:
             with contextlib.closing(_counted(source, progress)) as chunks:
                 for chunk in chunks:
                     if len(chunk):
-                        buckets = self._take(chunk, buckets)
-            if self._columns is None:
+                        self._take(chunk)
+            if not self._rows:
                 raise DataError("There are no examples to convert.")
-            if buckets is not None:
-                buckets.deal(self._hand)
-                buckets.close()
-                self._merge(buckets)
+            if self._buckets is not None:
+                self._buckets.deal(self._hand)
+                self._buckets.close()
+                self._merge(self._buckets)
             self._write(last=True)
             origin = getattr(source, "origin", {})
-            write_contents(self._folder, self._shards, self._columns, self._width, origin)
+            write_contents(self._folder, self._shards, self._hand.columns, self._width, origin)
         finally:
             if self._writer is not None:
                 self._writer.abandon()
-            if buckets is not None:
-                buckets.close()
+            if self._buckets is not None:
+                self._buckets.close()
 
-    def _take(self, chunk: Chunk, buckets: Buckets | None) -> Buckets | None:
+    def _take(self, chunk: Chunk) -> None:
         x, fixed = self._prepared(chunk)
-        if self._columns is None:
-            self._columns = self._columns_of(chunk, x)
-            self._hand = Hand(self._columns, self._limit)
-        elif self._columns != (found := self._columns_of(chunk, x)):
+        found = self._columns_of(chunk, x)
+        if not self._rows:
+            self._hand = Hand(found, self._limit)
+        elif self._hand.columns != found:
             raise DataError(
-                f"The data changes its kind at row {self._rows}: {_kinds(self._columns)} before, {_kinds(found)} now. "
-                "All parts must have the same columns and labels of one type."
+                f"The data changes its kind at row {self._rows}: {_kinds(self._hand.columns)} before, {_kinds(found)} "
+                "now. All parts must have the same columns and labels of one type."
             )
-        sparse = self._columns.sparse
-        values = x.data if sparse else x.reshape(-1)
+        values = x.data if found.sparse else x.reshape(-1)
         if self._hand.rows and self._held + self._hand.nbytes(len(chunk), values.size) > self._limit:
             if self._shuffle:
-                buckets = buckets or Buckets(self._folder, self._columns)
-                buckets.deal(self._hand)
+                self._buckets = self._buckets or Buckets(self._folder)
+                self._buckets.deal(self._hand)
             else:
                 self._write(last=False)
-        self._hand.append(fixed, x.indices if sparse else None, values)
+        self._hand.append(fixed, x.indices if found.sparse else None, values)
         self._rows += len(chunk)
-        return buckets
 
     @property
     def _held(self) -> int:
@@ -199,7 +228,7 @@ class _Conversion:
     def _check_groups(self, group: np.ndarray) -> None:
         """Without a shuffle nothing can be gathered: a group that was left may not come back."""
         starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        last = self._hand.column("group")[-1] if self._columns is not None and self._hand.rows else None
+        last = self._hand.column("group")[-1] if self._rows and self._hand.rows else None
         for k, name in zip(starts, group[starts].tolist(), strict=True):
             if name in self._seen and not (k == 0 and name == last):
                 raise DataError(
@@ -219,35 +248,31 @@ class _Conversion:
 
     def _merge(self, buckets: Buckets, name: str = "") -> None:
         """The rows of all buckets, one bucket after another; one that is too large is dealt again."""
-        assert self._columns is not None
         for k, bucket in enumerate(buckets.buckets):
             if not bucket.segments:
                 continue
-            if self._hand.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
+            finer = None
+            into = self._hand
+            if into.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
                 if bucket.least == bucket.greatest:
                     raise self._too_large(bucket)
-                finer = Buckets(self._folder, self._columns, buckets.depth + 1, f"{name}-{k:02d}")
-                piece = Hand(self._columns, self._limit // 16)
-                try:
-                    with open(bucket.path, "rb") as file:
-                        for rows, entries in bucket.segments:
-                            load_segment(file, piece, rows, entries, self._columns)
-                            finer.deal(piece)
-                finally:
-                    finer.close()
-                bucket.path.unlink()
-                self._merge(finer, f"{name}-{k:02d}")
-                continue
-            with open(bucket.path, "rb") as file:
+                finer = Buckets(self._folder, buckets.depth + 1, f"{name}-{k:02d}")
+                into = Hand(into.columns, self._limit // 16)
+            with open(bucket.path, "rb") as file, contextlib.closing(finer) if finer else contextlib.nullcontext():
                 for rows, entries in bucket.segments:
-                    load_segment(file, self._hand, rows, entries, self._columns)
+                    into.load(file, rows, entries)
+                    if finer is not None:
+                        finer.deal(into)
             bucket.path.unlink()
-            self._write(last=False)
+            if finer is None:
+                self._write(last=False)
+            else:
+                self._merge(finer, f"{name}-{k:02d}")
 
     def _too_large(self, bucket: Bucket) -> DataError:
         with open(bucket.path, "rb") as file:
-            one = Hand(self._columns, 0)  # type: ignore[arg-type]
-            load_segment(file, one, *bucket.segments[0], self._columns)  # type: ignore[arg-type]
+            one = Hand(self._hand.columns, 0)
+            one.load(file, *bucket.segments[0])
         return DataError(
             f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "
             f"kept together: give more memory than {int(self._limit / _SHARE)} bytes."
@@ -255,13 +280,13 @@ class _Conversion:
 
     def _write(self, last: bool) -> None:
         """All full batches of the rows at hand; the rest stays there, or is written as well if it is the last."""
-        assert self._columns is not None
-        hand, columns = self._hand, self._columns
+        hand, columns = self._hand, self._hand.columns
         order = hand.sorted() if self._shuffle else np.arange(hand.rows)
-        starts = hand.starts() if columns.sparse else np.empty(0, np.int64)
-        sizes = np.full(hand.rows, self._row_bytes(columns.width or 0))
+        item = np.dtype(columns.dtype).itemsize
+        row_bytes = 8 * ((columns.label is not None) + columns.group + columns.weight)
+        sizes = np.full(hand.rows, row_bytes + (8 if columns.width is None else columns.width * item))
         if columns.sparse:
-            sizes += hand.column("sizes")[order].astype(np.int64) * (4 + np.dtype(columns.dtype).itemsize)
+            sizes += hand.column("sizes")[order].astype(np.int64) * (4 + item)
         total = reached = np.cumsum(sizes)
         ends = None  # rows after which a batch may end: all of them, unless there are groups
         if columns.group:
@@ -275,10 +300,10 @@ class _Conversion:
                 break
             k = min(k, reached.size - 1)
             end = k + 1 if ends is None else int(ends[k])
-            self._batch(order[begin:end], starts)
+            self._batch(order[begin:end])
             begin = end
         if begin:
-            hand.keep(order[begin:], starts)
+            hand.keep(order[begin:])
         elif not last and not self._shuffle and self._held > self._limit:
             raise DataError(
                 f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
@@ -287,20 +312,13 @@ class _Conversion:
         if last and self._writer is not None:
             self._close_shard()
 
-    def _row_bytes(self, width: int) -> int:
-        columns = self._columns
-        assert columns is not None
-        fixed = 8 * ((columns.label is not None) + columns.group + columns.weight)
-        return fixed + (8 if columns.sparse else width * np.dtype(columns.dtype).itemsize)
-
-    def _batch(self, rows: np.ndarray, starts: np.ndarray) -> None:
-        hand, columns = self._hand, self._columns
-        assert columns is not None
+    def _batch(self, rows: np.ndarray) -> None:
+        hand, columns = self._hand, self._hand.columns
         if columns.sparse and int(hand.column("sizes")[rows].sum(dtype=np.int64)) >= 2**31:
             raise DataError(
                 f"A group of {rows.size} rows has more than {2**31 - 1} entries: it does not fit into a batch."
             )
-        offsets, indices, values = hand.take(rows, starts)
+        offsets, indices, values = hand.take(rows)
         arrays = [offsets, indices, offsets, values] if columns.sparse else [values]
         text = 0
         if columns.label == "utf8":
@@ -328,39 +346,11 @@ class _Conversion:
 
 def _checked(x: Any, dtype: str, first: int) -> Any:
     """Rows in the precision of the shards, in canonical form, finite and within bounds: whoever made them."""
-    with np.errstate(over="ignore"):  # what is too large is found here in other words
-        return _checked_as(x, dtype, first)
-
-
-def _checked_as(x: Any, dtype: str, first: int) -> Any:
-    from ..kernels import batches
-
     if isinstance(x, list):
         raise DataError("Only matrices become shards. Structured examples are used as they are: open(pairs).")
     if sp.issparse(x):
         x = checked_sparse(x, f"The chunk from row {first} on", entries=False)
-        values = x.data.astype(dtype, copy=False)
-        verdict, row, entry = batches.check_rows(x.indptr, x.indices, values, min(x.shape[1], 2**31 - 1))
-        if verdict == batches.GOOD:
-            return csr_view(x.indptr, x.indices, values, x.shape[1])
-        if verdict == batches.UNSORTED:
-            return csr_view(x.indptr, x.indices, values, x.shape[1], canonical=False)
-        if verdict != batches.NOT_FINITE:
-            raise DataError(f"Row {first + row} has indices that are not below {min(x.shape[1], 2**31 - 1)}.")
-        value = x.data[entry]
-    else:
-        x = np.asarray(x)
-        values = np.ascontiguousarray(x, dtype)
-        at = batches.first_not_finite(values.reshape(-1))
-        if at < 0:
-            return values
-        row = at // x.shape[1]
-        value = x.reshape(-1)[at]
-    if np.isfinite(value):
-        raise DataError(
-            f"{value} in row {first + row} is too large for {dtype}. Use dtype='float64'.", row=int(first + row)
-        )
-    raise DataError(f"{value} in row {first + row}. Fill in or drop values that are not finite.", row=int(first + row))
+    return usable_rows(x if sp.issparse(x) else np.asarray(x), dtype, min(x.shape[1], 2**31 - 1), first)[0]
 
 
 def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, None]:
@@ -389,3 +379,47 @@ def _kinds(columns: Columns) -> str:
     rows = "sparse rows" if columns.sparse else f"dense rows of {columns.width}"
     parts = [rows, f"{columns.label or 'no'} labels"]
     return ", ".join(parts + ["groups"] * columns.group + ["weights"] * columns.weight)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    """Refuse, before any work is done, to replace what is not to be replaced."""
+    remove_leftovers(target.parent)
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise DataError(f"{target} is a file. Shards need a folder.", path=str(target))
+    held = sorted(path.name for path in target.iterdir())
+    foreign = [name for name in held if not _is_ours(name)]
+    if foreign and CONTENTS not in held:
+        raise DataError(f"{target} has other files in it. Give a new folder.", path=str(target))
+    if held and not overwrite:
+        raise DataError(
+            f"{target} holds a data set already. Open it, give another folder, or replace it with overwrite=True.",
+            path=str(target),
+        )
+    if foreign:
+        raise DataError(
+            f"{target} has files in it that are no shards ({', '.join(foreign[:3])}), which overwrite=True would "
+            "remove. Give another folder.",
+            path=str(target),
+        )
+
+
+@contextlib.contextmanager
+def _whole_folder(target: Path) -> Iterator[Path]:
+    """A new folder to write to, which becomes ``target``; after an error or Ctrl-C nothing of it is left."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as part:
+            part.mkdir()
+            yield part
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written: {error.strerror or error}. What was begun is removed. Give a folder with "
+            "more room or other permissions.",
+            path=str(target),
+        ) from error
+
+
+def _is_ours(name: str) -> bool:
+    return name == CONTENTS or (name.endswith(".arrow") and name[: -len(".arrow")].isdigit())

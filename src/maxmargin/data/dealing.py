@@ -24,8 +24,8 @@ class Hand:
     """
 
     def __init__(self, columns: Columns, capacity: int) -> None:
-        self._columns = columns
-        self._item = np.dtype(columns.dtype).itemsize
+        self.columns = columns
+        item = np.dtype(columns.dtype).itemsize
         fixed: dict[str, Any] = {"key": np.uint64, "sizes": np.int32}
         if columns.label is not None:
             fixed["label"] = np.float64 if columns.label == "float64" else np.int64  # text by its number
@@ -36,8 +36,8 @@ class Hand:
         # Sorting and cutting need up to five more numbers per row.
         self._row_bytes = 40 + sum(np.dtype(kind).itemsize for kind in fixed.values())
         width = columns.width
-        self._entry_bytes = self._item + (4 if width is None else 0)
-        rows = capacity // (self._row_bytes + (0 if width is None else width * self._item)) + 1
+        self._entry_bytes = item + (4 if width is None else 0)
+        rows = capacity // (self._row_bytes + (0 if width is None else width * item)) + 1
         entries = capacity // self._entry_bytes + 1
         self.fixed = {name: np.empty(rows, kind) for name, kind in fixed.items()}
         self.indices = np.empty(entries if width is None else 0, np.int32)
@@ -47,29 +47,21 @@ class Hand:
     def clear(self) -> None:
         self.rows = 0
         self.entries = 0
+        self._starts: np.ndarray | None = None  # of the entries of each row, once they are asked for
 
     def nbytes(self, rows: int, entries: int) -> int:
         """Bytes that so many rows and entries take."""
         return rows * self._row_bytes + entries * self._entry_bytes
 
-    def room(self, rows: int, entries: int) -> None:
-        """Have room for more; a single chunk may be larger than what was asked for at first."""
-        for name, held in self.fixed.items():
-            self.fixed[name] = _grown(held, self.rows, self.rows + rows)
-        self.values = _grown(self.values, self.entries, self.entries + entries)
-        if self._columns.sparse:
-            self.indices = _grown(self.indices, self.entries, self.entries + entries)
-
     def append(self, fixed: dict[str, np.ndarray], indices: np.ndarray | None, values: np.ndarray) -> None:
-        rows, entries = fixed["key"].size, values.size
-        self.room(rows, entries)
+        """More rows; a single chunk may need more room than was asked for at first."""
+        rows, entries = self.rows + fixed["key"].size, self.entries + values.size
         for name, held in self.fixed.items():
-            held[self.rows : self.rows + rows] = fixed[name]
-        self.values[self.entries : self.entries + entries] = values
+            self.fixed[name] = _extended(held, self.rows, rows, fixed[name])
+        self.values = _extended(self.values, self.entries, entries, values)
         if indices is not None:
-            self.indices[self.entries : self.entries + entries] = indices
-        self.rows += rows
-        self.entries += entries
+            self.indices = _extended(self.indices, self.entries, entries, indices)
+        self.rows, self.entries, self._starts = rows, entries, None
 
     def column(self, name: str) -> np.ndarray:
         return self.fixed[name][: self.rows]
@@ -77,43 +69,56 @@ class Hand:
     def sorted(self) -> np.ndarray:
         """Positions of rows in the order of their keys, rows of equal keys (of a group) as they came."""
         keys = self.column("key")
-        return np.argsort(keys, kind="stable") if self._columns.group else np.argsort(keys)
+        return np.argsort(keys, kind="stable") if self.columns.group else np.argsort(keys)
 
-    def starts(self) -> np.ndarray:
-        starts = np.zeros(self.rows + 1, np.int64)
-        np.cumsum(self.column("sizes"), out=starts[1:])
-        return starts
-
-    def take(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def take(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Offsets, indices and values of these rows; for dense rows only values."""
         from ..kernels.batches import gather_dense, gather_entries
 
-        width = self._columns.width
+        width = self.columns.width
         if width is not None:
             out = np.empty((order.size, width), self.values.dtype)
             gather_dense(order, self.values[: self.rows * width].reshape(self.rows, width), out)
             return np.empty(0, np.int32), np.empty(0, np.int32), out.reshape(-1)
         sizes = self.column("sizes")
+        if self._starts is None:
+            self._starts = np.zeros(self.rows + 1, np.int64)
+            np.cumsum(sizes, out=self._starts[1:])
         entries = int(sizes[order].sum())
         offsets = np.empty(order.size + 1, np.int32)
         indices, values = np.empty(entries, np.int32), np.empty(entries, self.values.dtype)
-        gather_entries(order, starts, sizes, self.indices, self.values, offsets, indices, values)
+        gather_entries(order, self._starts, sizes, self.indices, self.values, offsets, indices, values)
         return offsets, indices, values
 
-    def keep(self, order: np.ndarray, starts: np.ndarray) -> None:
+    def keep(self, order: np.ndarray) -> None:
         """Only these rows, in this order."""
-        _, indices, values = self.take(order, starts)
+        _, indices, values = self.take(order)
         fixed = {name: self.column(name)[order] for name in self.fixed}
         self.clear()
-        self.append(fixed, indices if self._columns.sparse else None, values)
+        self.append(fixed, indices if self.columns.sparse else None, values)
+
+    def load(self, file: BinaryIO, rows: int, entries: int) -> None:
+        """Rows of a bucket back into memory."""
+
+        def read(kind: Any, count: int) -> np.ndarray:
+            found = np.fromfile(file, kind, count)
+            if found.size != count:
+                raise OSError(f"temporary file {file.name} is cut short")
+            return found
+
+        fixed = {name: read(held.dtype, rows) for name, held in self.fixed.items()}
+        indices = read(np.int32, entries) if self.columns.sparse else None
+        self.append(fixed, indices, read(self.values.dtype, entries))
 
 
-def _grown(held: np.ndarray, used: int, needed: int) -> np.ndarray:
-    if needed <= held.size:
-        return held
-    larger = np.empty(needed + needed // 4, held.dtype)
-    larger[:used] = held[:used]
-    return larger
+def _extended(held: np.ndarray, used: int, needed: int, more: np.ndarray) -> np.ndarray:
+    """``held`` with ``more`` behind what is used of it, in a larger array if there is no room."""
+    if needed > held.size:
+        larger = np.empty(needed + needed // 4, held.dtype)
+        larger[:used] = held[:used]
+        held = larger
+    held[used:needed] = more
+    return held
 
 
 @dataclass
@@ -150,8 +155,8 @@ class Bucket:
 class Buckets:
     """Deals rows to files by the leading bits of their keys below the first ``depth``·6 ones."""
 
-    def __init__(self, folder: Path, columns: Columns, depth: int = 0, name: str = "") -> None:
-        self._columns, self._shift = columns, np.uint64(64 - _BITS * (depth + 1))
+    def __init__(self, folder: Path, depth: int = 0, name: str = "") -> None:
+        self._shift = np.uint64(64 - _BITS * (depth + 1))
         self.depth = depth
         self.buckets = [Bucket(folder / f"spill{name}-{k:02d}") for k in range(BUCKETS)]
 
@@ -161,13 +166,9 @@ class Buckets:
         bucket = (keys >> self._shift).astype(np.int64) % BUCKETS
         order = np.argsort(bucket.astype(np.uint8), kind="stable")
         ends = np.cumsum(np.bincount(bucket, minlength=BUCKETS))
-        starts = hand.starts() if self._columns.sparse else np.empty(0, np.int64)
-        begin = 0
-        for k, end in enumerate(ends.tolist()):
-            chosen = order[begin:end]
-            begin = end
+        for k, chosen in enumerate(np.split(order, ends[:-1])):
             if chosen.size:
-                _, indices, values = hand.take(chosen, starts)
+                _, indices, values = hand.take(chosen)
                 fixed = [hand.column(name)[chosen] for name in hand.fixed]
                 self.buckets[k].write([*fixed, indices, values], chosen.size, values.size, keys[chosen])
         hand.clear()
@@ -175,17 +176,3 @@ class Buckets:
     def close(self) -> None:
         for bucket in self.buckets:
             bucket.close()
-
-
-def load_segment(file: BinaryIO, hand: Hand, rows: int, entries: int, columns: Columns) -> None:
-    """Rows of a bucket back into memory."""
-
-    def read(kind: Any, count: int) -> np.ndarray:
-        found = np.fromfile(file, kind, count)
-        if found.size != count:
-            raise OSError(f"temporary file {file.name} is cut short")
-        return found
-
-    fixed = {name: read(held.dtype, rows) for name, held in hand.fixed.items()}
-    indices = read(np.int32, entries) if columns.sparse else None
-    hand.append(fixed, indices, read(columns.dtype, entries))

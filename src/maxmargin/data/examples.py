@@ -16,6 +16,7 @@ from ..protocols import Chunk
 from ..wording import shown
 from .errors import DataError
 from .prefetch import prefetched
+from .runs import Chunked
 
 CHUNK_EXAMPLES = 256
 _SAMPLE = 64
@@ -42,7 +43,7 @@ class Pairs:
     n_features = None
 
     def __init__(self, make: Callable[[], Iterable[Any]] | Iterable[Any], *, chunk_rows: int | None = None) -> None:
-        self._rows = _chunk_rows(chunk_rows)
+        self._rows = chunk_rows or CHUNK_EXAMPLES
         self._make: Any = make
         if not callable(make):
             if not hasattr(make, "__iter__") or iter(make) is make:
@@ -82,7 +83,7 @@ class Pairs:
         self._length = done
 
 
-class PairList:
+class PairList(Chunked):
     """Pairs (x, y) by number, from anything with ``len`` and ``[i]``: a ``Seekable`` source.
 
     >>> source = PairList([("a", 0), ("b", 1), ("c", 0)], chunk_rows=2)
@@ -95,7 +96,7 @@ class PairList:
     def __init__(self, pairs: Any, *, chunk_rows: int | None = None) -> None:
         self._pairs = pairs
         n = len(pairs)
-        self.offsets = np.append(np.arange(0, n, _chunk_rows(chunk_rows)), n)
+        self.offsets = np.append(np.arange(0, n, chunk_rows or CHUNK_EXAMPLES), n)
 
     def only(self, begin: int, end: int) -> PairList:
         """These chunks: a part of a list; of anything else, which may read its pairs only when asked for, a view."""
@@ -105,9 +106,6 @@ class PairList:
         part._pairs = self._pairs[a:b] if held else _Window(self._pairs, a, b)
         part.offsets = self.offsets[begin : end + 1] - a
         return part
-
-    def __len__(self) -> int:
-        return int(self.offsets[-1])
 
     @property
     def fingerprint(self) -> str:
@@ -130,13 +128,6 @@ class PairList:
         a, b = int(self.offsets[i]), int(self.offsets[i + 1])
         looked = min(b - a, 8)
         return int(sum(_size(self._pairs[a + k]) for k in range(looked)) / max(1, looked) * (b - a))
-
-    def release(self, i: int) -> None:
-        """Nothing to give back: the list belongs to the caller."""
-
-    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
-        numbers = range(self.offsets.size - 1) if order is None else order
-        return prefetched(self.chunk(int(i)) for i in numbers)
 
 
 class _Window:
@@ -173,12 +164,6 @@ def _chunk(part: list[Any], first: int) -> Chunk:
         xs.append(pair[0])
         ys.append(pair[1])
     return Chunk(np.arange(first, first + len(part)), xs, ys)
-
-
-def _chunk_rows(given: int | None) -> int:
-    if given is not None and given < 1:
-        raise DataError(f"chunk_rows must be at least 1, not {given}.")
-    return given or CHUNK_EXAMPLES
 
 
 def _once(given: Any) -> DataError:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from ..kernels.graphs import visit
 from ..wording import shown
-from .arrays import check_unmasked, checked_sparse
+from .arrays import as_table, check_unmasked
 from .sequences import Sequences
 
 
@@ -89,8 +89,7 @@ class Graphs:
 
 def _nodes(i: int, x: Any, width: int | None) -> Any:
     name = f"The nodes of graph {i}"
-    check_unmasked(name, x)
-    table = checked_sparse(x, name) if sp.issparse(x) else np.asarray(x)
+    table = as_table(x, name, f"{name} must be a matrix of numbers, nodes by features.")
     if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
         raise ValueError(f"{name} must be a matrix of numbers, nodes by features.")
     if table.shape[0] == 0:

@@ -1,20 +1,18 @@
-"""Files as memory: mapped, watched for changes, and given back page by page."""
+"""Files as memory: mapped, watched for changes, given back page by page, and opened again in other processes."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .errors import DataError
+from .stores import DISK, Stamp, same_here
 
 _PAGE = mmap.ALLOCATIONGRANULARITY
-
-Stamp = tuple[int, int, int]
-"""What differs when a file was changed or replaced: its size, its time, its number."""
 
 
 class Map(mmap.mmap):
@@ -36,11 +34,10 @@ class MappedFile:
         self.path = os.fspath(path)
         try:
             with open(self.path, "rb") as file:
-                self.stamp = stamp_of(os.fstat(file.fileno()))
-                self.size = self.stamp[0]
-                self._map = _map(file.fileno()) if self.size else None
+                self.stamp = Stamp.of(os.fstat(file.fileno()))
+                self._map = _map(file.fileno()) if self.stamp.size else None
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise DISK.unreadable(self.path, error) from error
         if stamp is not None and stamp != self.stamp:
             raise _changed(self.path)
         if self._map is not None:
@@ -49,35 +46,20 @@ class MappedFile:
 
     def __reduce__(self) -> Any:
         """Files travel to other processes by name, and must be the same there."""
-        from .travelling import reopened
-
-        return reopened, (os.path.abspath(self.path), self.stamp)
-
-    @property
-    def changed_at(self) -> int:
-        """When the file was last changed, in nanoseconds."""
-        return self.stamp[1]
+        return _reopened, (os.path.abspath(self.path), self.stamp)
 
     def check(self) -> None:
         """Complain if the file is not the one that was opened: reading a map of a cut file would end the process."""
         try:
-            now = stamp_of(os.stat(self.path))
+            now = Stamp.of(os.stat(self.path))
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise DISK.unreadable(self.path, error) from error
         if now != self.stamp:
             raise _changed(self.path)
 
-    def view(self, dtype: Any, start: int, count: int) -> np.ndarray:
-        """``count`` numbers from byte ``start`` on, without a copy; the caller has checked that they are there."""
-        return np.frombuffer(self._map if self._map is not None else b"", dtype, count, start)
-
-    def region(self, start: int, stop: int) -> MappedFile:
-        """Where to ask for views of these bytes."""
-        return self
-
-    def array(self, dtype: Any, start: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-        """An array of any shape from byte ``start`` on, without a copy."""
-        return np.ndarray(shape, dtype, self._map, start, strides)
+    def region(self, start: int, stop: int) -> np.ndarray:
+        """These bytes, without a copy."""
+        return self.bytes[start:stop]
 
     def warm(self, start: int, stop: int) -> None:
         """Have these bytes in memory: ask for all at once, then touch every page."""
@@ -91,20 +73,18 @@ class MappedFile:
             _advise(self._map, "MADV_DONTNEED", start, stop)
 
 
+def _reopened(path: str, stamp: Stamp) -> MappedFile:
+    return MappedFile(path, same_here(path, stamp))
+
+
 class Pages:
     """Gives back the pages of an array that lies in a mapped file; of other arrays there are none to give back."""
 
     def __init__(self, array: Any) -> None:
-        self._map: mmap.mmap | None = None
-        base = array
-        while isinstance(base, np.ndarray):
-            if isinstance(base, np.memmap) and base.mode not in ("r", "r+"):
-                return  # a private map of the caller's may hold changes, which would be lost
-            base = base.base
-        base = base.obj if isinstance(base, memoryview) else base
-        if isinstance(base, mmap.mmap) and not base.closed:
-            self._map = base
-            self._begin = np.frombuffer(base, np.uint8).__array_interface__["data"][0]
+        root, base = _memory_of(array)
+        # A private map of the caller's may hold changes, which would be lost.
+        theirs = isinstance(root, np.memmap) and root.mode not in ("r", "r+")
+        self._map = base if isinstance(base, mmap.mmap) and not base.closed and not theirs else None
 
     @property
     def mapped(self) -> bool:
@@ -113,27 +93,66 @@ class Pages:
     def drop(self, part: np.ndarray) -> None:
         """This part of the array is not in use for now."""
         if self._map is not None and part.size and min(part.strides) >= 0:
-            start = part.__array_interface__["data"][0] - self._begin
+            start = _address(part) - _address(np.frombuffer(self._map, np.uint8))
             last = sum((n - 1) * step for n, step in zip(part.shape, part.strides, strict=True))
             _advise(self._map, "MADV_DONTNEED", start, start + last + part.itemsize)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file an array lies."""
+
+    path: str
+    stamp: Stamp
+    start: int
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def array(self) -> np.ndarray:
+        """The array, mapped again."""
+        return np.ndarray(self.shape, self.dtype, _reopened(self.path, self.stamp).bytes.data, self.start, self.strides)
+
+
+def packed(array: np.ndarray | None) -> np.ndarray | Place | None:
+    """An array as it travels: by its place if it is mapped from a file, else as it is.
+
+    A map that may hold changes of its own (copy on write) is not the same as its file.
+    """
+    if array is None or not array.size:
+        return array
+    root, base = _memory_of(array)
+    if isinstance(base, Map):
+        path, stamp, start = base.path, base.stamp, _address(array) - _address(np.frombuffer(base, np.uint8))
+    elif isinstance(base, mmap.mmap) and isinstance(root, np.memmap) and root.mode in ("r", "r+") and root.filename:
+        path, start = root.filename, root.offset + _address(array) - _address(root)
+        try:
+            stamp = Stamp.of(os.stat(path))
+        except OSError:  # the file has no name any more
+            return array
+    else:
+        return array
+    return Place(os.path.abspath(path), stamp, start, array.dtype, array.shape, array.strides)
+
+
+def unpacked(travelled: Any) -> Any:
+    """What ``packed`` was given."""
+    return travelled.array() if isinstance(travelled, Place) else travelled
 
 
 def map_npy(path: str | os.PathLike[str]) -> tuple[np.ndarray, MappedFile]:
     """The array of a ``.npy`` file without reading it, and the file that it lies in."""
     name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            try:
-                version = np.lib.format.read_magic(file)
-                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                shape, fortran, dtype = read(file)
-            except (ValueError, EOFError) as error:
-                raise DataError(
-                    f"{name} is not a whole .npy file: {error}. Write it anew with numpy.save.", path=name
-                ) from None
-            start = file.tell()
-    except OSError as error:
-        raise unreadable(name, error) from error
+    with DISK.open(name) as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(file)
+        except (ValueError, EOFError) as error:
+            raise DataError(
+                f"{name} is not a whole .npy file: {error}. Write it anew with numpy.save.", path=name
+            ) from None
+        start = file.tell()
     if dtype.hasobject:
         raise DataError(
             f"{name} holds Python objects. Only numbers and text are read: loading must never run code.", path=name
@@ -143,11 +162,12 @@ def map_npy(path: str | os.PathLike[str]) -> tuple[np.ndarray, MappedFile]:
         raise DataError(f"{name} is not a whole .npy file: its header says {shape}.", path=name)
     count = int(np.prod(shape, dtype=object))
     needed = start + count * dtype.itemsize
-    if mapped.size < needed:
+    if mapped.stamp.size < needed:
         raise DataError(
-            f"{name} is cut short: its header says {shape} of {dtype}, {needed} bytes; it has {mapped.size}.", path=name
+            f"{name} is cut short: its header says {shape} of {dtype}, {needed} bytes; it has {mapped.stamp.size}.",
+            path=name,
         )
-    return mapped.view(dtype, start, count).reshape(shape, order="F" if fortran else "C"), mapped
+    return np.frombuffer(mapped.bytes, dtype, count, start).reshape(shape, order="F" if fortran else "C"), mapped
 
 
 def _changed(path: str) -> DataError:
@@ -156,22 +176,19 @@ def _changed(path: str) -> DataError:
     )
 
 
-def unreadable(path: str | os.PathLike[str], error: OSError) -> DataError:
-    """The same error for every file that cannot be opened."""
-    name = os.fspath(path)
-    if isinstance(error, FileNotFoundError):
-        folder = Path(name).parent
-        here = "" if folder.is_absolute() else f" Relative paths start at {os.getcwd()}."
-        hint = here if folder.is_dir() else f" There is no folder {folder} either.{here}"
-        return DataError(f"{name} does not exist.{hint}", path=name)
-    if isinstance(error, PermissionError):
-        return DataError(f"{name} may not be read by you: ask for read permission.", path=name)
-    return DataError(f"{name} cannot be read: {error.strerror or error}.", path=name)
+def _memory_of(array: Any) -> tuple[Any, Any]:
+    """The array that the given one is a view of, and what holds the memory of that one."""
+    root, base = array, array.base
+    while isinstance(base, np.ndarray | memoryview):
+        if isinstance(base, np.ndarray):
+            root, base = base, base.base
+        else:
+            base = base.obj
+    return root, base
 
 
-def stamp_of(stat: os.stat_result) -> Stamp:
-    """The stamp of a file."""
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+def _address(array: np.ndarray) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _map(handle: int) -> Map:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -13,17 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
-from .arrays import check_unmasked, checked_sparse
+from .arrays import check_unmasked, checked_sparse, csr_view, usable_rows
 from .errors import DataError
-from .mapped import MappedFile, Pages, map_npy, unreadable
-from .prefetch import prefetched
-from .travelling import packed, unpacked
+from .mapped import MappedFile, Pages, map_npy, packed, unpacked
+from .runs import Chunked, joined
+from .stores import DISK
 
 CHUNK_BYTES = 4 << 20
 """Bytes of a chunk if nothing else is said: large against the cost of handling it, small against memory."""
 
 
-class Arrays:
+class Arrays(Chunked):
     """A matrix, dense or CSR, with labels, groups and weights as far as there are any: a ``Seekable`` source.
 
     Chunks are views where the matrix is float32 or float64 with rows in C order. Rows of a group must be next to each
@@ -70,7 +70,7 @@ class Arrays:
 
     def __getstate__(self) -> dict[str, Any]:
         """Arrays in memory travel to other processes with their own entries only, mapped ones as places in files."""
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_maps", "_mapped", "_fine")}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_maps", "_reads_ahead", "_fine")}
         parts = _parts(self._x)
         if self._sparse:
             used = slice(int(self._x.indptr[0]), int(self._x.indptr[-1]))
@@ -92,7 +92,7 @@ class Arrays:
 
     def _see_maps(self) -> None:
         self._maps = [Pages(a) for a in _parts(self._x)]
-        self._mapped = any(m.mapped for m in self._maps)
+        self._reads_ahead = any(m.mapped for m in self._maps)
         self._fine = np.zeros(self.offsets.size - 1, bool)
 
     def only(self, begin: int, end: int) -> Arrays:
@@ -112,14 +112,11 @@ class Arrays:
         part._see_maps()
         return part
 
-    def __len__(self) -> int:
-        return int(self.offsets[-1])
-
     @property
     def fingerprint(self) -> str:
         found = crc32(repr((self._x.shape, self.n_features, str(self._x.dtype), str(self._dtype))).encode())
         for file in self._files:
-            found = crc32(repr((file.size, file.changed_at)).encode(), found)
+            found = crc32(repr((file.stamp.size, file.stamp.changed)).encode(), found)
         for part in _parts(self._x):
             found = crc32(_sample(part), found)
         for column in (self._y, self._group, self._weight):
@@ -130,7 +127,13 @@ class Arrays:
         for file in self._files:
             file.check()
         a, b = self.offsets[i], self.offsets[i + 1]
-        x = self._sparse_rows(i, a, b) if self._sparse else self._dense_rows(i, a, b)
+        if self._sparse:
+            indptr, indices, values = self._entries(a, b)
+            x = csr_view(indptr - indptr[0], indices, values, self.n_features)
+        else:
+            x = np.asarray(self._x[a:b])
+        path = self._files[0].path if self._files else None
+        x, self._fine[i] = usable_rows(x, self._dtype, self.n_features, int(a), path=path, checked=self._fine[i])
         return self._with_columns(a, b, x)
 
     def labels(self, i: int) -> Chunk:
@@ -146,147 +149,109 @@ class Arrays:
         return int(entries * entry + (b - a + 1) * self._x.indptr.itemsize + columns)
 
     def release(self, i: int) -> None:
-        if not self._mapped:
-            return
-        a, b = self.offsets[i], self.offsets[i + 1]
-        parts = [self._x[a:b]]
-        if self._sparse:
-            p, q = self._x.indptr[a], self._x.indptr[b]
-            parts = [self._x.indptr[a:b], self._x.indices[p:q], self._x.data[p:q]]
-        for pages, part in zip(self._maps, parts, strict=True):
-            pages.drop(part)
+        if self._reads_ahead:
+            a, b = self.offsets[i], self.offsets[i + 1]
+            for pages, part in zip(self._maps, self._entries(a, b) if self._sparse else [self._x[a:b]], strict=True):
+                pages.drop(part)
 
-    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
-        numbers = range(self.offsets.size - 1) if order is None else order
-        made = ((int(i), self._touched(int(i))) for i in numbers)
-        for i, chunk in prefetched(made) if self._mapped else made:
-            yield chunk
-            del chunk
-            self.release(i)
+    def _entries(self, a: int, b: int) -> list[np.ndarray]:
+        """Offsets, indices and values of rows a … b − 1 of a sparse matrix."""
+        p, q = self._x.indptr[a], self._x.indptr[b]
+        return [np.asarray(part) for part in (self._x.indptr[a : b + 1], self._x.indices[p:q], self._x.data[p:q])]
 
     def _touched(self, i: int) -> Chunk:
         chunk = self.chunk(i)
-        if self._mapped:
+        if self._reads_ahead:
             for part in _parts(chunk.x):
-                _sum_of_pages(part)
+                if part.size and part.flags.c_contiguous:
+                    part.reshape(-1).view(np.uint8)[::4096].max()
         return chunk
 
     def _with_columns(self, a: int, b: int, x: Any) -> Chunk:
         y, group, weight = (c[a:b] if c is not None else None for c in (self._y, self._group, self._weight))
         return Chunk(np.arange(a, b), x, y, group, weight)
 
-    def _dense_rows(self, i: int, a: int, b: int) -> np.ndarray:
-        x = np.asarray(self._x[a:b])
-        x = np.ascontiguousarray(_cast(x, self._dtype))
-        if not self._fine[i]:
-            from ..kernels.batches import first_not_finite
 
-            at = first_not_finite(x.reshape(-1))
-            if at >= 0:
-                row, column = int(a + at // x.shape[1]), int(at % x.shape[1])
-                raise self._not_finite(self._x[row, column], row, column)
-            self._fine[i] = True
-        return x
-
-    def _sparse_rows(self, i: int, a: int, b: int) -> sp.csr_matrix:
-        p, q = self._x.indptr[a], self._x.indptr[b]
-        indices, values = np.asarray(self._x.indices[p:q]), np.asarray(self._x.data[p:q])
-        indptr = np.asarray(self._x.indptr[a : b + 1]) - p
-        values = _cast(values, self._dtype)
-        canonical = True
-        if not self._fine[i]:
-            from ..kernels import batches
-
-            verdict, row, entry = batches.check_rows(indptr, indices, values, self.n_features)
-            if verdict == batches.NOT_FINITE:
-                raise self._not_finite(self._x.data[p + entry], int(a + row), int(indices[entry]))
-            if verdict in (batches.BAD_OFFSETS, batches.BAD_INDEX):
-                raise DataError(
-                    f"Row {a + row} of x is no row of a matrix with {self.n_features} columns: its offsets or column "
-                    "indices lead out of it. Build the matrix again.",
-                    row=int(a + row),
-                )
-            canonical = verdict == batches.GOOD
-            self._fine[i] = canonical
-        return csr_view(indptr, indices, values, self.n_features, canonical)
-
-    def _not_finite(self, value: Any, row: int, column: int) -> DataError:
-        where = f"{self._files[0].path}: " if self._files else ""
-        if np.isfinite(value):
-            message = (
-                f"{where}{value} in row {row}, column {column} is too large for {self._dtype}. Use dtype='float64'."
-            )
-        else:
-            message = f"{where}{value} in row {row}, column {column}. Fill in or drop values that are not finite first."
-        return DataError(message, path=self._files[0].path if self._files else None, row=row, column=column)
+def open_arrays(x: Any, labels: Any, groups: Any, weights: Any, **options: Any) -> Arrays:
+    """A matrix and its columns, as they may be given."""
+    return Arrays(x, *(_load_column(column) for column in (labels, groups, weights)), **options)
 
 
-def _cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what is too large is found when the chunk is checked
-        return values.astype(dtype, copy=False)
+def open_npy(paths: Sequence[str], **options: Any) -> Any:
+    """``.npy`` files as a source, never read whole."""
+    return _open_files(_map_one, paths, **options)
 
 
-def csr_view(
-    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, width: int, canonical: bool = True
-) -> sp.csr_matrix:
-    """CSR on these arrays without a copy; entries that are not in order, or double, are mended on a copy."""
-    x = sp.csr_matrix((indptr.size - 1, width), dtype=values.dtype)
-    x.indptr, x.indices, x.data = indptr, indices, values  # the constructor would copy views of large arrays
-    if canonical:
-        x.has_sorted_indices = x.has_canonical_format = True  # known: scipy need not look again
-        return x
-    x = x.copy()
-    x.has_sorted_indices = x.has_canonical_format = False
-    x.sum_duplicates()
-    return x
+def open_npz(paths: Sequence[str], **options: Any) -> Any:
+    """``.npz`` files with ``x`` (or ``X``) and ``y``, or with a SciPy matrix, read into memory."""
+    return _open_files(_load_npz, paths, **options)
 
 
-def open_npy(path: str | os.PathLike[str], **columns: Any) -> Arrays:
-    """A ``.npy`` file as a source, never read whole."""
+def _open_files(
+    read: Callable[..., Arrays],
+    paths: Sequence[str],
+    labels: Any,
+    groups: Any,
+    weights: Any,
+    *,
+    whole_groups: bool,
+    **options: Any,
+) -> Any:
+    parts: list[Any] = []
+    names: dict[Any, int] = {}
+    for k, path in enumerate(paths):
+        own = [labels, groups, weights]
+        if len(paths) > 1:
+            if any(c is not None and (not isinstance(c, list | tuple) or len(c) != len(paths)) for c in own):
+                raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
+            own = [None if c is None else c[k] for c in own]
+        y, group, weight = (_load_column(column) for column in own)
+        if len(paths) > 1:
+            group = _numbered(group, names)
+        parts.append(read(path, y, group, weight, whole_groups=whole_groups, **options))
+    return joined(parts, whole_groups)
+
+
+def _map_one(path: str, *columns: Any, **options: Any) -> Arrays:
     table, file = map_npy(path)
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise DataError(
-            f"{file.path} holds {table.dtype} of shape {table.shape}; a matrix of numbers is needed, one row per "
+            f"{path} holds {table.dtype} of shape {table.shape}; a matrix of numbers is needed, one row per "
             "example. Labels go into labels=, as an array or the path of another .npy file.",
-            path=file.path,
+            path=path,
         )
-    return Arrays(table, files=[file], **columns)
+    return Arrays(table, *columns, files=[file], **options)
 
 
-def open_npz(path: str | os.PathLike[str], **columns: Any) -> Arrays:
-    """A ``.npz`` file with ``x`` (or ``X``) and ``y``, or with a SciPy matrix, read into memory."""
-    name = os.fspath(path)
+def _load_npz(path: str, *columns: Any, **options: Any) -> Arrays:
     try:
-        with np.load(name, allow_pickle=False) as stored:
+        with np.load(path, allow_pickle=False) as stored:
             held = {key: stored[key] for key in stored.files}
     except (ValueError, BadZipFile, EOFError, KeyError, MemoryError) as error:
         raise DataError(
-            f"{name} is not a whole .npz file of plain arrays: {error}. Write it anew with numpy.savez.", path=name
+            f"{path} is not a whole .npz file of plain arrays: {error}. Write it anew with numpy.savez.", path=path
         ) from None
     except OSError as error:
-        raise unreadable(name, error) from error
+        raise DISK.unreadable(path, error) from error
     if {"data", "indices", "indptr", "shape"} <= held.keys():
         if held.get("format", b"csr") != b"csr":
             kind = held["format"].item().decode()
-            raise DataError(f"{name} holds a sparse matrix of format {kind}; save it as CSR: x.tocsr().", path=name)
+            raise DataError(f"{path} holds a sparse matrix of format {kind}; save it as CSR: x.tocsr().", path=path)
         try:
             x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
         except (TypeError, ValueError) as error:
-            raise DataError(f"{name} holds a broken sparse matrix: {error}. Write it anew.", path=name) from None
+            raise DataError(f"{path} holds a broken sparse matrix: {error}. Write it anew.", path=path) from None
     elif "x" in held or "X" in held:
         x = held["x"] if "x" in held else held["X"]
     else:
         raise DataError(
-            f"{name} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.",
-            path=name,
+            f"{path} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.", path=path
         )
-    for column in ("y", "group", "weight"):
-        if columns.get(column) is None:
-            columns[column] = held.get(column)
-    return Arrays(x, **columns)
+    pairs = zip(("y", "group", "weight"), columns, strict=True)
+    return Arrays(x, *(held.get(name) if column is None else column for name, column in pairs), **options)
 
 
-def load_column(given: Any) -> Any:
+def _load_column(given: Any) -> Any:
     """Labels, groups or weights as they may be given: an array, or the path of a ``.npy`` file."""
     if isinstance(given, str | Path):
         if not os.fspath(given).endswith(".npy"):
@@ -338,7 +303,7 @@ def _group_numbers(group: np.ndarray | None) -> np.ndarray | None:
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
-def numbered(group: Any, names: dict[Any, int]) -> Any:
+def _numbered(group: Any, names: dict[Any, int]) -> Any:
     """Names of groups as numbers, the same in all files that share ``names``; numbers stay."""
     if group is None or np.asarray(group).dtype.kind in "iub":
         return group
@@ -352,8 +317,6 @@ def group_starts(group: np.ndarray) -> np.ndarray:
 
 def _cut(n: int, group: np.ndarray | None, rows: int) -> np.ndarray:
     """Offsets of chunks of about ``rows`` rows that never part a group."""
-    if rows < 1:
-        raise DataError(f"chunk_rows must be at least 1, not {rows}.")
     if group is None:
         return np.append(np.arange(0, n, rows), n)
     starts = group_starts(group)
@@ -395,9 +358,3 @@ def _column_bytes(column: np.ndarray | None) -> bytes:
     if column.dtype.hasobject:
         return repr(column.tolist()).encode()
     return np.ascontiguousarray(column).tobytes()
-
-
-def _sum_of_pages(part: np.ndarray) -> None:
-    """Have an array in memory by touching every page of it."""
-    if part.size and part.flags.c_contiguous:
-        part.reshape(-1).view(np.uint8)[::4096].max()

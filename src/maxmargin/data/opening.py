@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..wording import shown
 from .errors import DataError
-from .mapped import unreadable
-from .stores import Store, is_uri, located, store_of
+from .stores import DISK, Disk, Store, is_uri, located, store_of
 
 if TYPE_CHECKING:
     from ..protocols import Source
 
+
+class _Kind(NamedTuple):
+    """What messages call it, the options that mean something to it, and the function that opens it."""
+
+    words: str
+    takes: tuple[str, ...]
+    opener: tuple[str, str]
+
+
+_ROWS = ("chunk_rows", "n_features", "dtype")
+_COLUMNS = ("labels", "groups", "weights")
 _KINDS = {
+    "svmlight": _Kind(
+        "svmlight text",
+        (*_ROWS, "zero_based", "on_error", "n_jobs", "filesystem"),
+        ("svmlight", "SvmlightSource"),
+    ),
+    "parquet": _Kind(
+        "Parquet",
+        (*_ROWS, "on_error", "label", "group", "weight", "filesystem"),
+        ("parquet", "ParquetSource"),
+    ),
+    "arrow": _Kind("Arrow shards", ("n_features", "on_error", "dtype"), ("shards", "Shards")),
+    "folder": _Kind("folders of shards", ("n_features", "on_error", "dtype", "filesystem"), ("shards", "open_folders")),
+    "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npy")),
+    "npz": _Kind(".npz arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npz")),
+    "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
+    "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
+    "source": _Kind("source", (), ("opening", "_itself")),
+}
+_SUFFIXES = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
@@ -30,15 +58,15 @@ _KINDS = {
     ".npy": "npy",
     ".npz": "npz",
 }
-_COMPRESSED = (".gz", ".zst")
-_WORDS = {
-    "svmlight": "svmlight text",
-    "parquet": "Parquet",
-    "arrow": "Arrow shards",
-    "npy": ".npy arrays",
-    "npz": ".npz arrays",
-    "folder": "folders of shards",
+_BEGINNINGS = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+    b"\x1f\x8b": "svmlight",
+    b"\x28\xb5\x2f\xfd": "svmlight",
 }
+_COMPRESSED = (".gz", ".zst")
 _OTHERS = {
     ".arff": "an ARFF table",
     ".json": "JSON",
@@ -47,24 +75,86 @@ _OTHERS = {
     ".xls": "an Excel table",
     ".xlsx": "an Excel table",
 }
-# Which options mean something to which kind; others are refused rather than ignored.
-_TAKES = {
-    "svmlight": {"chunk_rows", "n_features", "zero_based", "on_error", "n_jobs", "dtype", "filesystem"},
-    "parquet": {"chunk_rows", "n_features", "on_error", "dtype", "label", "group", "weight", "filesystem"},
-    "arrow": {"n_features", "on_error", "dtype"},
-    "folder": {"n_features", "on_error", "dtype", "filesystem"},
-    "npy": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
-    "npz": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
-    "arrays": {"chunk_rows", "n_features", "dtype", "labels", "groups", "weights"},
-    "pairs": {"chunk_rows"},
-    "source": set(),
-}
 _DEFAULTS = {"zero_based": "auto", "on_error": "raise", "n_jobs": 1}
+# For those who gather groups anyway (``convert``), rows of a group may be anywhere.
+_WITH_GROUPS = ("arrays", "npy", "npz", "folder")
+
+
+def open(
+    what: Any,
+    *,
+    labels: Any = None,
+    groups: Any = None,
+    weights: Any = None,
+    chunk_rows: int | None = None,
+    n_features: int | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    zero_based: bool | str = "auto",
+    on_error: str = "raise",
+    n_jobs: int = 1,
+    dtype: Any = None,
+    filesystem: Any = None,
+) -> Source:
+    """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
+
+    Parameters
+    ----------
+    what : path, pattern, list of paths, arrays, pairs or source
+        - svmlight text (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``, also with ``.gz`` or ``.zst``),
+        - Parquet (``.parquet``): numeric columns are features, others are named,
+        - a folder written by ``convert``, or Arrow files out of one,
+        - ``.npy`` and ``.npz`` files, matrices (NumPy, SciPy, data frames): ``open(X, labels=y)``,
+        - structured examples: a list of pairs (x, y), or a function that returns a fresh iterator of them,
+        - a source, which is returned as it is.
+
+        Several files must be of one kind. Where a name says nothing, the first bytes of the file do.
+
+        Text, Parquet and folders written by ``convert`` may also be on another file system: ``s3://bucket/folder``,
+        ``gs://bucket/part-*.parquet``, ``hdfs://host/folder``. They are read from there, nothing is copied to a local
+        disk. Everything may be named as ``file:///folder/name``.
+    labels, groups, weights : arrays or paths of ``.npy`` files
+        Columns that belong to a matrix; for a list of files, lists of them.
+    label, group, weight : str
+        Names of columns of Parquet files. The label is "label", "y" or "target" unless said otherwise.
+    chunk_rows : int
+        Rows per chunk; about 4 MB of them unless said otherwise.
+    n_features : int
+        Number of columns, where the data may not show all of them.
+    zero_based : bool or "auto"
+        Whether the first feature of svmlight text is number 0 or 1.
+    on_error : "raise" or "skip"
+        Whether to leave out what cannot be read; the source's ``skipped`` then says what that was.
+    n_jobs : int
+        Threads that read text.
+    dtype : float32 or float64
+        Inputs in this precision; as they are stored unless said otherwise.
+    filesystem : file system of pyarrow or fsspec
+        Where the paths are, for file systems that need credentials or have no URI.
+
+    An option that means nothing for the data at hand is refused.
+
+    Examples
+    --------
+    >>> import numpy as np, maxmargin as mm
+    >>> source = mm.data.open(np.eye(4), labels=[0, 1, 0, 1], chunk_rows=3)
+    >>> len(source), source.n_features
+    (4, 4)
+    >>> for chunk in source.chunks():
+    ...     print(chunk.ids, chunk.y)
+    [0 1 2] [0 1 0]
+    [3] [1]
+    >>> mm.data.open([("to be", "V"), ("or", "C")]).chunk(0).y
+    ['V', 'C']
+    """
+    given = locals()
+    return open_source(given.pop("what"), **given)
 
 
 def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
-    """``maxmargin.data.open``, described there; without ``whole_groups`` rows of a group may be anywhere."""
-    names = set().union(*_TAKES.values())
+    """``open``; without ``whole_groups`` rows of a group may be anywhere."""
+    names = {name for kind in _KINDS.values() for name in kind.takes}
     unknown = sorted(set(given) - names)
     if unknown:
         raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}.")
@@ -73,16 +163,19 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
         raise DataError(f"on_error must be 'raise' or 'skip', not {shown(given['on_error'])}.")
     if given["dtype"] is not None:
         precision(given["dtype"])
-    rows = given["chunk_rows"]
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1):
-        raise DataError(f"chunk_rows must be a whole number of at least 1, not {shown(rows)}.")
+    for name in ("chunk_rows", "n_features", "n_jobs"):
+        number = given[name]
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1):
+            raise DataError(f"{name} must be a whole number of at least 1, not {shown(number)}.")
     kind, thing, store = _kind(what, given["labels"] is not None, given["filesystem"])
-    if kind in _WORDS:
-        given["filesystem"] = store
+    if store is not None:
+        given["filesystem"] = store if "filesystem" in _KINDS[kind].takes else None
     options = _options(kind, given)
-    if kind in ("arrays", "npy", "npz", "folder"):
+    if kind in _WITH_GROUPS:
         options["whole_groups"] = whole_groups
-    return _OPENERS[kind](thing, options)
+    module, function = _KINDS[kind].opener
+    source: Source = getattr(import_module(f".{module}", __package__), function)(thing, **options)
+    return source
 
 
 def precision(dtype: Any) -> str:
@@ -98,11 +191,15 @@ def precision(dtype: Any) -> str:
 
 def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
     """Whether an option means something for what is to be opened with these others."""
-    return option in _TAKES[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]]
+    return option in _KINDS[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]].takes
 
 
-def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Store | None]:
-    """What was given: its kind, the thing itself (paths as a list), and where paths are if not on a local disk."""
+def _itself(source: Source) -> Source:
+    return source
+
+
+def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | None]:
+    """What was given: its kind, the thing itself (paths as a list), and where paths are."""
     if hasattr(what, "chunks") and callable(what.chunks) and hasattr(what, "n_features"):
         return "source", what, None
     if isinstance(what, str | os.PathLike):
@@ -118,8 +215,8 @@ def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Store |
     return "pairs", what, None
 
 
-def _located(names: list[str], filesystem: Any) -> tuple[Store | None, list[str]]:
-    """Where paths are, None for a local disk, and the paths there; URIs say it themselves."""
+def _located(names: list[str], filesystem: Any) -> tuple[Disk, list[str]]:
+    """Where paths are, and the paths there; URIs say it themselves."""
     uris = [name for name in names if is_uri(name)]
     if filesystem is not None:
         if uris:
@@ -128,200 +225,77 @@ def _located(names: list[str], filesystem: Any) -> tuple[Store | None, list[str]
             )
         return store_of(filesystem), names
     if not uris:
-        return None, names
-    places = [located(name) if is_uri(name) else (None, name) for name in names]
+        return DISK, names
+    places = [located(name) for name in names]
     for name, (store, _) in zip(names, places, strict=True):
         if store != places[0][0]:
             raise DataError(f"{names[0]} and {name} are in different file systems. Copy them to one.", path=name)
     return places[0][0], [path for _, path in places]
 
 
-def _found(name: str, store: Store | None) -> list[str]:
-    """The files that a path or pattern means, in the order of their names."""
-    if store is not None:
-        return store.found(name)
-    if os.path.exists(name):
-        return [name]
-    if not glob.has_magic(name):
-        raise unreadable(name, FileNotFoundError())
-    found = sorted(glob.glob(name, recursive=True))
-    if not found:
-        raise DataError(f"No file fits the pattern {name!r}. Relative paths start at {os.getcwd()}.", path=name)
-    return found
-
-
-def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Store | None]:
+def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk]:
     store, names = _located(names, filesystem)
-    paths = [path for name in names for path in _found(name, store)]
+    paths = [path for name in names for path in store.found(name)]
     kinds = [_kind_of_file(path, store) for path in paths]
-    for path, kind in zip(paths, kinds, strict=True):
-        if kind != kinds[0]:
+    words = [_KINDS[kind].words for kind in kinds]
+    for path, word in zip(paths, words, strict=True):
+        if word != words[0]:
             raise DataError(
-                f"All files must be of one kind: {paths[0]} is {_WORDS[kinds[0]]}, {path} is {_WORDS[kind]}. Open "
-                "them one by one, or convert each.",
+                f"All files must be of one kind: {paths[0]} is {words[0]}, {path} is {word}. Open them one by one, or "
+                "convert each.",
                 path=path,
             )
-    if store is not None and "filesystem" not in _TAKES[kinds[0]]:
+    if isinstance(store, Store) and "filesystem" not in _KINDS[kinds[0]].takes:
         raise DataError(
-            f"{paths[0]} is {_WORDS[kinds[0]]}, which is read from local disks only. From other file systems "
-            f"({store.name}) come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
+            f"{paths[0]} is {words[0]}, which is read from local disks only. From other file systems ({store.name}) "
+            "come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
             path=paths[0],
         )
     return kinds[0], paths, store
 
 
-def _kind_of_file(name: str, store: Store | None) -> str:
-    path = Path(name)
-    if path.is_dir() if store is None else store.is_folder(name):
+def _kind_of_file(name: str, store: Disk) -> str:
+    """By its name or, where that says nothing, by its first bytes."""
+    if store.is_folder(name):
         return "folder"
+    path = Path(name)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
-    if suffixes and suffixes[-1] in _KINDS:
-        return _KINDS[suffixes[-1]]
-    if suffixes and suffixes[-1] in _OTHERS:
+    last = suffixes[-1] if suffixes else ""
+    if last in _SUFFIXES:
+        return _SUFFIXES[last]
+    if last in _OTHERS:
         raise DataError(
-            f"{name} is {_OTHERS[suffixes[-1]]}, which is not read. Read it with another library, such as pandas, and "
+            f"{name} is {_OTHERS[last]}, which is not read. Read it with another library, such as pandas, and "
             "open the table: maxmargin.data.open(X, labels=y).",
             path=name,
         )
-    if suffixes and suffixes[-1] in (".csv", ".tsv"):
+    if last in (".csv", ".tsv"):
         raise DataError(
             f"{name} is a table in text, which is not read. Turn it into Parquet first: pyarrow.parquet.write_table("
             f"pyarrow.csv.read_csv({path.name!r}), '{path.stem}.parquet').",
             path=name,
         )
-    return _kind_of_bytes(name, store)
-
-
-def _kind_of_bytes(name: str, store: Store | None) -> str:
-    """Where the suffix says nothing the first bytes do."""
-    try:
-        if store is not None:
-            head = store.read(name, 512)
-        else:
-            with open(name, "rb") as file:
-                head = file.read(512)
-    except OSError as error:
-        raise (unreadable(name, error) if store is None else store.unreadable(name, error)) from error
-    for magic, kind in (
-        (b"PAR1", "parquet"),
-        (b"ARROW1", "arrow"),
-        (b"\x93NUMPY", "npy"),
-        (b"PK\x03\x04", "npz"),
-        (b"\x1f\x8b", "svmlight"),
-        (b"\x28\xb5\x2f\xfd", "svmlight"),
-    ):
-        if head.startswith(magic):
-            return kind
-    if b"\x00" in head:
-        known = ", ".join([*_KINDS, "with .gz or .zst for text"])
+    head = store.read(name, 512)
+    kind = next((kind for magic, kind in _BEGINNINGS.items() if head.startswith(magic)), None)
+    if kind is None and b"\x00" in head:
+        known = ", ".join([*_SUFFIXES, "with .gz or .zst for text"])
         raise DataError(
             f"{name} is of no kind that can be read: its name has none of {known}, and it does not begin like one.",
             path=name,
         )
-    return "svmlight"
+    return kind or "svmlight"
 
 
 def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name == "n_jobs":
             continue  # a wish, not a property of the data
-        if name not in _TAKES[kind] and value is not None and not (name in _DEFAULTS and value == _DEFAULTS[name]):
-            fitting = sorted(other for other, takes in _TAKES.items() if name in takes)
-            words = " and ".join(_WORDS.get(other, other) for other in fitting)
-            hint = (
-                "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
-                if name == "chunk_rows"
-                else f"It is for {words}."
-            )
-            raise DataError(f"{name}= means nothing for {_WORDS.get(kind, kind)}. {hint}")
-    return {name: value for name, value in given.items() if name in _TAKES[kind]}
-
-
-def _open_svmlight(paths: Any, options: dict[str, Any]) -> Any:
-    from .svmlight import SvmlightSource
-
-    return SvmlightSource(paths, **{name: value for name, value in options.items() if value is not None})
-
-
-def _open_parquet(paths: Any, options: dict[str, Any]) -> Any:
-    from .parquet import ParquetSource
-
-    return ParquetSource(paths, **options)
-
-
-def _open_arrow(paths: Any, options: dict[str, Any]) -> Any:
-    from .shards import Shards
-
-    return Shards(paths, **options)
-
-
-def _open_folders(paths: Any, options: dict[str, Any]) -> Any:
-    from .shards import Shards
-
-    whole_groups = options.pop("whole_groups")
-    return _joined([Shards(path, **options) for path in paths], whole_groups)
-
-
-def _open_files(opener: Callable[..., Any], paths: list[str], options: dict[str, Any]) -> Any:
-    from .memory import load_column, numbered
-
-    columns = {"y": options.pop("labels"), "group": options.pop("groups"), "weight": options.pop("weights")}
-    if len(paths) == 1:
-        return opener(paths[0], **{name: load_column(c) for name, c in columns.items()}, **options)
-    parts: list[Any] = []
-    names: dict[Any, int] = {}
-    for k, path in enumerate(paths):
-        own = {}
-        for name, column in columns.items():
-            if column is not None and (not isinstance(column, list | tuple) or len(column) != len(paths)):
-                raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
-            own[name] = load_column(column[k]) if column is not None else None
-        own["group"] = numbered(own["group"], names)
-        parts.append(opener(path, **own, **options))
-    return _joined(parts, options["whole_groups"])
-
-
-def _open_npy(paths: Any, options: dict[str, Any]) -> Any:
-    from .memory import open_npy
-
-    return _open_files(open_npy, paths, options)
-
-
-def _open_npz(paths: Any, options: dict[str, Any]) -> Any:
-    from .memory import open_npz
-
-    return _open_files(open_npz, paths, options)
-
-
-def _open_arrays(x: Any, options: dict[str, Any]) -> Any:
-    from .memory import Arrays, load_column
-
-    y, group, weight = (load_column(options.pop(name)) for name in ("labels", "groups", "weights"))
-    return Arrays(x, y, group, weight, **options)
-
-
-def _open_pairs(pairs: Any, options: dict[str, Any]) -> Any:
-    from .examples import pairs_of
-
-    return pairs_of(pairs, **options)
-
-
-def _joined(parts: list[Any], whole_groups: bool) -> Any:
-    from .joined import Joined
-
-    return parts[0] if len(parts) == 1 else Joined(parts, whole_groups)
-
-
-_OPENERS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
-    "svmlight": _open_svmlight,
-    "parquet": _open_parquet,
-    "arrow": _open_arrow,
-    "folder": _open_folders,
-    "npy": _open_npy,
-    "npz": _open_npz,
-    "arrays": _open_arrays,
-    "pairs": _open_pairs,
-    "source": lambda source, options: source,
-}
+        default = name in _DEFAULTS and value == _DEFAULTS[name]
+        if name not in _KINDS[kind].takes and value is not None and not default:
+            hint = "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
+            if name != "chunk_rows":
+                hint = f"It is for {' and '.join(k.words for _, k in sorted(_KINDS.items()) if name in k.takes)}."
+            raise DataError(f"{name}= means nothing for {_KINDS[kind].words}. {hint}")
+    return {name: value for name, value in given.items() if name in _KINDS[kind].takes}

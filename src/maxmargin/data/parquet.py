@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from ..protocols import Chunk
-from .balance import balanced, unparted
+from .arrays import csr_view
 from .errors import DataError
-from .mapped import Stamp, stamp_of, unreadable
-from .memory import CHUNK_BYTES, csr_view
+from .in_order import InOrder
+from .memory import CHUNK_BYTES
 from .prefetch import prefetched
-from .stores import Store
-from .travelling import other_data
+from .stores import DISK, Disk
 
 _LABELS = ("label", "y", "target")
 
 
-class ParquetSource:
+class ParquetSource(InOrder):
     """One or several Parquet files of like columns, read from beginning to end.
 
     Every column that is not named as label, group or weight is a feature, in the order of the file, and must be
@@ -37,9 +35,11 @@ class ParquetSource:
         Width of sparse rows; found by a pass over the file if not given.
     on_error : "raise" or "skip"
         "skip" leaves out rows with missing or infinite values; ``skipped`` says which.
-    filesystem : Store, optional
-        Where the paths are, if not on a local disk.
+    filesystem : Disk or Store
+        Where the paths are.
     """
+
+    kind = "Parquet"
 
     def __init__(
         self,
@@ -52,23 +52,20 @@ class ParquetSource:
         n_features: int | None = None,
         dtype: Any = None,
         on_error: str = "raise",
-        filesystem: Store | None = None,
+        filesystem: Disk = DISK,
     ) -> None:
-        self._paths = [os.fspath(path) for path in paths]
-        self._chosen: list[range] | None = None  # row groups of each file, where not all are read
-        self._skip = on_error == "skip"
-        self.skipped: list[str] = []
-        self._store = filesystem
-        files = [_opened(path, self._store) for path in self._paths]
+        super().__init__(paths, n_features, on_error, filesystem)
+        files = [self._opened(path) for path in self.paths]
+        self._row_groups = [range(file.num_row_groups) for file in files]
         schema = files[0].schema_arrow
-        for path, file in zip(self._paths[1:], files[1:], strict=True):
-            _check_alike(self._paths[0], schema, path, file.schema_arrow)
+        for path, file in zip(self.paths[1:], files[1:], strict=True):
+            _check_alike(self.paths[0], schema, path, file.schema_arrow)
         names = list(schema.names)
         for role, name in (("label", label), ("group", group), ("weight", weight)):
             if name is not None and name not in names:
                 raise DataError(
-                    f"{self._paths[0]} has no column {name!r} for {role}=. It has: {', '.join(names)}.",
-                    path=self._paths[0],
+                    f"{self.paths[0]} has no column {name!r} for {role}=. It has: {', '.join(names)}.",
+                    path=self.paths[0],
                 )
         self._label = label if label is not None else next((name for name in _LABELS if name in names), None)
         self._group, self._weight = group, weight
@@ -76,46 +73,34 @@ class ParquetSource:
         self._sparse = set(self._features) == {"indices", "values"} and _is_list(schema.field("indices").type)
         if not self._sparse:
             self._check_numeric(schema)
-        small = all(
-            _exact_in_float32(schema.field(name).type)
-            for name in self._features
-            if name != "indices" or not self._sparse
-        )
+            if n_features not in (None, len(self._features)):
+                raise DataError(
+                    f"{self.paths[0]} has {len(self._features)} columns of features, not n_features={n_features}.",
+                    path=self.paths[0],
+                )
+            self._declared = self._width = len(self._features)
+        numbers = ["values"] if self._sparse else self._features
+        small = all(_exact_in_float32(schema.field(name).type) for name in numbers)
         self._dtype = np.dtype(dtype if dtype is not None else np.float32 if small else np.float64)
-        self._n_rows = sum(file.metadata.num_rows for file in files)
-        self._length = None if self._skip else self._n_rows
         self._rows_done = 0
         self._group_codes: dict[Any, int] = {}
-        self._asked_width = n_features
-        if not self._sparse and n_features not in (None, len(self._features)):
-            raise DataError(
-                f"{self._paths[0]} has {len(self._features)} columns of features, not n_features={n_features}.",
-                path=self._paths[0],
-            )
-        self._width = n_features if self._sparse else len(self._features)
+        self._set_rows(sum(file.metadata.num_rows for file in files))
         size = 12 * 64 if self._sparse else self._dtype.itemsize * max(1, len(self._features))
         self._chunk_rows = chunk_rows or max(1, CHUNK_BYTES // size)
 
-    @property
-    def n_features(self) -> int:
-        if self._width is None:
-            self._scan()
-        return self._width or 0
+    def _set_rows(self, n: int) -> None:
+        self._n_rows = n
+        self._length = None if self.on_error == "skip" else n
 
     @property
     def origin(self) -> dict[str, Any]:
         """What must be known to read more of the same data: the columns of features, in their order."""
         return {} if self._sparse else {"columns": list(self._features)}
 
-    def __len__(self) -> int:
-        if self._length is None:
-            self._scan()
-        return self._length or 0
-
     @property
     def bytes_total(self) -> int:
         """Bytes of all files."""
-        return sum(self._stamp(path)[0] for path in self._paths)
+        return sum(stamp.size for stamp in self._stamps)
 
     @property
     def bytes_done(self) -> int:
@@ -125,103 +110,61 @@ class ParquetSource:
     @property
     def fingerprint(self) -> str:
         """Changes when a file does (its name, size or time), or what is read from it."""
-        files = [(os.path.basename(path), *self._stamp(path)[:2]) for path in self._paths]
-        columns = (self._label, self._group, self._weight, self._asked_width)
-        found = crc32(repr((files, columns, self._skip, self._dtype.str)).encode())
-        if self._chosen is not None:
-            found = crc32(repr(self._chosen).encode(), found)
-        return f"parquet-{self._n_rows}x{len(self._features)}-{found:08x}"
+        columns = (self._label, self._group, self._weight, self._declared)
+        said = (self._said_of_files(), columns, self.on_error, self._dtype.str, self._row_groups)
+        return f"parquet-{self._n_rows}x{len(self._features)}-{crc32(repr(said).encode()):08x}"
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Files travel to other processes by name, and must be the same there."""
-        paths = self._paths if self._store is not None else [os.path.abspath(path) for path in self._paths]
-        return {**self.__dict__, "_paths": paths, "fingerprint": self.fingerprint}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({name: value for name, value in state.items() if name != "fingerprint"})
-        if self.fingerprint != state["fingerprint"]:
-            raise other_data(self._paths[0])
-
-    def shares(self, n: int) -> list[ParquetSource]:
-        """n sources of some of the row groups each, of about as many bytes; as wide as all of them together.
-
-        Rows of a group of a ranking problem stay together: their column is read for that.
-        """
-        if n == 1:
-            return [self]
-        metadata = [_opened(path, self._store).metadata for path in self._paths]
-        whole = [range(held.num_row_groups) for held in metadata] if self._chosen is None else self._chosen
-        units = [(file, g) for file, groups in enumerate(whole) for g in groups]
-        blocks = [(k, k + 1) for k in range(len(units))]
-        if self._group is not None:
-            blocks = unparted(self._names_in(*unit) for unit in units)
-        if len(blocks) < n:
-            apart = "" if len(blocks) == len(units) else " that can be parted without parting groups of rows"
-            raise DataError(
-                f"{len(self._paths)} Parquet files with {len(units)} row groups have {len(blocks)} pieces{apart}, {n} "
-                "are needed: one for each worker. Write smaller row groups (pyarrow.parquet.write_table(…, "
-                "row_group_size=…)), or convert the data with maxmargin.data.convert: shards can be cut anywhere.",
-                path=self._paths[0],
-            )
+    def _units(self) -> tuple[list[tuple[int, int]], list[int], Iterator[set[Any]] | None]:
+        units = [(file, g) for file, groups in enumerate(self._row_groups) for g in groups]
+        metadata = [self._opened(path).metadata for path in self.paths]
         sizes = [metadata[file].row_group(g).total_byte_size for file, g in units]
-        cuts = balanced([sum(sizes[a:b]) for a, b in blocks], n)
-        width = self.n_features  # before any piece is made: sparse ones must agree about it
-        return [self._of_row_groups(units[blocks[a][0] : blocks[b - 1][1]], metadata, width) for a, b in pairwise(cuts)]
+        return units, sizes, None if self._group is None else (self._names_in(*unit) for unit in units)
 
     def _names_in(self, file: int, row_group: int) -> set[Any]:
-        column = _opened(self._paths[file], self._store).read_row_group(row_group, columns=[self._group])
+        column = self._opened(self.paths[file]).read_row_group(row_group, columns=[self._group])
         return set(column.column(0).unique().to_pylist())
 
-    def _of_row_groups(self, units: list[tuple[int, int]], metadata: list[Any], width: int) -> ParquetSource:
-        """The same with these row groups only."""
-        part = object.__new__(type(self))
-        part.__dict__.update(self.__dict__)
+    def _too_few(self, n_units: int, n_runs: int, n: int) -> str:
+        apart = "" if n_runs == n_units else " that can be parted without parting groups of rows"
+        return (
+            f"{len(self.paths)} Parquet files with {n_units} row groups have {n_runs} pieces{apart}, {n} are needed: "
+            "one for each worker. Write smaller row groups (pyarrow.parquet.write_table(…, row_group_size=…)), or "
+            "convert the data with maxmargin.data.convert: shards can be cut anywhere."
+        )
+
+    def _only(self, units: list[tuple[int, int]]) -> ParquetSource:
         files = sorted({file for file, _ in units})
-        part._paths = [self._paths[file] for file in files]
-        part._chosen = [_range([g for f, g in units if f == file]) for file in files]
-        part._n_rows = sum(metadata[file].row_group(g).num_rows for file, g in units)
-        part._length = None if self._skip else part._n_rows
-        part._asked_width = part._width = width
-        part._group_codes, part.skipped = {}, []
+        part = self._with_files(files)
+        chosen = [[g for f, g in units if f == file] for file in files]
+        part._row_groups = [range(groups[0], groups[-1] + 1) for groups in chosen]
+        metadata = [part._opened(path).metadata for path in part.paths]
+        part._set_rows(sum(m.row_group(g).num_rows for m, gs in zip(metadata, chosen, strict=True) for g in gs))
+        part._group_codes = {}
         return part
 
-    def _stamp(self, path: str) -> Stamp:
-        try:
-            return stamp_of(os.stat(path)) if self._store is None else self._store.stamp(path)
-        except OSError as error:
-            raise _unreadable(path, self._store, error) from error
-
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
-        if order is not None:
-            raise DataError("Parquet files are read in their own order only. Convert them to shards to shuffle.")
-        return prefetched(self._pieces())
+        self._refuse_order(order)
+        return prefetched(self._read())
 
-    def _scan(self) -> None:
-        for _ in self._pieces():
-            pass
-
-    def _pieces(self) -> Iterator[Chunk]:
-        self.skipped = []
+    def _read(self) -> Generator[Chunk, None, None]:
+        self.skipped, self.n_skipped = [], 0
         self._rows_done = 0
-        done, width = 0, self._asked_width or 0
-        for number, path in enumerate(self._paths):
-            for row, batch in self._batches(path, None if self._chosen is None else self._chosen[number]):
+        done, width = 0, self._declared or 0
+        for path, groups in zip(self.paths, self._row_groups, strict=True):
+            for row, batch in self._batches(path, groups):
                 chunk, reach = self._chunk(batch, done, path, row)
                 self._rows_done += len(batch)
                 width = max(width, reach)
                 if len(chunk):
                     done += len(chunk)
                     yield chunk
-        self._length = done
-        if self._sparse:
-            self._width = width
+        self._length, self._width, self._surveyed = done, width, True
 
-    def _batches(self, path: str, chosen: range | None) -> Iterator[tuple[int, Any]]:
+    def _batches(self, path: str, groups: range) -> Iterator[tuple[int, Any]]:
         """Batches of rows, and the number in the file of the first row of each."""
         import pyarrow as pa
 
-        file = _opened(path, self._store)
-        groups = range(file.num_row_groups) if chosen is None else chosen
+        file = self._opened(path)
         row = sum(file.metadata.row_group(g).num_rows for g in range(groups.start))
         try:
             for batch in file.iter_batches(batch_size=self._chunk_rows, row_groups=list(groups)):
@@ -229,6 +172,18 @@ class ParquetSource:
                 row += len(batch)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0]}", path=path) from None
+
+    def _opened(self, path: str) -> Any:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        local = self._store.local
+        try:
+            return pq.ParquetFile(path if local else self._store.open(path), pre_buffer=not local)
+        except (FileNotFoundError, PermissionError) as error:
+            raise self._store.unreadable(path, error) from None
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} is no Parquet file, or damaged: {str(error).splitlines()[0]}", path=path) from None
 
     def _chunk(self, batch: Any, first: int, path: str, row: int) -> tuple[Chunk, int]:
         keep = np.ones(len(batch), bool)
@@ -275,7 +230,7 @@ class ParquetSource:
         values = values.astype(self._dtype, copy=False)
         indptr = offsets[0].astype(np.int64)
         reach = int(indices.max(initial=-1)) + 1
-        width = self._width if self._width is not None else reach
+        width = self._declared if self._declared is not None else max(self._width, reach)
         while True:
             verdict, bad, entry = batches.check_rows(indptr, indices, values, width)
             if verdict == batches.BAD_INDEX:
@@ -324,7 +279,7 @@ class ParquetSource:
         return values if numeric else values.astype(np.int64, copy=False)
 
     def _reject(self, keep: np.ndarray, bad: np.ndarray, what: Any, path: str, row: int, name: str) -> None:
-        if not self._skip:
+        if self.on_error == "raise":
             where = row + int(bad[0])
             raise DataError(
                 f"{path}, row {where}, column {name!r}: {what}. Fill in or drop such rows, or leave them out with "
@@ -335,6 +290,7 @@ class ParquetSource:
         fresh = bad[keep[bad]]
         keep[fresh] = False
         self.skipped += [f"{path}, row {row + int(i)}, column {name!r}: {what}" for i in fresh]
+        self.n_skipped = len(self.skipped)
 
     def _numbers(self, group: np.ndarray) -> np.ndarray:
         if group.dtype.kind in "iu":
@@ -353,32 +309,12 @@ class ParquetSource:
                 others.append(f"{name} ({kind})")
         if others:
             raise DataError(
-                f"{self._paths[0]}: features must be numbers, these columns are not: {', '.join(others)}. Drop or "
+                f"{self.paths[0]}: features must be numbers, these columns are not: {', '.join(others)}. Drop or "
                 "encode them, or name them with label=, group= or weight=.",
-                path=self._paths[0],
+                path=self.paths[0],
             )
         if not self._features:
-            raise DataError(f"{self._paths[0]} has no columns of features.", path=self._paths[0])
-
-
-def _opened(path: str, store: Store | None) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path if store is None else store.open(path), pre_buffer=store is not None)
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise _unreadable(path, store, error) from None
-        raise DataError(f"{path} is no Parquet file, or damaged: {str(error).splitlines()[0]}", path=path) from None
-
-
-def _unreadable(path: str, store: Store | None, error: OSError) -> DataError:
-    return unreadable(path, error) if store is None else store.unreadable(path, error)
-
-
-def _range(numbers: list[int]) -> range:
-    return range(numbers[0], numbers[-1] + 1)
+            raise DataError(f"{self.paths[0]} has no columns of features.", path=self.paths[0])
 
 
 def _check_alike(first: str, schema: Any, path: str, other: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import check_unmasked, checked_sparse
+from .arrays import as_table
 
 
 @dataclass(frozen=True)
@@ -66,16 +66,12 @@ class Sequences:
             )
         parts: list[Any] = []
         for i, x in enumerate(X):
-            check_unmasked(f"Sequence {i}", x)
-            try:
-                table = checked_sparse(x, f"Sequence {i}") if sp.issparse(x) else np.asarray(x)
-            except ValueError:
-                if sp.issparse(x):
-                    raise
-                raise ValueError(
-                    f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, "
-                    "and names of features must be text."
-                ) from None
+            table = as_table(
+                x,
+                f"Sequence {i}",
+                f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, and "
+                "names of features must be text.",
+            )
             if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
                 kind = getattr(table, "dtype", type(x).__name__)
                 alike = ", as sequence 0 is" if parts else ""

@@ -8,19 +8,21 @@ and never have to trust Arrow's parser with a damaged file.
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
+from ..files import flush_file
 from .errors import DataError
-from .mapped import MappedFile, unreadable
-from .stores import Store
+from .mapped import MappedFile
+from .stores import DISK, Disk
 
 FORMAT = "maxmargin shards"
 VERSION = 1
@@ -63,19 +65,30 @@ class Columns:
         fields += [("group", pa.int64())] * self.group + [("weight", pa.float64())] * self.weight
         return pa.schema(fields)
 
-    def parts(self, rows: int, entries: int, text: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-        """(type, count) of each array of a batch in the order of the file: those of the inputs, and the others."""
-        inputs = [("int32", rows + 1), ("int32", entries), ("int32", rows + 1), (self.dtype, entries)]
-        if self.width is not None:
-            inputs = [(self.dtype, rows * self.width)]
-        others = [("int32", rows + 1), ("uint8", text)] if self.label == "utf8" else [(self.label or "", rows)]
-        others = others if self.label is not None else []
-        others += [("int64", rows)] * self.group + [("float64", rows)] * self.weight
-        return inputs, others
+    @property
+    def n_inputs(self) -> int:
+        """How many arrays of a batch are of the inputs: offsets, indices, offsets again and values, or only values."""
+        return 4 if self.sparse else 1
 
-    def all_parts(self, batch: Batch) -> list[tuple[str, int]]:
-        inputs, others = self.parts(batch.rows, batch.entries, batch.text)
-        return inputs + others
+    def parts(self, rows: int, entries: int, text: int) -> list[tuple[str, int]]:
+        """(type, count) of each array of a batch in the order of the file: those of the inputs, then the others."""
+        parts = [("int32", rows + 1), ("int32", entries), ("int32", rows + 1), (self.dtype, entries)]
+        if self.width is not None:
+            parts = [(self.dtype, rows * self.width)]
+        if self.label is not None:
+            parts += [("int32", rows + 1), ("uint8", text)] if self.label == "utf8" else [(self.label, rows)]
+        return parts + [("int64", rows)] * self.group + [("float64", rows)] * self.weight
+
+    def checksum(self, number: int, counts: tuple[int, int, int], arrays: Sequence[Any], *, inputs: bool) -> int:
+        """Checksum of the inputs, or of the other columns: of bytes, types, counts and the place in the shard."""
+        rows, entries, text = counts
+        said: Any = (VERSION, self.dtype, self.width, number, (rows, entries))
+        if not inputs:
+            said = (VERSION, (self.label, self.group, self.weight), number, rows, text)
+        found = crc32(repr(said).encode())
+        for array in arrays:
+            found = crc32(array, found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,10 @@ class Batch:
     others_sum: int
     starts: Sequence[int]
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        return self.rows, self.entries, self.text
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -99,28 +116,9 @@ class Shard:
     size: int
     batches: list[Batch]
 
-
-def checksums(columns: Columns, number: int, counts: tuple[int, int, int], arrays: Sequence[Any]) -> tuple[int, int]:
-    """Checksums of the inputs and of the other columns: of bytes, types, counts and the place in the shard."""
-    split = 1 if columns.width is not None else 4
-    return sum_of_inputs(columns, number, counts, arrays[:split]), sum_of_others(
-        columns, number, counts, arrays[split:]
-    )
-
-
-def sum_of_inputs(columns: Columns, number: int, counts: tuple[int, int, int], arrays: Sequence[Any]) -> int:
-    found = crc32(repr((VERSION, columns.dtype, columns.width, number, counts[:2])).encode())
-    for array in arrays:
-        found = crc32(array, found)
-    return found
-
-
-def sum_of_others(columns: Columns, number: int, counts: tuple[int, int, int], arrays: Sequence[Any]) -> int:
-    kinds = (columns.label, columns.group, columns.weight)
-    found = crc32(repr((VERSION, kinds, number, counts[0], counts[2])).encode())
-    for array in arrays:
-        found = crc32(array, found)
-    return found
+    @property
+    def rows(self) -> int:
+        return sum(batch.rows for batch in self.batches)
 
 
 class ShardWriter:
@@ -133,7 +131,6 @@ class ShardWriter:
         self._file = open(path, "wb")  # noqa: SIM115  # closed in ``close``, or by ``abandon``
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
         self._number = 0
-        self.rows = 0
 
     @property
     def size(self) -> int:
@@ -143,34 +140,32 @@ class ShardWriter:
         """One batch: its arrays in the order of ``Columns.parts``."""
         import pyarrow as pa
 
-        rows, entries, _ = counts
-        sums = checksums(self._columns, self._number, counts, arrays)
-        buffers = [pa.py_buffer(array) for array in arrays]
+        columns, rows = self._columns, counts[0]
+        cut = columns.n_inputs
+        sums = [columns.checksum(self._number, counts, arrays[:cut], inputs=True)]
+        sums.append(columns.checksum(self._number, counts, arrays[cut:], inputs=False))
+        left = iter([pa.py_buffer(array) for array in arrays])
         made = []
         for field in self._schema:
             kind = field.type
-            if pa.types.is_fixed_size_list(kind):
-                child = pa.Array.from_buffers(kind.value_type, rows * kind.list_size, [None, buffers.pop(0)])
-                made.append(pa.Array.from_buffers(kind, rows, [None], children=[child]))
-            elif pa.types.is_list(kind):
-                offsets = buffers.pop(0)
-                child = pa.Array.from_buffers(kind.value_type, entries, [None, buffers.pop(0)])
-                made.append(pa.Array.from_buffers(kind, rows, [None, offsets], children=[child]))
-            elif pa.types.is_string(kind):
-                made.append(pa.Array.from_buffers(kind, rows, [None, buffers.pop(0), buffers.pop(0)]))
+            fixed = pa.types.is_fixed_size_list(kind)
+            if fixed or pa.types.is_list(kind):
+                own = [None] if fixed else [None, next(left)]
+                length = rows * kind.list_size if fixed else counts[1]
+                child = pa.Array.from_buffers(kind.value_type, length, [None, next(left)])
+                made.append(pa.Array.from_buffers(kind, rows, own, children=[child]))
             else:
-                made.append(pa.Array.from_buffers(kind, rows, [None, buffers.pop(0)]))
+                held = [next(left) for _ in range(2 if pa.types.is_string(kind) else 1)]
+                made.append(pa.Array.from_buffers(kind, rows, [None, *held]))
         note = f"{self._number} {n_features} {sums[0]:08x} {sums[1]:08x}".encode()
         note += f" {crc32(note):08x}".encode()
         batch = pa.RecordBatch.from_arrays(made, schema=self._schema)
         self._writer.write_batch(batch, custom_metadata={_NOTE: note})
         self._number += 1
-        self.rows += rows
 
     def close(self) -> Shard:
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        flush_file(self._file)
         self._file.close()
         shard, columns, _ = read_layout(str(self._path))
         if columns != self._columns or len(shard.batches) != self._number:
@@ -192,7 +187,7 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
 
     file = MappedFile(path)
     tail = bytes(file.bytes[-_END:])
-    if file.size < 2 * _END or bytes(file.bytes[: len(_MAGIC)]) != _MAGIC or tail[4:] != _MAGIC:
+    if len(file.bytes) < 2 * _END or bytes(file.bytes[: len(_MAGIC)]) != _MAGIC or tail[4:] != _MAGIC:
         if bytes(file.bytes[: len(_MAGIC)]) == _MAGIC:
             raise DataError(f"{path} is cut short or was not finished: write or copy it again.", path=path)
         raise DataError(f"{path} is no Arrow file.", path=path)
@@ -215,10 +210,10 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
             except StopIteration:
                 break
             found, features = _batch(batch, noted, columns, len(batches), buffer.address, path)
-            _check_places(found, columns, file.size)
+            _check_places(found, columns, len(file.bytes))
             batches.append(found)
             width = max(width, features)
-        if source.tell() + int.from_bytes(tail[:4], "little") + _END != file.size:
+        if source.tell() + int.from_bytes(tail[:4], "little") + _END != len(file.bytes):
             raise ValueError("batches are missing")
     except DataError:
         raise
@@ -227,7 +222,7 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
         if damaged is None:
             raise DataError(f"{message}, or leave out the rest with on_error='skip'.", path=path) from None
         damaged.append(f"{message}; the rest of the file is left out.")
-    return Shard(path, file.size, batches), columns, width
+    return Shard(path, len(file.bytes), batches), columns, width
 
 
 def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, path: str) -> tuple[Batch, int]:
@@ -260,23 +255,24 @@ def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, pat
 
 def _columns_of(schema: Any, path: str) -> Columns:
     """Our columns, or a message that says what is missing."""
-    kinds = {field.name: str(field.type).replace("item: ", "").replace("element: ", "") for field in schema}
-    plain = {"float": "float32", "double": "float64"}
-    values = kinds.get("values", "")
-    inner, _, size = values.partition("<")[2].partition(">")
-    labels = {None: None, "double": "float64", "int64": "int64", "string": "utf8"}
-    sparse = values.startswith("list") and kinds.get("indices") == "list<int32>"
-    dense = values.startswith("fixed_size_list") and "indices" not in kinds
-    found = None
-    if inner in plain and (sparse or dense) and kinds.get("label") in labels:
-        width = int(size.strip("[]")) if dense else None
-        found = Columns(plain[inner], width, labels[kinds.get("label")], "group" in kinds, "weight" in kinds)
-    if found is None or not found.schema().equals(schema):
-        has = ", ".join(f"{name}: {kind}" for name, kind in kinds.items()) or "none"
+    kinds = {field.name: field.type for field in schema}
+    plain = {"float": "float32", "double": "float64", "int64": "int64", "string": "utf8"}
+    try:
+        values, label = kinds["values"], kinds.get("label")
+        width = None if "indices" in kinds else values.list_size
+        found = Columns(
+            plain[str(values.value_type)], width, label and plain[str(label)], "group" in kinds, "weight" in kinds
+        )
+        fits = found.schema().equals(schema)
+    except (KeyError, ValueError, AttributeError):  # no such column, or of another type
+        fits = False
+    if not fits:
+        said = (f"{name}: {str(kind).replace('item: ', '').replace('element: ', '')}" for name, kind in kinds.items())
         raise DataError(
-            f"{path} has columns {has}. Needed are indices: list<int32> and values: list<float> (or only values: "
-            "fixed_size_list<float>) and, as far as there are any, label: double, int64 or string, group: int64 and "
-            "weight: double, in this order. Convert the data with maxmargin.data.convert, or save it as Parquet.",
+            f"{path} has columns {', '.join(said) or 'none'}. Needed are indices: list<int32> and values: list<float> "
+            "(or only values: fixed_size_list<float>) and, as far as there are any, label: double, int64 or string, "
+            "group: int64 and weight: double, in this order. Convert the data with maxmargin.data.convert, or save it "
+            "as Parquet.",
             path=path,
         )
     return found
@@ -289,7 +285,7 @@ def write_contents(
     table: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "rows": sum(b.rows for shard in shards for b in shard.batches),
+        "rows": sum(shard.rows for shard in shards),
         "n_features": n_features,
         "columns": asdict(columns),
         "origin": origin,
@@ -297,7 +293,7 @@ def write_contents(
             {
                 "name": Path(shard.path).name,
                 "bytes": shard.size,
-                "rows": sum(b.rows for b in shard.batches),
+                "rows": shard.rows,
                 "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, b.starts] for b in shard.batches],
             }
             for shard in shards
@@ -309,25 +305,14 @@ def write_contents(
 
 
 def read_contents(
-    folder: str | os.PathLike[str], store: Store | None = None
+    folder: str | os.PathLike[str], store: Disk = DISK
 ) -> tuple[list[Shard], Columns, int, dict[str, Any]]:
     """Shards, columns, number of features and origin of a folder, all places checked to lie within their files."""
-    place: PurePath = Path(folder) if store is None else PurePosixPath(folder)
-    path = place / CONTENTS
-    try:
-        text = Path(path).read_bytes() if store is None else store.read(str(path))
-    except FileNotFoundError:
-        raise (
-            _no_contents(Path(folder))
-            if store is None
-            else DataError(
-                f"{folder} is no data set: there is no {CONTENTS} in it ({store.name}). Write one with "
-                "maxmargin.data.convert, and copy the whole folder.",
-                path=str(folder),
-            )
-        ) from None
-    except OSError as error:
-        raise (unreadable(path, error) if store is None else store.unreadable(str(path), error)) from error
+    place = Path(folder) if store.local else PurePosixPath(folder)
+    path = str(place / CONTENTS)
+    if not store.exists(path):
+        raise _no_contents(str(folder), store)
+    text = store.read(path)
     try:
         table = json.loads(text)
         crc = table.pop("crc", None)
@@ -337,7 +322,7 @@ def read_contents(
             raise DataError(
                 f"{path} has format version {table['version']}, this release reads up to {VERSION}: use a newer "
                 "release of maxmargin.",
-                path=str(path),
+                path=path,
             )
         if crc != _sum_of(table):
             raise ValueError("its checksum is wrong")
@@ -351,7 +336,7 @@ def read_contents(
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
             shards.append(Shard(str(place / name), held["bytes"], batches))
-        if table["rows"] != sum(b.rows for s in shards for b in s.batches) or type(table["n_features"]) is not int:
+        if table["rows"] != sum(shard.rows for shard in shards) or type(table["n_features"]) is not int:
             raise ValueError("its counts contradict each other")
         if not isinstance(table["origin"], dict):
             raise ValueError("it does not say where the data came from")
@@ -361,33 +346,33 @@ def read_contents(
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
-            f"{path} is damaged ({_short(error)}). Copy the data set again, or convert it again.", path=str(path)
+            f"{path} is damaged ({_short(error)}). Copy the data set again, or convert it again.", path=path
         ) from None
     return shards, columns, table["n_features"], table["origin"]
 
 
 def _check_places(batch: Batch, columns: Columns, size: int) -> None:
-    counts = (batch.rows, batch.entries, batch.text)
-    inputs, others = columns.parts(*counts)
-    parts = inputs + others
-    if min(counts) < 0 or len(parts) != len(batch.starts):
+    parts = columns.parts(*batch.counts)
+    if min(batch.counts) < 0 or len(parts) != len(batch.starts):
         raise ValueError(f"batch {batch.number} has impossible counts")
     for (dtype, count), start in zip(parts, batch.starts, strict=True):
         if start < 0 or start % 8 or start + count * np.dtype(dtype).itemsize > size:
             raise ValueError(f"batch {batch.number} does not lie within its file")
 
 
-def _no_contents(folder: Path) -> DataError:
-    if not folder.is_dir():
-        return DataError(f"{folder} does not exist.", path=str(folder))
-    if any(folder.glob("*.arrow")):
+def _no_contents(folder: str, store: Disk) -> DataError:
+    if not store.exists(folder):
+        return store.unreadable(folder, FileNotFoundError())
+    try:
+        store.found(f"{glob.escape(folder)}/*.arrow")
+    except DataError:
+        message = f"{folder} is no data set: it has no {CONTENTS}. Folders are written by maxmargin.data.convert."
+    else:
         message = (
             f"{folder} has Arrow files but no {CONTENTS}: its conversion was interrupted, or the folder not copied "
             "whole. Convert it again; or open the files themselves, as a list or with a pattern."
         )
-    else:
-        message = f"{folder} is no data set: it has no {CONTENTS}. Folders are written by maxmargin.data.convert."
-    return DataError(message, path=str(folder))
+    return DataError(message, path=folder)
 
 
 def _sum_of(table: dict[str, Any]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Chunk
+from .arrays import csr_view
 from .errors import DataError
-from .mapped import MappedFile, Stamp, stamp_of, unreadable
-from .memory import csr_view
-from .prefetch import prefetched
-from .shard_format import Batch, Columns, Shard, read_contents, read_layout, sum_of_inputs, sum_of_others
-from .stores import Store, StoredFile
-from .travelling import other_data
+from .mapped import MappedFile
+from .runs import Chunked, joined
+from .shard_format import Batch, Columns, Shard, read_contents, read_layout
+from .stores import DISK, Disk, Stamp, Store, StoredFile, other_data
 
-Place = tuple[int, tuple[str, int]]
+Place = tuple[int, np.dtype, int]
 _OPEN_FILES = 128
 """Files kept at a time: a process may have only so many open."""
 
 
-class Shards:
+class Shards(Chunked):
     """A data set written by ``convert``: a ``Seekable`` source. Every record batch is a chunk.
 
     Chunks are views on the mapped files. A batch is checked against its checksum, and its structure for sense, when
@@ -42,8 +41,8 @@ class Shards:
         Inputs as float32 or float64, whatever is stored.
     on_error : "raise" or "skip"
         "skip" checks all batches at once and leaves out what is damaged; ``skipped`` says what that was.
-    filesystem : Store, optional
-        Where the folder is, if not on a local disk. Chunks are then read, not mapped, and checked every time.
+    filesystem : Disk or Store
+        Where the folder is. Chunks of what is not on a local disk are read, not mapped, and checked every time.
     """
 
     n_skipped: int
@@ -57,24 +56,24 @@ class Shards:
         n_features: int | None = None,
         dtype: Any = None,
         on_error: str = "raise",
-        filesystem: Store | None = None,
+        filesystem: Disk = DISK,
     ) -> None:
-        self._what, self._store, self._skip = what, filesystem, on_error == "skip"
-        self._lock = threading.Lock()
-        self._open(n_features, dtype)
+        self._what = os.fspath(what) if isinstance(what, str | os.PathLike) else [os.fspath(path) for path in what]
+        self._store, self._skip = filesystem, on_error == "skip"
         self._left_out: list[int] = []
+        self._open(n_features, dtype)
         if self._skip:
             self._leave_out_damaged()
+        self.n_skipped = len(self.skipped)
 
     def _open(self, n_features: int | None, dtype: Any) -> None:
+        self._lock = threading.Lock()
         self.skipped: list[str] = []
-        self.n_skipped = 0
-        self.origin: dict[str, Any] = {}
         skip = self.skipped if self._skip else None
-        if isinstance(self._what, str | os.PathLike):
+        if isinstance(self._what, str):
             shards, self._columns, width, self.origin = read_contents(self._what, self._store)
         else:
-            shards, self._columns, width = _read_layouts([os.fspath(path) for path in self._what], skip)
+            shards, self._columns, width = _read_layouts(self._what, skip)
         if n_features is not None and (n_features < width or (n_features > width and not self._columns.sparse)):
             raise DataError(f"The shards have {width} features, n_features={n_features} was asked for.")
         self.n_features = width if n_features is None else n_features
@@ -85,42 +84,28 @@ class Shards:
         self._set_batches([(s.path, b) for s in shards if s.path in self._stamps for b in s.batches])
 
     def _set_batches(self, batches: list[tuple[str, Batch]]) -> None:
-        self._batches = batches
-        self.offsets = np.concatenate([[0], np.cumsum([b.rows for _, b in batches], dtype=np.int64)]).astype(np.int64)
-        self._inputs_checked = np.zeros(len(batches), bool)
-        self._others_checked = np.zeros(len(batches), bool)
+        """All batches, of which those that were left out are no part of the data."""
+        self._batches = [held for i, held in enumerate(batches) if i not in self._left_out]
+        self.offsets = np.cumsum([0, *(batch.rows for _, batch in self._batches)], dtype=np.int64)
+        self._checked = {part: np.zeros(len(self._batches), bool) for part in ("inputs", "labels")}
 
     def __getstate__(self) -> dict[str, Any]:
-        """To other processes goes what was opened, not what was found: it is opened there again."""
-        what: Any = self._what
-        if self._store is None:
-            single = isinstance(what, str | os.PathLike)
-            what = os.path.abspath(what) if single else [os.path.abspath(path) for path in what]
-        return {
-            "_what": what,
-            "_store": self._store,
-            "_skip": self._skip,
-            "_left_out": self._left_out,
-            "skipped": self.skipped,
-            "opened": (self.n_features, self._dtype, self.fingerprint),
-        }
+        """To other processes goes what was opened, not what was found: it is opened there again.
+
+        What is damaged was found when the data was opened: nothing is read for that again.
+        """
+        names = ("_store", "_skip", "_left_out", "skipped", "n_skipped", "n_features", "_dtype", "fingerprint")
+        absolute = self._store.absolute
+        what = absolute(self._what) if isinstance(self._what, str) else [absolute(path) for path in self._what]
+        return {"_what": what, **{name: getattr(self, name) for name in names}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._what, self._store, self._skip = state["_what"], state["_store"], state["_skip"]
-        self._lock = threading.Lock()
-        n_features, dtype, fingerprint = state["opened"]
-        self._open(n_features, dtype)
-        if self._skip:  # what is damaged was found when the data was opened: nothing is read for that again
-            self._left_out, self.skipped, self.n_skipped = state["_left_out"], state["skipped"], len(state["skipped"])
-            gone = set(self._left_out)
-            self._set_batches([held for i, held in enumerate(self._batches) if i not in gone])
-        else:
-            self._left_out = []
+        fingerprint = state.pop("fingerprint")
+        self.__dict__.update(state)
+        self._open(self.n_features, self._dtype)
+        self.skipped = state["skipped"]
         if self.fingerprint != fingerprint:
-            raise other_data(os.fspath(self._what) if isinstance(self._what, str | os.PathLike) else self.paths[0])
-
-    def __len__(self) -> int:
-        return int(self.offsets[-1])
+            raise other_data(self._what if isinstance(self._what, str) else self._what[0])
 
     @property
     def paths(self) -> list[str]:
@@ -136,18 +121,16 @@ class Shards:
     def chunk(self, i: int) -> Chunk:
         path, batch = self._batches[i]
         arrays = self._arrays(path, self._places(batch))
-        n_inputs = self._n_inputs(batch)
-        x = self._inputs(i, path, batch, arrays[:n_inputs])
-        return self._with_columns(i, path, batch, arrays[n_inputs:], x)
+        cut = self._columns.n_inputs
+        return self._with_columns(i, arrays[cut:], self._inputs(i, arrays[:cut]))
 
     def labels(self, i: int) -> Chunk:
         path, batch = self._batches[i]
-        others = self._arrays(path, self._places(batch)[self._n_inputs(batch) :])
-        return self._with_columns(i, path, batch, others, None)
+        return self._with_columns(i, self._arrays(path, self._places(batch)[self._columns.n_inputs :]), None)
 
     def nbytes(self, i: int) -> int:
-        _, batch = self._batches[i]
-        return sum(np.dtype(dtype).itemsize * count for dtype, count in self._columns.all_parts(batch))
+        parts = self._columns.parts(*self._batches[i][1].counts)
+        return sum(np.dtype(dtype).itemsize * count for dtype, count in parts)
 
     def release(self, i: int) -> None:
         path, batch = self._batches[i]
@@ -156,33 +139,22 @@ class Shards:
         if file is not None:
             file.drop(*_span(self._places(batch)))
 
-    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
-        numbers = range(len(self._batches)) if order is None else order
-        made = ((int(i), self._touched(int(i))) for i in numbers)
-        for i, chunk in prefetched(made):
-            yield chunk
-            del chunk
-            self.release(i)
-
     def _touched(self, i: int) -> Chunk:
-        """A chunk that is in memory when it is needed, not when it is first used."""
         path, batch = self._batches[i]
         self._file(path).warm(*_span(self._places(batch)))
         return self.chunk(i)
 
     def _places(self, batch: Batch) -> list[Place]:
         """First byte, type and count of each array of a batch: those of the inputs, then the others."""
-        return list(zip(batch.starts, self._columns.all_parts(batch), strict=True))
-
-    def _n_inputs(self, batch: Batch) -> int:
-        return len(self._columns.parts(batch.rows, batch.entries, batch.text)[0])
+        parts = self._columns.parts(*batch.counts)
+        return [(start, np.dtype(dtype), count) for start, (dtype, count) in zip(batch.starts, parts, strict=True)]
 
     def _file(self, path: str) -> MappedFile | StoredFile:
         with self._lock:
             file = self._files.pop(path, None)
             if file is None:
-                stamp = self._stamps[path]
-                file = MappedFile(path, stamp) if self._store is None else StoredFile(self._store, path, stamp)
+                stamp, store = self._stamps[path], self._store
+                file = StoredFile(store, path, stamp) if isinstance(store, Store) else MappedFile(path, stamp)
                 while len(self._files) >= _OPEN_FILES:
                     self._files.pop(next(iter(self._files)))
             self._files[path] = file  # the last one used is the last one to go
@@ -190,61 +162,64 @@ class Shards:
         return file
 
     def _arrays(self, path: str, places: list[Place]) -> list[np.ndarray]:
-        region = self._file(path).region(*_span(places))
-        return [region.view(dtype, start, count) for start, (dtype, count) in places]
+        begin, end = _span(places)
+        region = self._file(path).region(begin, end)
+        return [
+            np.frombuffer(region, dtype, count, start - begin) if count else np.empty(0, dtype)
+            for start, dtype, count in places
+        ]
 
-    def _inputs(self, i: int, path: str, batch: Batch, arrays: list[np.ndarray]) -> Any:
-        if not self._inputs_checked[i]:
-            counts = (batch.rows, batch.entries, batch.text)
-            if sum_of_inputs(self._columns, batch.number, counts, arrays) != batch.inputs_sum:
-                raise _damaged(path, batch, "the checksum of its inputs is wrong")
-        if self._columns.sparse:
-            indptr, indices, again, values = arrays
-        else:
-            values = arrays[0]
-            indptr = again = indices = np.empty(0, np.int32)
-        if not self._inputs_checked[i]:
-            problem = _sense(indptr, indices, again, values, self.n_features, self._columns.sparse)
-            if problem:
-                raise _damaged(path, batch, problem)
-            self._inputs_checked[i] = self._store is None
+    def _check(self, i: int, arrays: list[np.ndarray], part: str, sense: Callable[[], str]) -> None:
+        """Complain if the checksum of the inputs or labels of a batch is wrong, or they make no sense."""
+        if self._checked[part][i]:
+            return
+        path, batch = self._batches[i]
+        inputs = part == "inputs"
+        found = self._columns.checksum(batch.number, batch.counts, arrays, inputs=inputs)
+        wrong = found != (batch.inputs_sum if inputs else batch.others_sum)
+        what = f"the checksum of its {part} is wrong" if wrong else sense()
+        if what:
+            raise _damaged(path, batch, what)
+        self._checked[part][i] = self._store.local  # what is mapped stays; what is read again is checked again
+
+    def _inputs(self, i: int, arrays: list[np.ndarray]) -> Any:
+        path, batch = self._batches[i]
+        self._check(i, arrays, "inputs", lambda: _sense(arrays, self.n_features))
+        values = arrays[-1]
         given = values.astype(self._dtype, copy=False)
         if given is not values and self._dtype.itemsize < values.itemsize and not np.isfinite(given).all():
             raise DataError(f"{path}: values in batch {batch.number} are too large for {self._dtype}.", path=path)
         if self._columns.sparse:
-            return csr_view(indptr, indices, given, self.n_features)
+            return csr_view(arrays[0], arrays[1], given, self.n_features)
         return given.reshape(batch.rows, self.n_features)
 
-    def _with_columns(self, i: int, path: str, batch: Batch, arrays: list[np.ndarray], x: Any) -> Chunk:
+    def _with_columns(self, i: int, arrays: list[np.ndarray], x: Any) -> Chunk:
+        path, batch = self._batches[i]
+        self._check(i, arrays, "labels", lambda: "")
+        left = iter(arrays)
         columns = self._columns
-        if not self._others_checked[i]:
-            counts = (batch.rows, batch.entries, batch.text)
-            if sum_of_others(columns, batch.number, counts, arrays) != batch.others_sum:
-                raise _damaged(path, batch, "the checksum of its labels is wrong")
-            self._others_checked[i] = self._store is None  # what is mapped stays; what is read again is checked again
-        left = list(arrays)
-        y = None
+        y = None if columns.label is None else next(left)
         if columns.label == "utf8":
-            y = _texts(left.pop(0), left.pop(0), path, batch)
-        elif columns.label is not None:
-            y = left.pop(0)
-        group = left.pop(0) if columns.group else None
-        weight = left.pop(0) if columns.weight else None
+            y = _texts(y, next(left), path, batch)  # type: ignore[arg-type]
+        group = next(left) if columns.group else None
+        weight = next(left) if columns.weight else None
         a = self.offsets[i]
         return Chunk(np.arange(a, a + batch.rows), x, y, group, weight)
 
     def _leave_out_damaged(self) -> None:
-        good = []
-        for i, held in enumerate(self._batches):
+        for i in range(len(self._batches)):
             try:
                 self.chunk(i)
-                good.append(held)
             except DataError as error:
                 self.skipped.append(str(error))
                 self._left_out.append(i)
             self.release(i)
-        self._set_batches(good)
-        self.n_skipped = len(self.skipped)
+        self._set_batches(self._batches)
+
+
+def open_folders(paths: Sequence[str], *, whole_groups: bool, **options: Any) -> Any:
+    """Data sets, one after another."""
+    return joined([Shards(path, **options) for path in paths], whole_groups)
 
 
 def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard], Columns, int]:
@@ -280,28 +255,22 @@ def _difference(one: Columns, other: Columns) -> str:
 
 
 def _span(places: list[Place]) -> tuple[int, int]:
-    held = [(start, start + np.dtype(dtype).itemsize * count) for start, (dtype, count) in places if count]
+    held = [(start, start + dtype.itemsize * count) for start, dtype, count in places if count]
     return (min(a for a, _ in held), max(b for _, b in held)) if held else (0, 0)
 
 
-def _stamp(shard: Shard, store: Store | None, skip: list[str] | None) -> Stamp | None:
+def _stamp(shard: Shard, store: Disk, skip: list[str] | None) -> Stamp | None:
     try:
-        try:
-            stamp = stamp_of(os.stat(shard.path)) if store is None else store.stamp(shard.path)
-            if store is None and not os.access(shard.path, os.R_OK):
-                raise PermissionError(shard.path)
-        except FileNotFoundError:
-            folder = Path(shard.path).parent
+        if not store.exists(shard.path):
             raise DataError(
-                f"{shard.path} is missing: the data set has {len(shard.batches)} chunks in it. Copy {folder} again.",
+                f"{shard.path} is missing: the data set has {len(shard.batches)} chunks in it. Copy "
+                f"{Path(shard.path).parent} again.",
                 path=shard.path,
-            ) from None
-        except OSError as error:
-            why = unreadable(shard.path, error) if store is None else store.unreadable(shard.path, error)
-            raise why from error
-        if stamp[0] != shard.size:
+            )
+        stamp = store.stamp(shard.path)
+        if stamp.size != shard.size:
             raise DataError(
-                f"{shard.path} has {stamp[0]} bytes, {shard.size} were written: it is cut short or was changed. "
+                f"{shard.path} has {stamp.size} bytes, {shard.size} were written: it is cut short or was changed. "
                 "Copy or convert it again.",
                 path=shard.path,
             )
@@ -313,14 +282,13 @@ def _stamp(shard: Shard, store: Store | None, skip: list[str] | None) -> Stamp |
     return stamp
 
 
-def _sense(
-    indptr: np.ndarray, indices: np.ndarray, again: np.ndarray, values: np.ndarray, width: int, sparse: bool
-) -> str:
+def _sense(arrays: list[np.ndarray], width: int) -> str:
     """What is wrong with the structure of rows, '' if nothing is: kernels rely on it."""
     from ..kernels import batches
 
-    if not sparse:
-        return "" if batches.first_not_finite(values) < 0 else "it has values that are not finite"
+    if len(arrays) == 1:
+        return "" if batches.first_not_finite(arrays[0]) < 0 else "it has values that are not finite"
+    indptr, indices, again, values = arrays
     verdict, row, _ = batches.check_rows(indptr, indices, values, width)
     if verdict == batches.GOOD and not np.array_equal(indptr, again):
         return "indices and values have different offsets"

@@ -1,30 +1,122 @@
-"""File systems other than the local disk: what is asked of pyarrow's."""
+"""Where files are: the local disk, or a file system of pyarrow or fsspec. Both are asked the same questions."""
 
 from __future__ import annotations
 
+import glob
+import os
 import re
-from typing import Any
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 
 from .errors import DataError
-from .mapped import Stamp
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _MAGIC = re.compile(r"[*\[]")
 
 
-def is_uri(name: str) -> bool:
-    """Whether this is the name of something in a file system that it names, too."""
-    return _URI.match(name) is not None
+class Stamp(NamedTuple):
+    """What tells, without reading it, that a file is still the same. Only the local disk has numbers of files."""
+
+    size: int
+    changed: int
+    number: int
+
+    @classmethod
+    def of(cls, state: os.stat_result) -> Stamp:
+        return cls(state.st_size, state.st_mtime_ns, state.st_ino)
 
 
-class Store:
+class Disk:
+    """The local disk, whose files can be mapped. What cannot be opened is a ``DataError``."""
+
+    local = True
+
+    def open(self, path: str) -> Any:
+        """A file that can be read anywhere."""
+        try:
+            return self._open(path)
+        except OSError as error:
+            raise self.unreadable(path, error) from error
+
+    def read(self, path: str, count: int = -1) -> bytes:
+        """The bytes of a file, or the first of them."""
+        with self.open(path) as file:
+            try:
+                return bytes(file.read() if count < 0 else file.read(count))
+            except OSError as error:
+                raise self.unreadable(path, error) from error
+
+    def found(self, name: str) -> list[str]:
+        """The files and folders that a path or pattern means, in the order of their names; ``**`` is any folders."""
+        if self.exists(name):
+            return [name]
+        if not glob.has_magic(name):
+            raise self.unreadable(name, FileNotFoundError())
+        found = sorted(self._matching(name))
+        if not found:
+            raise DataError(self._no_match(name), path=name)
+        return found
+
+    def absolute(self, path: str) -> str:
+        """The path as other processes find it."""
+        return os.path.abspath(path)
+
+    def stamp(self, path: str) -> Stamp:
+        try:
+            state = os.stat(path)
+            if not os.access(path, os.R_OK):
+                raise PermissionError(path)
+        except OSError as error:
+            raise self.unreadable(path, error) from error
+        if not stat.S_ISREG(state.st_mode):
+            kind = "a folder" if stat.S_ISDIR(state.st_mode) else "no regular file"
+            raise DataError(
+                f"{path} is {kind}. Name files on disk: data is read more than once, so pipes will not do.", path=path
+            )
+        return Stamp.of(state)
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def unreadable(self, path: str | os.PathLike[str], error: OSError) -> DataError:
+        """The same error for every file that cannot be opened."""
+        name = os.fspath(path)
+        if isinstance(error, FileNotFoundError):
+            folder = Path(name).parent
+            here = "" if folder.is_absolute() else f" Relative paths start at {os.getcwd()}."
+            hint = here if folder.is_dir() else f" There is no folder {folder} either.{here}"
+            return DataError(f"{name} does not exist.{hint}", path=name)
+        if isinstance(error, PermissionError):
+            return DataError(f"{name} may not be read by you: ask for read permission.", path=name)
+        return DataError(f"{name} cannot be read: {error.strerror or error}.", path=name)
+
+    def _open(self, path: str) -> Any:
+        return open(path, "rb", buffering=0)
+
+    def _matching(self, name: str) -> list[str]:
+        return glob.glob(name, recursive=True)
+
+    def _no_match(self, name: str) -> str:
+        return f"No file fits the pattern {name!r}. Relative paths start at {os.getcwd()}."
+
+
+DISK = Disk()
+
+
+class Store(Disk):
     """A file system of pyarrow, or of fsspec. It travels to other processes with its settings.
 
     Paths in it are written with slashes, and without a scheme.
     """
+
+    local = False
 
     def __init__(self, filesystem: Any) -> None:
         self.filesystem = filesystem
@@ -39,47 +131,41 @@ class Store:
     def name(self) -> str:
         return str(self.filesystem.type_name)
 
-    def open(self, path: str) -> Any:
-        """A file that can be read anywhere."""
-        return self.filesystem.open_input_file(path)
-
-    def read(self, path: str, count: int | None = None) -> bytes:
-        """The bytes of a file, or the first of them."""
-        with self.open(path) as file:
-            return bytes(file.read(count))
+    def absolute(self, path: str) -> str:
+        return path
 
     def stamp(self, path: str) -> Stamp:
-        """Size and time; other file systems have no numbers of files."""
         info = self._info(path)
         if not info.is_file:
-            raise FileNotFoundError(path)
-        return info.size, info.mtime_ns or 0, 0
+            raise self.unreadable(path, FileNotFoundError(path))
+        return Stamp(info.size, info.mtime_ns or 0, 0)
+
+    def exists(self, path: str) -> bool:
+        return bool(self._info(path).type.name != "NotFound")
 
     def is_folder(self, path: str) -> bool:
-        return self._info(path).type.name == "Directory"
+        return bool(self._info(path).type.name == "Directory")
 
-    def found(self, name: str) -> list[str]:
-        """The files and folders that a path or pattern means, in the order of their names; ``**`` is any folders."""
-        if self._info(name).type.name != "NotFound":
-            return [name]
-        if not _MAGIC.search(name):
-            raise self.unreadable(name, FileNotFoundError())
+    def unreadable(self, path: str | os.PathLike[str], error: OSError) -> DataError:
+        name = os.fspath(path)
+        if isinstance(error, FileNotFoundError):
+            return DataError(f"{name} does not exist in this file system ({self.name}).", path=name)
+        return DataError(f"{name} cannot be read ({self.name}): {_first_line(error)}.", path=name)
+
+    def _open(self, path: str) -> Any:
+        return self.filesystem.open_input_file(path)
+
+    def _matching(self, name: str) -> list[str]:
         from pyarrow.fs import FileSelector
 
-        folder = name[: _MAGIC.search(name).start()].rpartition("/")[0]  # type: ignore[union-attr]
+        folder = _MAGIC.split(name)[0].rpartition("/")[0]
         deep = "/" in name[len(folder) + 1 :]
         held = self.filesystem.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep))
         wanted = _pattern(name.lstrip("/"))  # some file systems begin paths with a slash whatever they are asked for
-        found = sorted(info.path for info in held if wanted.fullmatch(info.path.lstrip("/")))
-        if not found:
-            raise DataError(f"No file in this file system ({self.name}) fits the pattern {name!r}.", path=name)
-        return found
+        return [info.path for info in held if wanted.fullmatch(info.path.lstrip("/"))]
 
-    def unreadable(self, path: str, error: OSError) -> DataError:
-        """The same error for every file that cannot be opened."""
-        if isinstance(error, FileNotFoundError):
-            return DataError(f"{path} does not exist in this file system ({self.name}).", path=path)
-        return DataError(f"{path} cannot be read ({self.name}): {_first_line(error)}.", path=path)
+    def _no_match(self, name: str) -> str:
+        return f"No file in this file system ({self.name}) fits the pattern {name!r}."
 
     def _info(self, path: str) -> Any:
         try:
@@ -93,12 +179,9 @@ class StoredFile:
 
     def __init__(self, store: Store, path: str, stamp: Stamp) -> None:
         self.path = path
-        try:
-            if store.stamp(path) != stamp:
-                raise DataError(f"{path} changed since it was opened. Open it again.", path=path)
-            self._file = store.open(path)
-        except OSError as error:
-            raise store.unreadable(path, error) from error
+        if store.stamp(path) != stamp:
+            raise DataError(f"{path} changed since it was opened. Open it again.", path=path)
+        self._file = store.open(path)
 
     def check(self) -> None:
         """Nothing: a file that is cut while it is open shows when it is read, and checksums show the rest."""
@@ -109,36 +192,41 @@ class StoredFile:
     def drop(self, start: int, stop: int) -> None:
         """Nothing: memory goes with the arrays that were read."""
 
-    def region(self, start: int, stop: int) -> Region:
-        """These bytes, read at once."""
+    def region(self, start: int, stop: int) -> np.ndarray:
+        """These bytes, read at once; aligned and writable, as kernels want arrays."""
         try:
             found = self._file.read_at(stop - start, start)
         except OSError as error:
             raise DataError(f"{self.path} cannot be read: {_first_line(error)}", path=self.path) from error
         if len(found) != stop - start:
             raise DataError(f"{self.path} is shorter than it was when it was opened. Open it again.", path=self.path)
-        return Region(found, start)
+        return np.frombuffer(found, np.uint8).copy()
 
 
-class Region:
-    """Bytes of a file from ``start`` on, in memory."""
+def same_here(path: str, stamp: Stamp, store: Disk = DISK) -> Stamp:
+    """The stamp of a file on this machine, which must have the size and the time that ``stamp`` had on another.
 
-    def __init__(self, found: bytes, start: int) -> None:
-        self._bytes = np.frombuffer(found, np.uint8).copy()  # aligned and writable, as kernels want arrays
-        self._start = start
-
-    def view(self, dtype: Any, start: int, count: int) -> np.ndarray:
-        """``count`` numbers from byte ``start`` of the file on."""
-        if not count:
-            return np.empty(0, dtype)
-        return np.frombuffer(self._bytes, dtype, count, start - self._start)
+    Only these two: machines that mount the same files, or have copies of them, number them differently.
+    """
+    here = store.stamp(path)
+    if here[:2] != stamp[:2]:
+        raise other_data(path)
+    return here
 
 
-def store_of(given: Any) -> Store | None:
-    """A file system as users give it; None for the local one, whose files are mapped."""
+def other_data(path: str) -> DataError:
+    return DataError(
+        f"{path} is not here what it was where the data was opened: size, time or checksums differ. Keep data where "
+        "all machines can read it, or copy it to each of them with its times (cp -p, rsync -t).",
+        path=path,
+    )
+
+
+def store_of(given: Any) -> Disk:
+    """A file system as users give it."""
     import pyarrow.fs as fs
 
-    if isinstance(given, Store):
+    if isinstance(given, Disk):
         return given
     if not isinstance(given, fs.FileSystem):
         if not (hasattr(given, "protocol") and callable(getattr(given, "open", None))):
@@ -146,30 +234,37 @@ def store_of(given: Any) -> Store | None:
                 f"filesystem= is {type(given).__name__}; needed is a file system of pyarrow (pyarrow.fs) or of fsspec."
             )
         given = fs.PyFileSystem(fs.FSSpecHandler(given))
-    return None if isinstance(given, fs.LocalFileSystem) else Store(given)
+    return DISK if isinstance(given, fs.LocalFileSystem) else Store(given)
 
 
-def located(uri: str) -> tuple[Store | None, str]:
-    """The file system that a URI names, and the path in it, which may be a pattern.
+def located(name: str) -> tuple[Disk, str]:
+    """The file system that a path or URI names, and the path in it, which may be a pattern.
 
-    >>> located("file:///data/part-*.parquet")
-    (None, '/data/part-*.parquet')
+    >>> located("file:///data/part-*.parquet")[1]
+    '/data/part-*.parquet'
     """
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
-    place, mark, settings = uri.partition("?")
+    if not is_uri(name):
+        return DISK, name
+    place, mark, settings = name.partition("?")
     magic = _MAGIC.search(place)
     folder = place[: magic.start()].rpartition("/")[0] if magic else place
     try:
         filesystem, path = FileSystem.from_uri(folder + mark + settings)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(
-            f"{uri} is in no file system that can be reached: {_first_line(error)}. Known are file, s3, gs and hdfs; "
+            f"{name} is in no file system that can be reached: {_first_line(error)}. Known are file, s3, gs and hdfs; "
             "give others, or credentials, with filesystem= and the path in it.",
-            path=uri,
+            path=name,
         ) from None
     return store_of(filesystem), path + unquote(place[len(folder) :])
+
+
+def is_uri(name: str) -> bool:
+    """Whether this is the name of something in a file system that it names, too."""
+    return _URI.match(name) is not None
 
 
 def _pattern(name: str) -> re.Pattern[str]:

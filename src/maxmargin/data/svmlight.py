@@ -9,29 +9,26 @@ import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
-from ..wording import whole
-from .balance import balanced, unparted
 from .errors import DataError
+from .in_order import InOrder
 from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
-from .pieces import LONGEST_LINE, PIECE, LongLine, Stamp, pieces
+from .pieces import LONGEST_LINE, PIECE, LongLine, pieces
 from .sizes import few_threads
-from .stores import Store
+from .stores import DISK, Disk
 from .svmlight_writer import write_svmlight
-from .travelling import same_here
 
 __all__ = ["SvmlightSource", "write_svmlight"]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-class SvmlightSource:
+class SvmlightSource(InOrder):
     """Text files, read from beginning to end as often as it is asked for, in bounded memory.
 
     Blank lines and comments are passed over; indices may stand in any order, but only once in a row. Values are the
@@ -54,8 +51,8 @@ class SvmlightSource:
         Threads that read.
     dtype : float32 or float64
         Of values, float32 by default; labels are float64.
-    filesystem : Store, optional
-        Where the paths are, if not on a local disk.
+    filesystem : Disk or Store
+        Where the paths are.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -65,6 +62,8 @@ class SvmlightSource:
     ...     [(chunk.x.toarray().tolist(), chunk.y.tolist()) for chunk in source.chunks()]
     [([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])]
     """
+
+    kind = "Text"
 
     def __init__(
         self,
@@ -76,34 +75,18 @@ class SvmlightSource:
         on_error: str = "raise",
         n_jobs: int = 1,
         dtype: Any = None,
-        filesystem: Store | None = None,
+        filesystem: Disk = DISK,
     ) -> None:
-        self.paths = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-        if not self.paths:
-            raise ValueError("There are no files.")
         if zero_based not in (True, False, "auto"):
             raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}.')
-        if on_error not in ("raise", "skip"):
-            raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
-        for name, number in (("chunk_rows", chunk_rows), ("n_features", n_features), ("n_jobs", n_jobs)):
-            if number is not None:
-                whole(name, number)
+        super().__init__([paths] if isinstance(paths, str | os.PathLike) else paths, n_features, on_error, filesystem)
         self.dtype = np.dtype(np.float32 if dtype is None else dtype)
-        if self.dtype not in (np.float32, np.float64):
-            raise ValueError(f"dtype must be float32 or float64, got {self.dtype}.")
-        self.chunk_rows, self.zero_based, self.on_error = chunk_rows, zero_based, on_error
+        self.chunk_rows, self.zero_based = chunk_rows, zero_based
         self.n_jobs = few_threads(n_jobs)
-        self.skipped: list[str] = []
-        self.n_skipped = 0
-        self._declared = n_features
-        self._width = n_features or 0  # the greatest index so far
-        self._length: int | None = None
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
         self._longest = LONGEST_LINE
         self._memory: int | None = None
-        self._store = filesystem
-        self._stamps = [Stamp.of(p) if filesystem is None else Stamp(*filesystem.stamp(p)) for p in self.paths]
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
@@ -113,72 +96,35 @@ class SvmlightSource:
         self._longest, self._memory = max(memory // 8, PIECE), memory
 
     @property
-    def n_features(self) -> int:
-        """Columns; reads everything once if nothing has told yet."""
-        if self._declared is None and self._length is None:
-            self._survey()
-        return self._width
-
-    def __len__(self) -> int:
-        if self._length is None:
-            self._survey()
-        assert self._length is not None
-        return self._length
-
-    @property
     def fingerprint(self) -> str:
         """Changes when a file does (its name, size or time), or what is read from it."""
-        files = [(os.path.basename(p), s.size, s.modified) for p, s in zip(self.paths, self._stamps, strict=True)]
-        said = repr((files, self._declared, self.zero_based, self.on_error, self.dtype.str))
+        said = repr((self._said_of_files(), self._declared, self.zero_based, self.on_error, self.dtype.str))
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Files travel to other processes by name, and must be the same there."""
-        paths = self.paths if self._store is not None else [os.path.abspath(path) for path in self.paths]
-        return {**self.__dict__, "paths": paths}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        pairs = zip(self.paths, self._stamps, strict=True)
-        self._stamps = [Stamp(*same_here(path, stamp, self._store)) for path, stamp in pairs]
-
-    def shares(self, n: int) -> list[SvmlightSource]:
-        """n sources of some of the files each, of about as many bytes; as wide as all files together.
-
-        Where ``n_features`` was not given everything is read once. Rows of a group stay together.
-        """
-        if n == 1:
-            return [self]
-        with contextlib.closing(self._parts()) as parts:
+    def _units(self) -> tuple[list[int], list[int], Iterator[set[int]] | None]:
+        with contextlib.closing(self._read()) as parts:
             first = next(parts, None)
-        options: dict[str, Any] = {
-            "chunk_rows": self.chunk_rows,
-            "n_features": self.n_features,
-            "zero_based": self.origin["zero_based"],
-            "on_error": self.on_error,
-            "n_jobs": self.n_jobs,
-            "dtype": self.dtype,
-            "filesystem": self._store,
-        }
-        units = [[path] for path in self.paths]
-        if first is not None and first.groups is not None:
-            alone = (SvmlightSource(path, **options) for path in self.paths)
-            units = [self.paths[a:b] for a, b in unparted(one._group_names() for one in alone)]
-        if len(units) < n:
-            raise DataError(
-                f"{len(self.paths)} files of text make {len(units)} pieces{_why(self.paths, units)}, {n} are needed: "
-                f"one for each worker. Give the text in {n} files or more, or convert it with maxmargin.data.convert: "
-                "shards can be cut anywhere.",
-                path=self.paths[0],
-            )
-        size = dict(zip(self.paths, (stamp.size for stamp in self._stamps), strict=True))
-        cuts = balanced([sum(size[path] for path in unit) for unit in units], n)
-        runs = [[path for unit in units[a:b] for path in unit] for a, b in pairwise(cuts)]
-        return [SvmlightSource(run, **options) for run in runs]
+        units = list(range(len(self.paths)))
+        grouped = first is not None and first.groups is not None
+        names = (self._only([k])._group_names() for k in units)
+        return units, [stamp.size for stamp in self._stamps], names if grouped else None
+
+    def _too_few(self, n_units: int, n_runs: int, n: int) -> str:
+        why = "" if n_units == n_runs else ", as some groups are in several of them"
+        return (
+            f"{n_units} files of text make {n_runs} pieces{why}, {n} are needed: one for each worker. Give the text "
+            f"in {n} files or more, or convert it with maxmargin.data.convert: shards can be cut anywhere."
+        )
+
+    def _only(self, units: list[int]) -> SvmlightSource:
+        part = self._with_files(units)
+        part.zero_based = self.origin["zero_based"]
+        part._base = int(not part.zero_based)
+        return part
 
     def _group_names(self) -> set[int]:
         names: set[int] = set()
-        for part in self._parts():
+        for part in self._read():
             names.update([] if part.groups is None else np.unique(part.groups).tolist())
         return names
 
@@ -186,24 +132,19 @@ class SvmlightSource:
     def origin(self) -> dict[str, Any]:
         """What must be known to read more of the same data: from which number features are counted."""
         if self._base is None:
-            with contextlib.closing(self._parts()) as parts:  # the first that has any index tells
+            with contextlib.closing(self._read()) as parts:  # the first that has any index tells
                 next((part for part in parts if self._base is not None), None)
         return {"zero_based": self._base == 0}
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         """All chunks, read ahead in the background. Before all was read once, they are as wide as what was seen."""
-        if order is not None:
-            raise ValueError("Text can only be read from beginning to end. Convert it first to read it in any order.")
+        self._refuse_order(order)
         begin = 0
-        for part in self._resized(self._parts()):
+        for part in self._resized(self._read()):
             x = sp.csr_matrix((part.values, part.indices, part.indptr), shape=(len(part), self._width))
             x.has_canonical_format = True  # sorted and without duplicates: nobody need look again
             yield Chunk(np.arange(begin, begin + len(part)), x, part.labels, part.groups)
             begin += len(part)
-
-    def _survey(self) -> None:
-        for _ in self._parts():
-            pass
 
     def _resized(self, parts: Iterator[Rows]) -> Iterator[Rows]:
         if self.chunk_rows is None:
@@ -223,7 +164,7 @@ class SvmlightSource:
         if waiting:
             yield joined(waiting)
 
-    def _parts(self) -> Generator[Rows, None, None]:
+    def _read(self) -> Generator[Rows, None, None]:
         """The rows of all pieces, with indices from 0 on, checked as a whole."""
         self.skipped, self.n_skipped = [], 0
         length, width = 0, self._declared or 0
@@ -247,7 +188,7 @@ class SvmlightSource:
             self._width = max(self._width, width)
             yield read.rows
         self._not_empty(file, rows)
-        self._length = length
+        self._length, self._surveyed = length, True
 
     def _agreed(self, piece: _Piece) -> Parsed:
         """The piece as all that came before it wants it: where indices start, how many there are, with groups or not.
@@ -359,10 +300,6 @@ class SvmlightSource:
                 yield file, text, end
             if first:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
-
-
-def _why(paths: list[str], units: list[list[str]]) -> str:
-    return "" if len(paths) == len(units) else ", as some groups are in several of them"
 
 
 class _Piece(NamedTuple):

@@ -14,13 +14,19 @@ from ..wording import shown
 from .arrays import canonical, check_unmasked, checked_sparse
 
 
-def write_svmlight(
-    path: str | os.PathLike[str], X: Any, y: Any, *, group: Any = None, zero_based: bool = False
-) -> None:
-    """Write rows so that reading them in the type of ``X`` gives the very same numbers.
+def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: bool = False) -> None:
+    """Write rows and labels as svmlight text that reads back to the same bits; ``.gz`` and ``.zst`` are compressed.
 
-    ``X`` is CSR or dense, of which zeros are left out; ``y`` has one number per row, ``group`` whole numbers from 0 on.
-    Names that end in .gz or .zst are compressed.
+    Parameters
+    ----------
+    path : path
+    X : matrix, dense or sparse
+        Zeros are left out.
+    y : array of numbers
+    group : array of whole numbers, optional
+        Written as ``qid:``.
+    zero_based : bool
+        Count features from 0 rather than from 1.
     """
     import pyarrow as pa
 
