@@ -5,9 +5,11 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 
+import maxmargin as mm
 from maxmargin.files import Scratch, replacing
 
 WRITER = """
@@ -56,9 +58,18 @@ def test_a_file_never_takes_the_place_of_a_folder(name, tmp_path, monkeypatch):
     assert (folder / "photo").read_text() == "of the user's" and list(tmp_path.iterdir()) == [folder]
 
 
-def test_what_is_no_plain_file_is_written_to_as_it_is():
-    with replacing(os.devnull) as same:
-        assert str(same) == os.devnull
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_what_is_no_plain_file_gets_the_bytes_and_stays(tmp_path):
+    """safetensors renames what it has written: as root it would put a file in the place of /dev/null."""
+    pipe, model = tmp_path / "pipe", tmp_path / "model"
+    os.mkfifo(pipe)
+    svm = mm.LinearSVC(random_state=0).fit([[0.0], [1.0]], [0, 1])
+    reader = threading.Thread(target=lambda: model.write_bytes(pipe.read_bytes()))
+    reader.start()
+    svm.save(pipe)
+    reader.join()
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert mm.load(model).coef_ == svm.coef_
 
 
 def test_permissions_and_links_stay(tmp_path):

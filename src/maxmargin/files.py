@@ -25,14 +25,19 @@ def replacing(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[P
     """A name to write a file or a folder under; where the block ends without an error, it takes the place of ``path``.
 
     A link stays a link, and what it leads to is replaced. The new file has the permissions of the old one. What is
-    no plain file (a pipe, /dev/null) is written to as it is. Without ``flush`` a power failure may leave an empty file:
+    no plain file (a pipe, /dev/null) stays what it is and gets the bytes. Without ``flush`` a power failure may leave an empty file:
     for what is checked when it is read.
     """
     if not os.fspath(path):
         raise ValueError("The name of the file to write is empty. Name a file.")
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
-        yield target
+        # Written elsewhere first: libraries that write whole files may rename them into place, too.
+        with tempfile.TemporaryDirectory() as folder:
+            new = Path(folder) / target.name
+            yield new
+            with open(new, "rb") as made, open(target, "wb") as out:
+                shutil.copyfileobj(made, out)
         return
     target = Path(os.path.realpath(target))
     if target.is_file() and not os.access(target, os.W_OK):
