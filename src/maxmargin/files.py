@@ -25,8 +25,8 @@ def replacing(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[P
     """A name to write a file or a folder under; where the block ends without an error, it takes the place of ``path``.
 
     A link stays a link, and what it leads to is replaced. The new file has the permissions of the old one. What is
-    no plain file (a pipe, /dev/null) stays what it is and gets the bytes. Without ``flush`` a power failure may leave an empty file:
-    for what is checked when it is read.
+    no plain file (a pipe, /dev/null) stays what it is and gets the bytes. Without ``flush`` a power failure may leave
+    an empty file: for what is checked when it is read.
     """
     if not os.fspath(path):
         raise ValueError("The name of the file to write is empty. Name a file.")
