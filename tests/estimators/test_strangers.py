@@ -117,6 +117,12 @@ def shuffled():
     return x
 
 
+def infinite_lil():
+    x = sp.lil_matrix(np.ones_like(X, dtype=int))
+    x.data[0][0] = np.inf
+    return x
+
+
 BROKEN = {
     "index too large": lambda: changed(indices=put(3, D)),
     "index huge": lambda: changed(indices=put(-1, 2**31 - 1)),
@@ -139,6 +145,10 @@ BROKEN = {
     "coo row": lambda: changed(sp.coo_matrix, row=put(0, 10**6)),
     "coo column": lambda: changed(sp.coo_matrix, col=put(0, -1)),
     "lil": lambda: changed(sp.lil_matrix, rows=put(1, [0, 99, 3]), data=put(1, [1.0, 1.0, 1.0])),
+    "lil without a row": lambda: changed(sp.lil_matrix, rows=put(1, None)),
+    "lil of text": lambda: changed(sp.lil_matrix, data=put(1, ["a"]), rows=put(1, [0])),
+    "lil with text for columns": lambda: changed(sp.lil_matrix, data=put(1, [1.0]), rows=put(1, ["a"])),
+    "lil of integers with infinity": infinite_lil,
     "dia": lambda: changed(sp.dia_matrix, offsets=lambda a: np.append(a, [1, 2, 3])),
 }
 LEGAL = {
@@ -172,6 +182,24 @@ def test_legal_sparse_matrices_give_what_a_plain_one_gives(kind):
     for name in CALLS if kind in every else ("svc fit", "sequence predict", "Bags", "structural predict", "source"):
         call = CALLS[name]
         np.testing.assert_allclose(call(LEGAL[kind]()), call(sp.csr_matrix(X)), rtol=1e-6, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix])
+def test_duplicates_add_up_beyond_small_integers(kind, tmp_path):
+    x = kind((2, 2), dtype=np.uint8)
+    if kind is sp.coo_matrix:
+        x = kind((np.array([255, 2, 1], np.uint8), ([0, 0, 1], [0, 0, 1])), shape=(2, 2))
+    else:
+        x.data, x.indices, x.indptr = np.array([255, 2, 1], np.uint8), np.array([0, 0, 1]), np.array([0, 2, 3])
+    mm.data.write_svmlight(tmp_path / "x.svm", x, [0, 1])
+    assert (tmp_path / "x.svm").read_text() == "0 1:257\n1 2:1\n"
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.bsr_matrix, sp.dia_matrix])
+def test_half_precision(kind):
+    x = changed(kind, data=lambda a: a.astype(np.float16))
+    call = CALLS["svc decision_function"]
+    np.testing.assert_allclose(call(x), call(X.astype(np.float16)), rtol=1e-4, atol=1e-5)
 
 
 def test_read_only_and_mapped_indices(tmp_path):

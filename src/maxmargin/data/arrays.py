@@ -6,6 +6,7 @@ looked at first: ``checked_sparse`` costs one scan, and nothing is copied that i
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def check_unmasked(name: str, given: Any) -> None:
 
 
 def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:
-    """A sparse matrix of any format as CSR, none of whose rows leads out of it.
+    """A sparse matrix of numbers, of any format, as CSR, none of whose rows leads out of it.
 
     Without ``entries`` the column indices of a CSR matrix are left to whoever reads them chunk by chunk. Rows may be
     unsorted and have duplicates.
@@ -52,22 +53,33 @@ def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:
     """
     if len(X.shape) != 2:
         raise ValueError(f"{name} must be a matrix, one row per example; got a sparse array of shape {X.shape}.")
-    if X.format == "dok":
-        try:
-            X = X.tocoo()
-        except ValueError as error:  # SciPy's word for an index that is out of range
-            raise _broken(name, str(error)) from None
+    if X.dtype.kind not in "fiub":  # of which SciPy converts some, drops a part of others, and fails at the rest
+        raise DataError(
+            f"{name} must be a matrix of numbers, got a sparse one of {X.dtype}. Turn its values into real numbers "
+            "first."
+        )
+    if X.format in ("dok", "lil"):
+        X = _from_objects(X, name)
     if X.format == "coo":
         _check_coo(X, name)
     elif X.format in ("csr", "csc", "bsr"):
         X = _checked_compressed(X, name, entries or X.format != "csr")
-    elif X.format == "lil":
-        held = [len(rows) for rows in (X.rows, X.data)]
-        if held != [X.shape[0]] * 2 or any(len(a) != len(b) for a, b in zip(X.rows, X.data, strict=True)):
-            raise _broken(name, "its rows do not have as many values as columns")
     elif X.format == "dia" and (X.offsets.shape != X.data.shape[:1] or X.offsets.dtype.kind != "i"):
         raise _broken(name, f"{X.offsets.shape} offsets are for {X.data.shape} values")
+    if X.format in ("coo", "dia") and X.dtype.kind != "b" and X.dtype.itemsize <= 2:
+        X = X.astype(np.float32)  # SciPy adds up duplicates, small integers beyond what they hold, float16 not at all
     return X if X.format == "csr" else _checked_compressed(X.tocsr(), name, entries)
+
+
+def _from_objects(X: Any, name: str) -> Any:
+    """Entries that Python holds, in lists or a dict, as arrays."""
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if X.format == "dok":
+            return X.tocoo()
+        indices, values = ([len(row) for row in rows] for rows in (X.rows, X.data))
+        if indices == values and len(values) == X.shape[0]:
+            return X.tocsr()
+    raise _broken(name, f"each entry needs a row and a column within {X.shape} and a value that {X.dtype} can hold")
 
 
 def _check_coo(X: Any, name: str) -> None:
@@ -192,13 +204,17 @@ def as_rows(X: Any, bias: float = 0.0) -> Rows:
 
 
 def canonical(X: Any) -> Any:
-    """A checked CSR matrix with the indices of every row sorted and without duplicates, itself if they are so."""
+    """A checked CSR matrix with the indices of every row sorted and without duplicates, itself if they are so.
+
+    Duplicates are added up in float32 or float64: a sum of small integers may be too large for their type.
+    """
     falls = X.indices[1:] <= X.indices[:-1]  # SciPy remembers what it found once, even if the indices have changed
     starts = X.indptr[1:-1]
     falls[starts[(starts > 0) & (starts < X.indices.size)] - 1] = False
     if not falls.any():
         return X
-    X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape, copy=True)
+    values = X.data.astype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64, copy=False)
+    X = sp.csr_matrix((values, X.indices, X.indptr), shape=X.shape, copy=True)
     X.sum_duplicates()
     return X
 
@@ -228,6 +244,12 @@ def usable_rows(
     """
     from ..kernels import batches
 
+    if x.dtype.kind not in "fiub":
+        raise DataError(
+            f"Rows from {first} on must be a matrix of numbers, one row per example; got {x.dtype} of shape {x.shape}.",
+            path=path,
+            row=first,
+        )
     with np.errstate(over="ignore"):  # what is too large is found below
         if not sp.issparse(x):
             values = np.ascontiguousarray(x, dtype)

@@ -90,7 +90,7 @@ class Graphs:
 def _nodes(i: int, x: Any, width: int | None) -> Any:
     name = f"The nodes of graph {i}"
     table = as_table(x, name, f"{name} must be a matrix of numbers, nodes by features.")
-    if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be a matrix of numbers, nodes by features.")
     if table.shape[0] == 0:
         raise ValueError(f"Graph {i} is empty. Drop graphs without nodes.")

@@ -72,7 +72,7 @@ class Sequences:
                 f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, and "
                 "names of features must be text.",
             )
-            if table.ndim != 2 or (not sp.issparse(table) and table.dtype.kind not in "fiub"):
+            if table.ndim != 2 or table.dtype.kind not in "fiub":
                 kind = getattr(table, "dtype", type(x).__name__)
                 alike = ", as sequence 0 is" if parts else ""
                 raise ValueError(
