@@ -166,6 +166,12 @@ def test_losses_of_users_and_of_files(tmp_path, rng):
         (lambda: SmoothedHinge(0.0), "width must be a number above 0, got 0.0"),
         (lambda: SmoothedHinge("wide"), "got 'wide'"),
         (lambda: EpsilonInsensitive(-1), "epsilon must be a number of at least 0, got -1"),
+        (lambda: SmoothedHinge(10**400), "width must be a number above 0, got 1000"),
+        (lambda: EpsilonInsensitive(10**400), "epsilon must be a number of at least 0, got 1000"),
+        (lambda: EpsilonInsensitive(np.complex128(1)), r"got \(1\+0j\)"),
+        *((lambda shape=shape: LinearSVC(loss=Huber(shape=lambda: shape)).fit([[0.0], [1.0]], [0, 1]), "two numbers")
+          for shape in (None, (0, 1), (1j, 0, True), ("a", 0, True), (0, [1], True), (0, 0, np.ones(2)))),
+        (lambda: LinearSVC(loss=Huber(shape=lambda: (10**400, 0, True))).fit([[0.0], [1.0]], [0, 1]), "must be finite"),
         (lambda: LinearSVC(loss=SmoothedHinge).fit([[0.0], [1.0]], [0, 1]), r"give an object of it: SmoothedHinge\("),
         (lambda: LinearSVC(loss="smooth_hinge").fit([[0.0], [1.0]], [0, 1]), "Perhaps you meant 'smoothed_hinge'"),
         (lambda: LinearSVC(loss=[3]).fit([[0.0], [1.0]], [0, 1]), "lacks value, conjugate, shape"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..kernels.losses import LossShape
 from ..protocols import Loss
-from ..wording import check_object, one_of, shown
+from ..wording import as_float, check_object, one_of, shown
 from .hinges import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
 
 __all__ = ["EpsilonInsensitive", "Hinge", "LossShape", "SmoothedHinge", "SquaredEpsilonInsensitive", "SquaredHinge"]
@@ -45,8 +45,15 @@ def named(loss: Any, known: dict[str, type], **settings: float) -> Loss:
 def shape_of(loss: Loss) -> LossShape:
     """The loss as kernels read it, checked; numbers have the types that kernels were compiled for."""
     check_object("loss", loss)
-    epsilon, curvature, bounded = loss.shape()
-    shape = LossShape(float(epsilon), float(curvature), bool(bounded))
+    given = loss.shape()
+    try:
+        epsilon, curvature, bounded = given
+        shape = LossShape(as_float(epsilon), as_float(curvature), bool(bounded))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{loss!r}: its shape must be two numbers and a truth value, got {shown(given)}. Return "
+            "maxmargin.losses.LossShape(epsilon, curvature, bounded)."
+        ) from None
     if not (0.0 <= shape.epsilon < float("inf") and 0.0 <= shape.curvature < float("inf")):
         raise ValueError(f"{loss!r}: epsilon and curvature of its shape must be finite and not negative, got {shape}.")
     if shape.curvature == 0.0 and not shape.bounded:

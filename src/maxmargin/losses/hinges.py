@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 import numpy as np
 
 from ..kernels.losses import LossShape
-from ..wording import shown
+from ..wording import as_float, shown
 
 
 class _Family:
@@ -106,4 +109,4 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
 
 
 def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(as_float(value))

@@ -10,7 +10,7 @@ from ..protocols import Regularizer
 from ..wording import check_object, shown
 from .l2 import L2
 from .shape import Shape
-from .vectors import dot, numbers
+from .vectors import dot, indices, numbers
 
 
 class Bounded:
@@ -56,9 +56,7 @@ class Bounded:
 
     def _bounds(self, n_weights: int) -> tuple[np.ndarray, np.ndarray]:
         """Lower and upper bounds of all weights, infinite where there are none."""
-        index = np.arange(n_weights) if self.indices is None else np.asarray(self.indices)
-        if index.size and (index.dtype.kind not in "iu" or index.ndim != 1):
-            raise ValueError(f"Bounded: indices must be a list of whole numbers, got {shown(self.indices)}.")
+        index = np.arange(n_weights) if self.indices is None else indices("Bounded: indices", self.indices)
         if index.size and (index.min() < 0 or index.max() >= n_weights):
             raise ValueError(
                 f"Bounded: indices run from {index.min()} to {index.max()}, the weights from 0 to {n_weights - 1}."
