@@ -508,3 +508,12 @@ def test_same_seed_gives_the_same_bits():
             svm, data = _task(name)
             fits.append(svm.fit(mm.data.open(data.X, chunk_rows=17, **data.columns())))
         np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC, LinearSVR])
+def test_a_chunk_may_weigh_nothing(estimator, rng):
+    X, weights = rng.normal(size=(20, 3)), np.repeat([0.0, 1.0], 10)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    svm = estimator(tol=1e-6, random_state=0).fit(mm.data.open(X, labels=y, weights=weights, chunk_rows=10))
+    plain = estimator(tol=1e-6, random_state=0).fit(X[10:], y[10:])
+    np.testing.assert_allclose(svm.coef_, plain.coef_, atol=1e-2)

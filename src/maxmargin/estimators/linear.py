@@ -139,6 +139,11 @@ class LinearEstimator(CertifiedEstimator):
         """The number of features, and how to read more of the same data as was given."""
         if source.n_features is None:
             raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
+        if source.n_features == 0:
+            raise DataError(
+                f"X is empty. Found array with 0 feature(s) (shape=({len(source)}, 0)) while a minimum of 1 is "
+                f"required by {type(self).__name__}."
+            )
         self.n_features_in_ = int(source.n_features)
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
@@ -290,15 +295,19 @@ def rows_of(x: Any, bias: float) -> Rows:
 
 
 def labels_of(source: Seekable) -> Iterator[Chunk]:
-    """Everything but the inputs, chunk by chunk."""
+    """Everything but the inputs, chunk by chunk; weights of all chunks together must not be zero."""
     if len(source) == 0:
         raise DataError("The source has no examples.")
+    weighs = False
     for i in range(len(source.offsets) - 1):
         chunk = source.labels(i)
         if chunk.y is None:
             raise DataError("The source has no labels. Give them: maxmargin.data.open(…, labels=y) or label='column'.")
+        weighs = weighs or chunk.weight is None or bool(np.any(chunk.weight))
         yield chunk
         source.release(i)  # labels of all chunks together may be more than memory allows
+    if not weighs:
+        raise DataError("All entries of sample_weight are zero: no example is left to learn from.")
 
 
 def checked_weights(chunk: Chunk) -> np.ndarray | None:
