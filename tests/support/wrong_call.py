@@ -5,8 +5,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 import maxmargin as mm
+
+HUGE = 10**400
+"""A whole number that no float can hold."""
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20, 3))
@@ -55,6 +59,13 @@ def structural():
 @cache
 def latent():
     return mm.LatentSVC(random_state=0).fit(BAGS, BAG_LABELS)
+
+
+def sparse(dtype, kind=sp.csr_matrix):
+    """X with values of a type that SciPy's constructors refuse."""
+    matrix = kind(X)
+    matrix.data = matrix.data.astype(dtype)
+    return matrix
 
 
 def frame(**columns):

@@ -4,12 +4,13 @@ import json
 import struct
 
 import numpy as np
-from wrong_call import Y2, Wrong, X, latent, svc
+from wrong_call import Y2, Wrong, X, latent, sparse, svc
 
 import maxmargin as mm
 from maxmargin import LinearSVC, plots
 from maxmargin.checkpoint import CheckpointError
 from maxmargin.data import DataError
+from maxmargin.protocols import Chunk
 
 
 def load(content):
@@ -70,6 +71,20 @@ def converted(**options):
     return lambda folder: mm.data.convert(X, folder / "new", labels=Y2, **options)
 
 
+def weighted(weights):
+    return lambda _: LinearSVC().fit(mm.data.open(X, labels=Y2, weights=weights))
+
+
+class Chunks:
+    """A source of a user's."""
+
+    def __init__(self, x):
+        self.x, self.n_features = x, x.shape[1]
+
+    def chunks(self):
+        yield Chunk(np.arange(20), self.x, Y2)
+
+
 def resumed(folder):
     LinearSVC(random_state=0).fit(X, Y2, checkpoint=folder / "run")
     LinearSVC(C=7.0, random_state=0).fit(X, Y2, checkpoint=folder / "run")
@@ -110,6 +125,10 @@ CASES = [
     Wrong("npy cut short", "t.npy", train("t.npy", "xx"), DataError, "not a whole .npy file", r"numpy\.save"),
     Wrong("fewer labels", "labels", opened(X, labels=[0, 1]), DataError, "2 entries, x has 20 rows", "one is needed for each"),
     Wrong("negative weight", "weights", opened(X, labels=Y2, weights=-np.ones(20)), DataError, r"\[0\] is -1", "not negative"),
+    Wrong("no weight", "sample_weight", weighted([0.0] * 20), DataError, "are zero", "no example is left"),
+    Wrong("no columns", "X", lambda _: LinearSVC().fit(mm.data.open(X[:, :0], labels=Y2)), DataError, r"0 feature\(s\)", "minimum of 1"),
+    Wrong("complex rows", "x", opened(sparse(complex)), DataError, "complex128", "matrix of numbers"),
+    Wrong("complex chunks", "numbers", lambda _: LinearSVC().fit(Chunks(X * 1j)), DataError, "complex128", "matrix of numbers"),
     Wrong("chunk_rows", "chunk_rows", opened(X, chunk_rows="all"), DataError, "not 'all'", "whole number"),
     Wrong("on_error", "on_error", opened(X, on_error="skp"), DataError, "not 'skp'", "'raise' or 'skip'"),
     Wrong("dtype", "dtype", opened(X, dtype="floaty"), DataError, "not 'floaty'", "float32 or float64"),

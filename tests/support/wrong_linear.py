@@ -1,8 +1,9 @@
 """Wrong calls of the estimators on matrices: LinearSVC, LinearSVR, RankingSVM, MultilabelSVM, GMMKMeans, path."""
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
-from wrong_call import GROUPS, Y2, Y3, Wrong, X, frame, named_svc, svc
+from wrong_call import GROUPS, HUGE, Y2, Y3, Wrong, X, frame, named_svc, sparse, svc
 
 import maxmargin as mm
 from maxmargin import GMMKMeans, LinearSVC, LinearSVR, MultilabelSVM, RankingSVM
@@ -50,6 +51,10 @@ CASES = [
     Wrong("X objects", "X", fit(X.astype(str).astype(object) + "x", Y2), ValueError, r"X\[0, 0\] is '", "Encode"),
     Wrong("X dates", "X", fit(np.full((20, 3), np.datetime64("2020-01-01")), Y2), ValueError, "dates", "days since"),
     Wrong("X complex", "data", fit(X + 1j, Y2), ValueError, "Complex data", "not supported"),
+    Wrong("sparse dates", "X", fit(sparse("M8[s]"), Y2), ValueError, r"datetime64\[s\]", "Turn its values into real"),
+    Wrong("predict sparse dates", "X", lambda _: svc().predict(sparse("M8[s]")), ValueError, r"datetime64\[s\]", "matrix of numbers"),
+    Wrong("sparse objects", "X", fit(sparse(object, sp.csc_matrix), Y2), ValueError, "sparse one of object", "matrix of numbers"),
+    Wrong("sparse text", "X", fit(sparse(str, sp.coo_matrix), Y2), ValueError, "sparse one of <U", "matrix of numbers"),
     # What y may not be.
     Wrong("y None", "y", fit(X, None), ValueError, "target y is None", r"fit\(X, y\)"),
     Wrong("y a word", "y", fit(X, "labels"), ValueError, "got 'labels'", "one entry for each row"),
@@ -93,6 +98,8 @@ CASES = [
     Wrong("prior", "mean", fit(X, Y2, regularizer=GaussianPrior(np.ones(4))), ValueError, "for 4 weights", "one per"),
     Wrong("groups", "groups", fit(X, Y2, regularizer=GroupNorm([[0, 1]])), ValueError, "cover 2 weights", "Put every"),
     Wrong("bounds", "indices", fit(X, Y2, regularizer=Bounded(0, [7])), ValueError, "from 7 to 7", "from 0 to 2"),
+    Wrong("huge bound", "lower", lambda _: Bounded(lower=HUGE), ValueError, "got 1000", "must be a number"),
+    Wrong("ragged indices", "indices", fit(X, Y2, regularizer=Bounded(0, [[0], [1, 2]])), ValueError, r"got \[\[0\]", "list of whole"),
     Wrong("epsilon", "epsilon", lambda _: LinearSVR(epsilon=-1).fit(X, Y2), ValueError, "got -1", "at least 0"),
     # Weights of examples.
     Wrong("weights short", "sample_weight", fit(X, Y2, np.ones(5)), ValueError, r"shape \(5,\)", r"shape \(20,\)"),
@@ -115,6 +122,8 @@ CASES = [
     Wrong("predict a source", "source", lambda _: svc().predict(mm.data.open(X)), ValueError, "A source was given", "chunks"),
     Wrong("certify other class", "y", lambda _: svc().certify(X, Y2 + 5), ValueError, r"y\[0\] is 5", "not in the training"),
     Wrong("new class in a stream", "y", lambda _: LinearSVC().partial_fit(X, Y2).partial_fit(X, Y2 + 1), ValueError, "is 2", "not in"),
+    Wrong("None among classes", "classes", lambda _: LinearSVC().partial_fit(X, Y2, [1, None]), ValueError, r"classes\[1\] is None", "needs a label"),
+    Wrong("mixed classes", "classes", lambda _: LinearSVC().partial_fit(X, Y2, [0, "a"]), ValueError, r"classes\[1\] is 'a'", "all strings or all"),
     # Settings that there are not, and models that are not fitted.
     Wrong("c for C", "c", lambda _: LinearSVC(c=1), TypeError, "LinearSVC has no setting 'c'", "meant 'C'"),
     Wrong("max_iter", "max_iter", lambda _: LinearSVR(max_iter=9), TypeError, "no setting 'max_iter'", "are max_passes"),

@@ -1,7 +1,7 @@
 """Wrong calls of what searches for answers: sequences, graphs, models of all kinds, bags; and of regularizers, solvers."""
 
 import numpy as np
-from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, structural, tagger
+from wrong_call import BAG_LABELS, BAGS, SEQUENCES, TAGS, Y2, Wrong, X, frame, latent, sparse, structural, tagger
 
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, LatentSVC, SequenceSVM, StructuralSVM, models, regularizers, solvers
@@ -82,6 +82,8 @@ CASES = [
     Wrong("size", "features", check(spoiled(size_joint_feature=5)), AssertionError, "vector of 6 entries", "has 5 weights.*calls features joint_feature"),
     Wrong("image for a graph", "Graph 0", learn(models.Graph(), [np.zeros((4, 5, 2))], [np.zeros(20, int)]), ValueError, r"shape \(4, 5, 2\)", r"models\.grid\(x\)"),
     # Sequences.
+    Wrong("sparse nodes of text", "nodes", learn(models.Graph(), [(sparse(str), [])], [LABELS]), ValueError, "sparse one of <U", "matrix of numbers"),
+    Wrong("complex sequence", "Sequence 0", tag([sparse(complex)], [TAGS[0] * 10]), ValueError, "complex128", "matrix of numbers"),
     Wrong("one sequence", "X", tag(SEQUENCES[0], TAGS[0]), ValueError, "Sequence 0 must be a list of tokens", r"\[x\]"),
     Wrong("fewer labellings", "Y", tag(SEQUENCES, TAGS[:1]), ValueError, "2 examples, Y has 1", "one answer for each"),
     Wrong("fewer labels", "labels", tag(SEQUENCES, [["A"], ["B"]]), ValueError, "2 tokens, but 1 labels", "one for each"),

@@ -207,9 +207,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
+        if classes is not None:
+            inputs.check_labels(classes, "classes")
+            inputs.check_classes(np.asarray(classes))
         if self._stream is None:
-            if classes is not None:
-                inputs.check_classes(np.asarray(classes))
             known = np.unique(source.labels().y if classes is None else classes)
             _check_several(known)
         else:

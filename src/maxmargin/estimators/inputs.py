@@ -121,7 +121,7 @@ def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> N
     check_weights(sample_weight, X)
 
 
-def check_labels(y: Any) -> None:
+def check_labels(y: Any, name: str = "y") -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
     check_present(y)
     if hasattr(y, "dtype") and y.dtype != object:
@@ -130,25 +130,28 @@ def check_labels(y: Any) -> None:
     if not isinstance(values, list | tuple):
         return
     if any(value is None for value in values):
-        raise ValueError(f"y[{values.index(None)}] is None. Every row needs a label; drop the rows that have none.")
+        raise ValueError(
+            f"{name}[{values.index(None)}] is None. Every row needs a label; drop the rows that have none."
+        )
     table = next((i for i, v in enumerate(values) if isinstance(v, dict | set)), None)
     if table is not None:
         raise ValueError(
-            f"y[{table}] is {shown(values[table])}, which is no class label. Labels are text, whole numbers or "
+            f"{name}[{table}] is {shown(values[table])}, which is no class label. Labels are text, whole numbers or "
             "booleans; rows with several labels each are for MultilabelSVM."
         )
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
         raise ValueError(
-            f"y mixes text and other labels: y[{text}] is {shown(values[text])}, y[{other}] is {shown(values[other])}. "
-            "Make them all strings or all numbers."
+            f"{name} mixes text and other labels: {name}[{text}] is {shown(values[text])}, {name}[{other}] is "
+            f"{shown(values[other])}. Make them all strings or all numbers."
         )
     try:
         min(values, default=None)
     except TypeError:
         raise ValueError(
-            f"y has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or booleans."
+            f"{name} has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or "
+            "booleans."
         ) from None
 
 
