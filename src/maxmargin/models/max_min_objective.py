@@ -133,7 +133,7 @@ class MaxMinObjective:
             return self.standing(rng.normal(size=(self.n_weights,))).best
         means = np.add.reduceat(self.features, self.first[:-1], axis=0) / np.diff(self.first)[:, None]
         sign = np.array([group.side.sign for group in self.groups])[self.group_of]
-        share = sign / np.where(sign > 0, max(1, (sign > 0).sum()), max(1, (sign < 0).sum()))
+        share = sign / np.where(sign > 0, max(1, int((sign > 0).sum())), max(1, int((sign < 0).sum())))
         return self.standing(share @ means).best
 
     def sequence(self, policies: Sequence[np.ndarray]) -> Any:

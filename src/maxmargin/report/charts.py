@@ -108,8 +108,8 @@ def step_chart(panel: Panel, along: str, place: np.ndarray, notes: Sequence[str]
         parts.append(element("text", panel.goal[1], x=_LEFT + 4, y=_place(y - 5), class_="goal-name"))
     there = [np.isfinite(curve.values) & ((curve.values > 0.0) | (not log)) for curve in panel.curves]
     lines = [(curve, place[at], curve.values[at]) for curve, at in zip(panel.curves, there, strict=True) if at.any()]
-    for k, (curve, x, y) in enumerate(lines):
-        points = [(_place(across(a)), _place(up(b))) for a, b in zip(x, y, strict=True)]
+    for k, (curve, along_x, along_y) in enumerate(lines):
+        points = [(_place(across(a)), _place(up(b))) for a, b in zip(along_x, along_y, strict=True)]
         path = "M{} {}".format(*points[0]) + "".join(f"H{a}V{b}" for a, b in points[1:])
         parts.append(element("path", d=path, class_=f"line {curve.style}"))
         # Lines end where they meet: the end of each shows around that of the next.
