@@ -34,7 +34,7 @@ from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
-from .wording import check_object, shown, whole
+from .validation import check_object, shown, whole
 
 
 def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Any = 0) -> None:
@@ -298,10 +298,10 @@ def _check_bounds(model: Any, X: Any, Y: Any, rng: Any) -> None:
 
     for _ in range(10):
         w, other = rng.normal(size=(2, objective.n_weights))
-        here, there = (objective.problem(objective.standing(u).best) for u in (w, other))
+        here, there = (objective.problem(objective.evaluate(u).best) for u in (w, other))
         least = value(here, w)
         gap = float(
-            objective.standing(w).regrets(np.arange(objective.n_examples), objective.standing(other).best).sum()
+            objective.evaluate(w).regrets(np.arange(objective.n_examples), objective.evaluate(other).best).sum()
         )
         assert value(there, w) >= least - _slip(least), (
             f"A bound lies below the one that touches: {value(there, w):.6g} and {least:.6g} at the same weights."

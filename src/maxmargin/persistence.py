@@ -25,7 +25,7 @@ import numpy as np
 from . import extensions, latent, losses, models, regularizers, schema
 from .files import replacing
 from .problem import Certificate, Planes, Record
-from .wording import shown
+from .validation import shown
 
 FORMAT = "maxmargin"
 VERSION = 2

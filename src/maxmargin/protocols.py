@@ -249,7 +249,7 @@ class LatentObjective(Protocol):
         """The bound with these values fixed. ``weights`` multiply the C_i; zero leaves an example out."""
         ...
 
-    def standing(self, w: np.ndarray) -> Standing:
+    def evaluate(self, w: np.ndarray) -> Evaluation:
         """What fixed values are worth at w."""
         ...
 
@@ -262,7 +262,7 @@ class LatentObjective(Protocol):
         ...
 
 
-class Standing(Protocol):
+class Evaluation(Protocol):
     """An objective at one w: the regret of a fixed value is C_i·(bound − F) of its example, never negative."""
 
     best: Any
@@ -288,8 +288,8 @@ class BoundChooser(Protocol):
     and ``in_expectation = True`` for choosers that may leave the budget now and then.
     """
 
-    def choose(self, situation: Any, rng: np.random.Generator) -> Any:
-        """Values for all examples; see ``latent.situation.Situation``."""
+    def choose(self, search_state: Any, rng: np.random.Generator) -> Any:
+        """Values for all examples; see ``latent.search_state.SearchState``."""
         ...
 
 

@@ -18,14 +18,14 @@ from maxmargin.constraints.oracle import oracle_for, sized
 from maxmargin.constraints.searched import violations
 from maxmargin.data.errors import DataError
 from maxmargin.distributed import LocalProcesses, WorkerDied
-from maxmargin.distributed.crew import Crew
+from maxmargin.distributed.evaluations import remote_objective
 from maxmargin.distributed.oracles import RemoteOracle, introduced, remote_oracle
 from maxmargin.distributed.searching import LatentSearches, Searches
 from maxmargin.distributed.shard import Shard
-from maxmargin.distributed.standings import remote_objective
+from maxmargin.distributed.worker_group import WorkerGroup
 from maxmargin.latent import CCCP, MaximumEntropy, MultiFold, RandomSubset, RandomWalk
 from maxmargin.latent.plain import latent_oracle_for
-from maxmargin.latent.situation import Situation
+from maxmargin.latent.search_state import SearchState
 from maxmargin.latent.structural import StructuralObjective
 from maxmargin.models import Bags, Chain, MaxMin, Multiclass, Ramp
 from maxmargin.problem import Planes
@@ -80,8 +80,8 @@ def _remote(model, X, Y, sizes, transport=None):
     ends = np.concatenate([[0], np.cumsum(sizes)])
     parts = [(X[a:b], Y[a:b]) for a, b in pairwise(ends.tolist())]
     recipes = [Answers(oracle_for(sized(model, X, Y), *part) if len(part[1]) else None) for part in parts]
-    crew = Crew(transport or Inline(len(sizes)), [lambda recipe=recipe: Shard(recipe) for recipe in recipes])
-    return remote_oracle(crew, len(Y), whole.n_weights), whole
+    workers = WorkerGroup(transport or Inline(len(sizes)), [lambda recipe=recipe: Shard(recipe) for recipe in recipes])
+    return remote_oracle(workers, len(Y), whole.n_weights), whole
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_all_workers_have_work_while_answers_are_taken_in():
             under_way.append(call)
             return call
 
-    watched = Watched(remote._asking, remote._pieces, remote.n_weights)
+    watched = Watched(remote._requests, remote._pieces, remote.n_weights)
     chunks = watched.chunked(np.arange(40), 2)
     w = np.zeros(remote.n_weights)
     answered = 0
@@ -244,9 +244,9 @@ def test_all_workers_have_work_while_answers_are_taken_in():
 
 def test_data_that_differs_between_machines_is_refused():
     X, Y = tagged(np.random.default_rng(5), n=6, noise=1.5)
-    crew = Crew(Inline(1), [lambda: Shard(Answers(oracle_for(Tags(), X, Y)))])
+    workers = WorkerGroup(Inline(1), [lambda: Shard(Answers(oracle_for(Tags(), X, Y)))])
     with pytest.raises(DataError, match="The workers have 6 examples, the driver has counted 7"):
-        introduced(crew, 7)
+        introduced(workers, 7)
 
 
 # Workers that die, models that fail.
@@ -330,16 +330,16 @@ def _objectives(name, n_workers, transport=None):
         return StructuralObjective(latent_oracle_for(model, X[a:b], Y[a:b]), budget[a:b], L2())
 
     ends = np.linspace(0, n, n_workers + 1).astype(int).tolist()
-    crew = Crew(
+    workers = WorkerGroup(
         transport or Inline(n_workers),
         [lambda a=a, b=b: Shard(LatentSearches(lambda: made(a, b))) for a, b in pairwise(ends)],
     )
-    return made(0, n), remote_objective(made(0, n), crew)
+    return made(0, n), remote_objective(made(0, n), workers)
 
 
 def _drawn(objective, rng):
     """Latent values that are best at some weights."""
-    return objective.standing(rng.normal(size=objective.n_weights)).best
+    return objective.evaluate(rng.normal(size=objective.n_weights)).best
 
 
 CHOOSERS = {
@@ -363,14 +363,14 @@ def test_choosers_choose_the_bounds_of_one_machine(name, chooser, n_workers):
     latent, w = _drawn(here, rng), rng.normal(size=here.n_weights)
     chosen = []
     for objective in (here, there):
-        standing = objective.standing(w)
-        regret = standing.regrets(np.arange(objective.n_examples), latent)
+        evaluation = objective.evaluate(w)
+        regret = evaluation.regrets(np.arange(objective.n_examples), latent)
         gap = float(regret.sum())
-        situation = Situation(
+        search_state = SearchState(
             objective=objective,
             latent=latent,
             weights=w,
-            standing=standing,
+            evaluation=evaluation,
             regret=regret,
             gap=gap,
             budget=0.9 * gap,
@@ -378,7 +378,7 @@ def test_choosers_choose_the_bounds_of_one_machine(name, chooser, n_workers):
             carries=np.ones(objective.n_examples, bool),
             train=lambda mask: mask.mean() * w + mask[: w.size].sum(),
         )
-        chosen.append(CHOOSERS[chooser].choose(situation, np.random.default_rng(3)))
+        chosen.append(CHOOSERS[chooser].choose(search_state, np.random.default_rng(3)))
     assert gap > 0.0
     assert type(chosen[1]) is type(chosen[0])
     assert all(map(np.array_equal, *chosen))

@@ -27,7 +27,7 @@ from maxmargin.checkpoint import CheckpointError, CheckpointFolder
 from maxmargin.constraints import Blocked, Searched
 from maxmargin.constraints.oracle import oracle_for
 from maxmargin.data.arrays import as_rows
-from maxmargin.latent.kept import Kept
+from maxmargin.latent.warm_started import WarmStarted
 from maxmargin.models import Multiclass, binary
 from maxmargin.problem import Planes
 from maxmargin.regularizers import L2, GaussianPrior, GroupNorm
@@ -272,7 +272,7 @@ def test_a_search_over_bounds_goes_on_in_the_midst_of_one(tmp_path, monkeypatch)
     X = [rng.normal(size=(rng.integers(2, 6), 6)) for _ in range(120)]
     y = np.array([1 if x[:, 0].max() + rng.normal() > 1.0 else -1 for x in X])
     settings = {"tol": 1e-6, "random_state": 0}
-    write, resume, restored = CheckpointFolder._write, Kept.restore, []
+    write, resume, restored = CheckpointFolder._write, WarmStarted.restore, []
 
     def failing(folder, content):
         write(folder, content)
@@ -288,7 +288,7 @@ def test_a_search_over_bounds_goes_on_in_the_midst_of_one(tmp_path, monkeypatch)
         with pytest.raises(RuntimeError, match="the power fails"):
             mm.LatentSVC(**settings).fit(X, y, checkpoint=tmp_path, checkpoint_every=0)
     _, content = _saved(tmp_path)
-    monkeypatch.setattr(Kept, "restore", restore)
+    monkeypatch.setattr(WarmStarted, "restore", restore)
     svm = mm.LatentSVC(**settings).fit(X, y, checkpoint=tmp_path)
     assert len(restored) == 1
     assert svm.history_[len(content["history"])].passes >= 3

@@ -25,8 +25,8 @@ from maxmargin.latent import (
     RandomSubset,
     RandomWalk,
 )
-from maxmargin.latent.kept import Kept
 from maxmargin.latent.plain import Completed
+from maxmargin.latent.warm_started import WarmStarted
 from maxmargin.models import Bags, Chain
 from maxmargin.protocols import OracleError
 from maxmargin.regularizers import GaussianPrior, GroupNorm
@@ -310,7 +310,7 @@ def test_rounding_is_no_contradiction():
     rng = np.random.default_rng(7)
     X = (300.0 * rng.normal(size=(15, 4, 2))).astype(np.float32)
     objective = objective_of(Bags(2, 2), X, rng.integers(0, 2, 15), 50.0)
-    kept = Kept(OracleAscent(random_state=0), objective)
+    kept = WarmStarted(OracleAscent(random_state=0), objective)
     for _ in range(4):
         latent = objective.initial(rng)
         found = solve(objective.problem(latent), kept.turn_to(latent), tol=1e-4)
@@ -582,9 +582,9 @@ def test_ctrl_c_while_folds_are_trained_ends_the_search(hard):
             return super().most_violated(x, y, w)
 
     class Watch(MultiFold):
-        def choose(self, situation, rng):
+        def choose(self, search_state, rng):
             within.append(0)
-            return super().choose(situation, rng)
+            return super().choose(search_state, rng)
 
     svm = LatentStructuralSVM(Folds(), C=2.0, bound=Watch(3), eta=0.05, random_state=0)
     with pytest.warns(ConvergenceWarning, match="was interrupted"):

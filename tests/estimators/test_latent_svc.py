@@ -79,19 +79,19 @@ def test_bounds_lie_above_the_objective_by_the_sum_of_regrets(rng, data, negativ
     everybody = np.arange(len(X))
     for _ in range(20):
         w, latent = rng.normal(size=objective.n_weights), objective.initial(rng)
-        standing = objective.standing(w)
+        evaluation = objective.evaluate(w)
         bound = objective.regularizer.value(w) + objective.problem(latent).constraints.evaluate(w).total
-        regrets = standing.regrets(everybody, latent)
+        regrets = evaluation.regrets(everybody, latent)
         assert regrets.min() >= 0.0
         assert bound - value(objective, w) == pytest.approx(regrets.sum(), abs=1e-9)
-        assert not standing.regrets(everybody, standing.best).any()
+        assert not evaluation.regrets(everybody, evaluation.best).any()
         assert not regrets[y == 0].any()
 
 
 def test_regrets_count_only_what_is_missing_of_the_margin():
     """Beyond the margin no instance is better than another."""
     objective = objective_of([np.array([[3.0], [2.0], [0.5]]), np.array([[0.0]])], [1, 0], np.array([2.0, 1.0]))
-    regrets, first = objective.standing(np.array([1.0])).listed()
+    regrets, first = objective.evaluate(np.array([1.0])).listed()
     assert first.tolist() == [0, 3, 4]
     assert regrets.tolist() == [0.0, 0.0, 1.0, 0.0]
 
@@ -99,11 +99,11 @@ def test_regrets_count_only_what_is_missing_of_the_margin():
 def test_proposals_are_other_instances_and_all_of_them(rng, data):
     X, y = data
     objective = objective_of(X, y, np.ones(len(X)))
-    standing = objective.standing(np.zeros(objective.n_weights))
+    evaluation = objective.evaluate(np.zeros(objective.n_weights))
     i = next(i for i in range(len(X)) if y[i] and len(X[i]) > 2)
-    proposed = {standing.propose(i, 1, rng) for _ in range(200)}
+    proposed = {evaluation.propose(i, 1, rng) for _ in range(200)}
     assert proposed == set(range(len(X[i]))) - {1}
-    assert standing.propose(int(np.flatnonzero(y == 0)[0]), 0, rng) == 0
+    assert evaluation.propose(int(np.flatnonzero(y == 0)[0]), 0, rng) == 0
 
 
 def test_constraints_of_a_bound_keep_their_promises(data, negatives):

@@ -15,8 +15,8 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.losses import Hinge, SmoothedHinge, SquaredHinge
 from maxmargin.models import binary
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
+from maxmargin.regularizers.linearly_shifted import LinearlyShifted
 from maxmargin.regularizers.shape import weights_of
-from maxmargin.regularizers.tilted import Tilted
 from maxmargin.solvers import DualCoordinate, StreamAscent, certify, solve
 
 N = 600
@@ -258,28 +258,28 @@ def _bases(rng, d):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_tilted_regularizer_is_what_it_is_defined_to_be(seed):
+def test_linearly_shifted_regularizer_is_what_it_is_defined_to_be(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 7))
     tilt, v = rng.normal(size=(2, d)) * rng.uniform(0.1, 4.0)
     for base in _bases(rng, d):
-        tilted = Tilted(base, tilt)
+        shifted = LinearlyShifted(base, tilt)
         w = base.weights(rng.normal(size=d))  # one that is allowed
         other = base.weights(rng.normal(size=d))
         # Ω(w) − v₀·w up to a constant, and the least value is 0.
-        assert tilted.value(w) - tilted.value(other) == pytest.approx(
+        assert shifted.value(w) - shifted.value(other) == pytest.approx(
             base.value(w) - base.value(other) - tilt @ (w - other), abs=1e-9
         )
-        assert tilted.value(tilted.weights(np.zeros(d))) == pytest.approx(0.0, abs=1e-9)
-        assert tilted.conjugate(np.zeros(d)) == pytest.approx(0.0, abs=1e-9)
+        assert shifted.value(shifted.weights(np.zeros(d))) == pytest.approx(0.0, abs=1e-9)
+        assert shifted.conjugate(np.zeros(d)) == pytest.approx(0.0, abs=1e-9)
         # Fenchel–Young: no w does better than the one that is said to attain the conjugate.
-        best = tilted.weights(v)
-        assert best @ v - tilted.value(best) == pytest.approx(tilted.conjugate(v), abs=1e-9)
-        assert w @ v - tilted.value(w) <= tilted.conjugate(v) + 1e-9
-        assert tilted.dual_scale(v) == 1.0
+        best = shifted.weights(v)
+        assert best @ v - shifted.value(best) == pytest.approx(shifted.conjugate(v), abs=1e-9)
+        assert w @ v - shifted.value(w) <= shifted.conjugate(v) + 1e-9
+        assert shifted.dual_scale(v) == 1.0
     for base in _bases(rng, d)[:3]:  # those that Newton steps are taken under, from their arrays
-        tilted = Tilted(base, tilt)
-        np.testing.assert_allclose(weights_of(tilted.shape(d).bind(v.copy())), tilted.weights(v), atol=1e-9)
+        shifted = LinearlyShifted(base, tilt)
+        np.testing.assert_allclose(weights_of(shifted.shape(d).bind(v.copy())), shifted.weights(v), atol=1e-9)
 
 
 @pytest.mark.parametrize("i", range(3))
@@ -291,11 +291,11 @@ def test_solution_around_frozen_examples_is_that_of_the_whole_problem(i):
     y = y.astype(np.int8)
     whole = solve(Problem(binary(as_rows(X), y, C), base), DualCoordinate(random_state=0), tol=1e-9)
     frozen, rest = binary(as_rows(X[:40]), y[:40], C), binary(as_rows(X[40:]), y[40:], C)
-    tilted = Tilted(base, frozen.combine(whole.alpha[:40]))
-    part = solve(Problem(rest, tilted), DualCoordinate(random_state=0), tol=1e-9)
+    shifted = LinearlyShifted(base, frozen.combine(whole.alpha[:40]))
+    part = solve(Problem(rest, shifted), DualCoordinate(random_state=0), tol=1e-9)
     assert part.converged
     np.testing.assert_allclose(part.weights, whole.weights, atol=1e-3)
-    total = part.certificate.lower + frozen.linear(whole.alpha[:40]) - base.conjugate(tilted.v)
+    total = part.certificate.lower + frozen.linear(whole.alpha[:40]) - base.conjugate(shifted.v)
     assert total == pytest.approx(whole.certificate.lower, rel=1e-7)
 
 

@@ -25,8 +25,8 @@ from maxmargin.latent import (
     MultiFold,
     RandomSubset,
     RandomWalk,
+    SearchState,
     Settings,
-    Situation,
     minimise,
     value,
 )
@@ -68,9 +68,9 @@ class Watched:
         self.in_expectation = getattr(chooser, "in_expectation", False)
         self.seen = []
 
-    def choose(self, situation, rng):
-        chosen = self.chooser.choose(situation, rng)
-        self.seen.append((situation, chosen))
+    def choose(self, search_state, rng):
+        chosen = self.chooser.choose(search_state, rng)
+        self.seen.append((search_state, chosen))
         return chosen
 
 
@@ -105,14 +105,14 @@ def test_bounds_majorize_and_make_progress(name, listed, seed):
     objective = objective_of(model, X, Y, C)
     rng = np.random.default_rng(seed)
     assert chooser.seen  # at least one bound was chosen by it
-    for situation, chosen in chooser.seen:
-        record = found.history[situation.number - 1]
-        w = situation.weights
+    for search_state, chosen in chooser.seen:
+        record = found.history[search_state.number - 1]
+        w = search_state.weights
         # What is recorded is what brute force finds.
         assert record.objective == pytest.approx(by_hand(model, X, Y, w, C), rel=1e-9)
-        assert record.bound == pytest.approx(by_hand(model, X, Y, w, C, situation.latent), rel=1e-9)
-        assert record.gap == situation.gap == pytest.approx(record.bound - record.objective, abs=1e-9)
-        assert situation.budget == pytest.approx((1.0 - eta) * record.gap)
+        assert record.bound == pytest.approx(by_hand(model, X, Y, w, C, search_state.latent), rel=1e-9)
+        assert record.gap == search_state.gap == pytest.approx(record.bound - record.objective, abs=1e-9)
+        assert search_state.budget == pytest.approx((1.0 - eta) * record.gap)
         # The chosen bound is a bound everywhere, and lies within the budget where it was chosen.
         problem = objective.problem(chosen)
         for v in [w, *rng.normal(size=(5, w.size)) * rng.choice([0.3, 1.0, 10.0], (5, 1))]:
@@ -122,7 +122,7 @@ def test_bounds_majorize_and_make_progress(name, listed, seed):
         distance = by_hand(model, X, Y, w, C, chosen) - record.objective
         if name == "gmme":
             continue
-        assert distance <= situation.budget + 1e-9 * (1.0 + record.objective)
+        assert distance <= search_state.budget + 1e-9 * (1.0 + record.objective)
     bounds, gaps = np.array([(r.bound, r.gap) for r in found.history]).T
     slack = 1e-9 * (1.0 + start)
     if name != "gmme":  # whose bounds make progress in expectation
@@ -193,16 +193,16 @@ def test_the_first_bound_touches_at_the_weights_given():
     X, Y = tables(rng)
     objective = objective_of(Table(), X, Y, C)
     for w in rng.normal(size=(10, 3)):
-        standing = objective.standing(w)
-        at = 0.5 * w @ w + objective.problem(standing.best).constraints.evaluate(w).total
+        evaluation = objective.evaluate(w)
+        at = 0.5 * w @ w + objective.problem(evaluation.best).constraints.evaluate(w).total
         assert at == pytest.approx(by_hand(Table(), X, Y, w, C), rel=1e-12)
         assert value(objective, w) == pytest.approx(at, rel=1e-12)
-        regrets, first = standing.listed()
+        regrets, first = evaluation.listed()
         for i, (x, y) in enumerate(zip(X, Y, strict=True)):
             s = x[y] @ w
             np.testing.assert_allclose(regrets[first[i] : first[i + 1]], C * (s.max() - s), atol=1e-12)
             for z in range(s.size):
-                one = standing.regrets(np.array([i]), [z])
+                one = evaluation.regrets(np.array([i]), [z])
                 np.testing.assert_allclose(one, C * (s.max() - s[z]), atol=1e-12)
 
 
@@ -212,11 +212,11 @@ def test_budgets_of_examples_weigh_their_regrets():
     budget = rng.uniform(0.0, 2.0, len(X))
     w = rng.normal(size=3)
     objective = objective_of(Table(), X, Y, budget)
-    standing, latent = objective.standing(w), objective.standing(-w).best  # the best at −w are the worst at w
+    evaluation, latent = objective.evaluate(w), objective.evaluate(-w).best  # the best at −w are the worst at w
     distance = losses_by_hand(Table(), X, Y, w, latent) - losses_by_hand(Table(), X, Y, w)
     assert np.count_nonzero(distance) > 1, "nothing is tested here"
-    np.testing.assert_allclose(standing.regrets(np.arange(len(X)), latent), budget * distance, rtol=1e-12, atol=1e-12)
-    listed, first = standing.listed()
+    np.testing.assert_allclose(evaluation.regrets(np.arange(len(X)), latent), budget * distance, rtol=1e-12, atol=1e-12)
+    listed, first = evaluation.listed()
     np.testing.assert_allclose(listed[first[:-1] + latent], budget * distance, rtol=1e-12, atol=1e-12)
     assert value(objective, w) == pytest.approx(by_hand(Table(), X, Y, w, budget), rel=1e-12)
 
@@ -237,7 +237,7 @@ def test_a_search_may_begin_with_latent_values():
 
 
 class Regrets:
-    """A standing made of a table of regrets; nothing is known of weights or data."""
+    """A evaluation made of a table of regrets; nothing is known of weights or data."""
 
     def __init__(self, regrets, *, listed=True, propose=another):
         self.table = [np.asarray(r, dtype=float) for r in regrets]
@@ -255,14 +255,14 @@ class Regrets:
     def propose(self, i, z, rng):
         return self._propose(self.table[i].size, int(z), rng)
 
-    def situation(self, budget, *, latent=None, carries=None, train=None):
+    def search_state(self, budget, *, latent=None, carries=None, train=None):
         n = len(self.table)
         latent = np.array([r.size - 1 for r in self.table]) if latent is None else latent
-        return Situation(
-            objective=SimpleNamespace(n_examples=n, standing=lambda w: w),
+        return SearchState(
+            objective=SimpleNamespace(n_examples=n, evaluation=lambda w: w),
             latent=latent,
             weights=np.zeros(1),
-            standing=self,
+            evaluation=self,
             regret=self.regrets(np.arange(n), latent),
             gap=2.0 * budget,
             budget=budget,
@@ -297,19 +297,19 @@ def reluctant(size, z, rng):
 
 @pytest.mark.parametrize("budget", [0.55, 1.1])
 def test_the_walk_over_listed_values_is_uniform(budget):
-    standing = Regrets(UNEVEN)
-    valid = standing.valid(budget)
+    evaluation = Regrets(UNEVEN)
+    valid = evaluation.valid(budget)
     assert 3 < len(valid) < 24
-    situation, rng = standing.situation(budget), np.random.default_rng(0)
-    assert uniformity(lambda: RandomWalk(25).choose(situation, rng), valid, 200 * len(valid)) > 1e-3
+    search_state, rng = evaluation.search_state(budget), np.random.default_rng(0)
+    assert uniformity(lambda: RandomWalk(25).choose(search_state, rng), valid, 200 * len(valid)) > 1e-3
 
 
 @pytest.mark.parametrize(("propose", "uniform"), [(another, True), (reluctant, False)])
 def test_the_walk_by_proposals_is_uniform_where_proposals_are_symmetric(propose, uniform):
-    standing = Regrets(UNEVEN, listed=False, propose=propose)
-    valid = standing.valid(0.8)
-    situation, rng = standing.situation(0.8), np.random.default_rng(1)
-    p = uniformity(lambda: RandomWalk(12).choose(situation, rng), valid, 100 * len(valid))
+    evaluation = Regrets(UNEVEN, listed=False, propose=propose)
+    valid = evaluation.valid(0.8)
+    search_state, rng = evaluation.search_state(0.8), np.random.default_rng(1)
+    p = uniformity(lambda: RandomWalk(12).choose(search_state, rng), valid, 100 * len(valid))
     assert (p > 1e-3) == uniform
     if not uniform:
         assert p < 1e-9
@@ -370,35 +370,35 @@ def test_equal_prices_do_not_add_up_to_a_loss():
 
 
 def test_a_bias_that_the_budget_allows_is_followed_to_the_end():
-    standing = Regrets(UNEVEN)
-    situation = standing.situation(10.0)
-    assert Biased(low_values).choose(situation, None).tolist() == [0, 0, 0, 0]
-    assert Biased(lambda i, z, w: z).choose(situation, None).tolist() == [1, 2, 3, 0]
+    evaluation = Regrets(UNEVEN)
+    search_state = evaluation.search_state(10.0)
+    assert Biased(low_values).choose(search_state, None).tolist() == [0, 0, 0, 0]
+    assert Biased(lambda i, z, w: z).choose(search_state, None).tolist() == [1, 2, 3, 0]
     rng = np.random.default_rng(0)
     for listed in (True, False):
-        situation = Regrets(UNEVEN, listed=listed).situation(10.0)
-        together = BiasedJointly(lambda latent, w: -float(sum(latent)), sweeps=50).choose(situation, rng)
+        search_state = Regrets(UNEVEN, listed=listed).search_state(10.0)
+        together = BiasedJointly(lambda latent, w: -float(sum(latent)), sweeps=50).choose(search_state, rng)
         assert list(together) == [0, 0, 0, 0]
 
 
 def test_a_bias_by_proposals_climbs_within_the_budget():
     rng = np.random.default_rng(3)
-    standing = Regrets(UNEVEN, listed=False)
+    evaluation = Regrets(UNEVEN, listed=False)
     for budget in (0.25, 0.6, 3.0):
-        chosen = Biased(lambda i, z, w: float(z), sweeps=40).choose(standing.situation(budget), rng)
-        assert standing.total(chosen) <= budget
-        assert sum(chosen) >= sum(standing.best)
+        chosen = Biased(lambda i, z, w: float(z), sweeps=40).choose(evaluation.search_state(budget), rng)
+        assert evaluation.total(chosen) <= budget
+        assert sum(chosen) >= sum(evaluation.best)
     assert list(chosen) == [1, 2, 3, 0]
 
 
 @pytest.mark.parametrize(("nonsense", "listed"), [(np.nan, True), (np.inf, False), (-np.inf, True)])
 def test_a_bias_that_is_no_number_is_refused(nonsense, listed):
-    situation = Regrets(UNEVEN, listed=listed).situation(1.0)
+    search_state = Regrets(UNEVEN, listed=listed).search_state(1.0)
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"example 1.*must give"):
-        Biased(lambda i, z, w: nonsense if i == 1 else 0.0).choose(situation, rng)
+        Biased(lambda i, z, w: nonsense if i == 1 else 0.0).choose(search_state, rng)
     with pytest.raises(ValueError, match="must give"):
-        BiasedJointly(lambda latent, w: nonsense).choose(situation, rng)
+        BiasedJointly(lambda latent, w: nonsense).choose(search_state, rng)
 
 
 def test_coherence_counts_neighbours_that_differ():
@@ -443,18 +443,18 @@ def test_the_rate_is_the_feasible_end(seed, share):
 
 
 def test_the_expected_regret_of_draws_is_what_the_budget_allows():
-    standing = Regrets(UNEVEN)
+    evaluation = Regrets(UNEVEN)
     rng = np.random.default_rng(4)
     for budget in (0.2, 0.6):
-        situation = standing.situation(budget)
-        drawn = np.array([standing.total(MaximumEntropy().choose(situation, rng)) for _ in range(1500)])
+        search_state = evaluation.search_state(budget)
+        drawn = np.array([evaluation.total(MaximumEntropy().choose(search_state, rng)) for _ in range(1500)])
         error = drawn.std() / np.sqrt(drawn.size)
         assert abs(drawn.mean() - budget) < 4.5 * error + 0.001 * budget
         assert (drawn > budget).any()  # it may leave the budget, once in a while
     # Each value as often as exp(−t·regret) says.
-    t = entropic_rate(*standing.listed(), 0.6)
-    draws = np.array([MaximumEntropy().choose(standing.situation(0.6), rng) for _ in range(2000)])
-    for i, r in enumerate(standing.table):
+    t = entropic_rate(*evaluation.listed(), 0.6)
+    draws = np.array([MaximumEntropy().choose(evaluation.search_state(0.6), rng) for _ in range(2000)])
+    for i, r in enumerate(evaluation.table):
         p = np.exp(-t * r)
         counts = np.bincount(draws[:, i], minlength=r.size)
         assert chisquare(counts, 2000 * p / p.sum()).pvalue > 1e-3 if r.size > 1 else counts[0] == 2000
@@ -462,16 +462,16 @@ def test_the_expected_regret_of_draws_is_what_the_budget_allows():
 
 def test_lists_off_by_rounding_do_not_confuse_the_rate():
     # The best listed value may be a little worse than the best one found otherwise: no rate is feasible then.
-    standing = Regrets([[0.5, 1e-9], [0.7, 0.9, 2e-9]])
+    evaluation = Regrets([[0.5, 1e-9], [0.7, 0.9, 2e-9]])
     with np.errstate(all="raise", under="ignore"):
         for seed in range(20):
-            chosen = MaximumEntropy().choose(standing.situation(1e-10), np.random.default_rng(seed))
+            chosen = MaximumEntropy().choose(evaluation.search_state(1e-10), np.random.default_rng(seed))
             assert chosen.tolist() == [1, 2]
 
 
 def test_draws_need_a_list():
     with pytest.raises(ValueError, match="list of all latent values"):
-        MaximumEntropy().choose(Regrets(UNEVEN, listed=False).situation(1.0), np.random.default_rng(0))
+        MaximumEntropy().choose(Regrets(UNEVEN, listed=False).search_state(1.0), np.random.default_rng(0))
 
 
 # Folds.
@@ -483,13 +483,13 @@ def test_folds_without_shares_are_not_trained_again():
 
     def train(mask):
         calls.append(np.flatnonzero(mask == 0.0).tolist())
-        return standing  # ``objective.standing`` of this situation hands it on
+        return evaluation  # ``objective.evaluation`` of this search_state hands it on
 
-    standing = Regrets([[0.0, 0.5]] * 6)
-    MultiFold(None).choose(standing.situation(1.0, carries=carries, train=train), np.random.default_rng(0))
+    evaluation = Regrets([[0.0, 0.5]] * 6)
+    MultiFold(None).choose(evaluation.search_state(1.0, carries=carries, train=train), np.random.default_rng(0))
     assert sorted(calls) == [[0], [5]]
     calls.clear()
-    MultiFold(3).choose(standing.situation(1.0, carries=carries, train=train), np.random.default_rng(0))
+    MultiFold(3).choose(evaluation.search_state(1.0, carries=carries, train=train), np.random.default_rng(0))
     assert all(carries[fold].any() for fold in calls)
     left_out = np.concatenate(calls)
     assert np.unique(left_out).size == left_out.size
@@ -506,8 +506,8 @@ def test_leaving_one_out_is_training_without_it(listed):
     objective = objective_of(model, X, Y, 0.2)
     latent = objective.initial(np.random.default_rng(1))
     solution = solve(objective.problem(latent), OracleAscent(random_state=0), tol=1e-9)
-    standing = objective.standing(solution.weights)
-    gap = float(standing.regrets(np.arange(12), latent).sum())
+    evaluation = objective.evaluate(solution.weights)
+    gap = float(evaluation.regrets(np.arange(12), latent).sum())
     carries = np.zeros(12, bool)
     carries[solution.alpha.example[solution.alpha.alpha > 0.0]] = True
     assert 0 < carries.sum() < 12
@@ -516,9 +516,11 @@ def test_leaving_one_out_is_training_without_it(listed):
         return solve(objective.problem(latent, mask), OracleAscent(random_state=0), tol=1e-9).weights
 
     def choose(who):
-        regret = standing.regrets(np.arange(12), latent)
-        situation = Situation(objective, latent, solution.weights, standing, regret, gap, 0.9 * gap, 1, who, train)
-        return list(MultiFold(None).choose(situation, np.random.default_rng(0)))
+        regret = evaluation.regrets(np.arange(12), latent)
+        search_state = SearchState(
+            objective, latent, solution.weights, evaluation, regret, gap, 0.9 * gap, 1, who, train
+        )
+        return list(MultiFold(None).choose(search_state, np.random.default_rng(0)))
 
     assert choose(carries) == choose(np.ones(12, bool))
     # An example that weighs nothing is not there.
@@ -534,11 +536,11 @@ def test_the_search_trains_folds_to_a_certified_optimum():
     seen = []
 
     class Curious:
-        def choose(self, situation, rng):
-            mask = np.ones(situation.objective.n_examples)
+        def choose(self, search_state, rng):
+            mask = np.ones(search_state.objective.n_examples)
             mask[:4] = 0.0
-            seen.append((situation.latent, mask, situation.train(mask)))
-            return situation.touching()
+            seen.append((search_state.latent, mask, search_state.train(mask)))
+            return search_state.touching()
 
     model, X, Y, _, _ = search(Curious(), True, 4)
     objective = objective_of(model, X, Y, C)
@@ -555,8 +557,8 @@ def test_the_search_trains_folds_to_a_certified_optimum():
 
 def test_a_chooser_that_breaks_the_budget_is_refused():
     class Careless:
-        def choose(self, situation, rng):
-            regrets, first = situation.standing.listed()
+        def choose(self, search_state, rng):
+            regrets, first = search_state.evaluation.listed()
             return largest(regrets, first)
 
     with pytest.raises(ValueError, match=r"Careless chose a bound .* budget"):

@@ -15,8 +15,8 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.data.bags import as_bags
 from maxmargin.kernels import bags as kernels
 from maxmargin.latent.bags import look
-from maxmargin.latent.kept import Kept
 from maxmargin.latent.plain import Completed
+from maxmargin.latent.warm_started import WarmStarted
 from maxmargin.models import Bags
 from maxmargin.solvers import OracleAscent
 
@@ -115,7 +115,7 @@ def test_ties_go_to_the_first_class_and_in_it_to_the_first_instance():
 def test_a_solver_that_goes_on_with_other_instances_has_their_weights_and_their_bound(rng):
     X, y = bags(rng, n=12)
     objective = objective_of(Bags(2, 2), X, y)
-    kept = Kept(OracleAscent(random_state=0), objective)
+    kept = WarmStarted(OracleAscent(random_state=0), objective)
     first, then = np.zeros(12, np.int64), np.arange(12) % 3
     solution = solve(objective.problem(first), kept.turn_to(first), tol=1e-6)
     problem = objective.problem(then)

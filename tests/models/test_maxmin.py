@@ -126,10 +126,10 @@ def test_bounds_majorize_the_objective_and_regrets_are_their_distance(levels, rn
     everybody = np.arange(len(X))
     for _ in range(5):
         w = rng.normal(size=4)
-        standing, latent, F = objective.standing(w), objective.initial(rng), _by_hand(model, X, Y, w)
-        assert _value(objective.problem(standing.best), w) == pytest.approx(F, rel=1e-12)
-        assert not standing.regrets(everybody, standing.best).any()
-        regrets = standing.regrets(everybody, latent)
+        evaluation, latent, F = objective.evaluate(w), objective.initial(rng), _by_hand(model, X, Y, w)
+        assert _value(objective.problem(evaluation.best), w) == pytest.approx(F, rel=1e-12)
+        assert not evaluation.regrets(everybody, evaluation.best).any()
+        regrets = evaluation.regrets(everybody, latent)
         assert (regrets >= 0.0).all() and regrets.any()
         assert _value(objective.problem(latent), w) == pytest.approx(F + regrets.sum(), rel=1e-12)
 
@@ -148,12 +148,12 @@ def test_bounds_that_touch_lower_the_objective_until_it_rests(levels, rng):
         solution = solve(
             objective.problem(latent), DualCoordinate(random_state=0), tol=1e-7, max_passes=9999, warm=alpha
         )
-        standing, alpha = objective.standing(solution.weights), solution.alpha
-        bound, gap = solution.certificate.upper, standing.regrets(everybody, latent).sum()
+        evaluation, alpha = objective.evaluate(solution.weights), solution.alpha
+        bound, gap = solution.certificate.upper, evaluation.regrets(everybody, latent).sum()
         assert bound - gap == pytest.approx(_by_hand(model, X, Y, solution.weights), rel=1e-9)
         assert not reached or bound <= reached[-1] * (1 + 1e-7)
         reached.append(bound - gap)
-        latent = standing.best
+        latent = evaluation.best
         if gap <= 1e-9 * bound:
             break
     assert gap <= 1e-6 * bound
@@ -170,15 +170,15 @@ def test_dual_variables_of_one_bound_are_feasible_in_the_next(rng):
 def test_small_games_have_numbered_policies_that_are_all_listed(rng):
     model, X, Y, objective = _objective(rng, 1)
     w = rng.normal(size=4)
-    standing = objective.standing(w)
-    regrets, first = standing.listed()
+    evaluation = objective.evaluate(w)
+    regrets, first = evaluation.listed()
     for i, (x, y) in enumerate(zip(X, Y, strict=True)):
         A, B = x.shape[:2]
         count = A if y else B**A
         assert first[i + 1] - first[i] == count
-        one_by_one = [standing.regrets(np.array([i]), [z])[0] for z in range(count)]
+        one_by_one = [evaluation.regrets(np.array([i]), [z])[0] for z in range(count)]
         np.testing.assert_array_equal(regrets[first[i] : first[i + 1]], one_by_one)
-        assert regrets[first[i] + standing.best[i]] == 0.0
+        assert regrets[first[i] + evaluation.best[i]] == 0.0
     latent = objective.initial(rng)
     assert latent.dtype == np.int64 and (latent < np.diff(first)).all()
     assert _value(objective.problem(latent), w) == pytest.approx(
@@ -188,25 +188,25 @@ def test_small_games_have_numbered_policies_that_are_all_listed(rng):
 
 def test_large_games_are_not_listed(rng):
     *_, objective = _objective(rng, 2, n=6, high=5)
-    assert objective.standing(np.ones(4)).listed() is None
+    assert objective.evaluate(np.ones(4)).listed() is None
     assert all(isinstance(policy, np.ndarray) for policy in objective.initial(rng))
 
 
 @pytest.mark.parametrize("levels", [1, 2])
 def test_proposals_change_one_decision_and_all_changes_are_equally_likely(levels, rng):
     *_, objective = _objective(rng, levels, n=4, high=4 if levels == 1 else 5)
-    standing = objective.standing(rng.normal(size=4))
+    evaluation = objective.evaluate(rng.normal(size=4))
     for i, z in enumerate(objective.initial(rng)):
         group = objective.groups[objective.group_of[i]]
         here = objective.policies(group, [z])[0]
         n_changes = int((group.choices - 1).sum())
         if n_changes == 0:
-            assert np.array_equal(standing.propose(i, z, rng), z)
+            assert np.array_equal(evaluation.propose(i, z, rng), z)
             continue
         n_open = int((group.choices > 1).sum())
         seen = {}
         for _ in range(200 * n_changes):
-            there = objective.policies(group, [standing.propose(i, z, rng)])[0]
+            there = objective.policies(group, [evaluation.propose(i, z, rng)])[0]
             (k,) = np.flatnonzero(there != here)
             seen[k, int(there[k])] = seen.get((k, int(there[k])), 0) + 1
         assert len(seen) == n_changes
@@ -223,7 +223,7 @@ def test_one_side_without_choice_is_the_latent_svm(rng):
     model = MaxMin(bias=0.0).sized(X, Y)
     objective = model.latent_objective(X, Y, np.array([1.0]), L2())
     w = rng.normal(size=3)
-    regrets, first = objective.standing(w).listed()
+    regrets, first = objective.evaluate(w).listed()
     np.testing.assert_array_equal(np.diff(first), [len(x) if y else 1 for x, y in zip(X, Y, strict=True)])
     for i in range(1, 12, 2):
         hinge = np.maximum(0.0, 1.0 - X[i][:, 0] @ w)

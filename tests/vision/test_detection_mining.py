@@ -19,7 +19,7 @@ ROOM = 10**8
 
 
 def bound_of(objective, seed=0, scale=0.1):
-    return objective.standing(random_weights(np.random.default_rng(seed), objective.model, scale)).best
+    return objective.evaluate(random_weights(np.random.default_rng(seed), objective.model, scale)).best
 
 
 def mined(problem, tol=1e-4, **mining):
@@ -147,10 +147,10 @@ def test_touching_bounds_never_raise_the_objective(model):
 class Noted(RandomWalk):
     """A random walk that notes what it chose, and what that costs."""
 
-    def choose(self, situation, rng):
-        chosen = super().choose(situation, rng)
-        regret = situation.standing.regrets(situation.everybody(), chosen).sum()
-        object.__setattr__(self, "seen", [*getattr(self, "seen", []), (float(regret), situation.budget)])
+    def choose(self, search_state, rng):
+        chosen = super().choose(search_state, rng)
+        regret = search_state.evaluation.regrets(search_state.everybody(), chosen).sum()
+        object.__setattr__(self, "seen", [*getattr(self, "seen", []), (float(regret), search_state.budget)])
         return chosen
 
 

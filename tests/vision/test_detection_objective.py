@@ -46,20 +46,20 @@ def test_the_objective_by_exhaustion(rng, objective):
 
 def test_bounds_touch_where_they_are_made_and_are_never_below(rng, objective):
     w0 = weights(rng, objective)
-    standing = objective.standing(w0)
-    assert bound_value(objective, standing.best, w0) == pytest.approx(objective_value(objective, w0), rel=1e-5)
+    evaluation = objective.evaluate(w0)
+    assert bound_value(objective, evaluation.best, w0) == pytest.approx(objective_value(objective, w0), rel=1e-5)
     above = []
     for step in (0.05, 0.3, 1.0):
         w = (1.0 - step) * w0 + step * weights(rng, objective)
-        bound, exact = bound_value(objective, standing.best, w), objective_value(objective, w)
-        assert bound == pytest.approx(objective_value(objective, w, standing.best), rel=1e-5)
+        bound, exact = bound_value(objective, evaluation.best, w), objective_value(objective, w)
+        assert bound == pytest.approx(objective_value(objective, w, evaluation.best), rel=1e-5)
         assert bound >= exact * (1.0 - 1e-6)
         above.append(bound - exact)
     assert max(above) > 1e-3, "a bound that is the objective everywhere would be convex"
 
 
 def test_bounds_are_convex(rng, objective):
-    latent = objective.standing(weights(rng, objective)).best
+    latent = objective.evaluate(weights(rng, objective)).best
     one, other = weights(rng, objective), weights(rng, objective)
     ends = [bound_value(objective, latent, w) for w in (one, other)]
     for t in (0.2, 0.5, 0.9):
@@ -68,10 +68,10 @@ def test_bounds_are_convex(rng, objective):
 
 def test_regrets_are_what_the_bound_loses(rng, objective):
     w, other = weights(rng, objective), weights(rng, objective)
-    standing, latent = objective.standing(w), objective.standing(other).best
+    evaluation, latent = objective.evaluate(w), objective.evaluate(other).best
     n, images, model = objective.n_positives, objective.images, objective.model
     everybody = np.arange(objective.n_examples)
-    regret = standing.regrets(everybody, latent)
+    regret = evaluation.regrets(everybody, latent)
     expected = [
         objective.positive_C
         * (
@@ -89,26 +89,26 @@ def test_regrets_are_what_the_bound_loses(rng, objective):
     np.testing.assert_allclose(regret, expected, atol=1e-5)
     gap = bound_value(objective, latent, w) - value(objective, w)
     assert regret.sum() == pytest.approx(gap, abs=1e-5)
-    np.testing.assert_allclose(standing.regrets(everybody, standing.best), 0.0, atol=1e-5)
+    np.testing.assert_allclose(evaluation.regrets(everybody, evaluation.best), 0.0, atol=1e-5)
     some = everybody[::2]
-    np.testing.assert_allclose(standing.regrets(some, [latent[i] for i in some]), regret[::2], atol=1e-9)
+    np.testing.assert_allclose(evaluation.regrets(some, [latent[i] for i in some]), regret[::2], atol=1e-9)
 
 
 def test_proposals_are_placements_of_the_example(rng, objective):
     w = weights(rng, objective)
-    standing = objective.standing(w)
+    evaluation = objective.evaluate(w)
     for i in range(objective.n_positives):
         allowed = {tuple(root) for root in objective.images.positives[i].roots.tolist()}
-        proposed = [standing.propose(i, standing.best[i], rng) for _ in range(10)]
+        proposed = [evaluation.propose(i, evaluation.best[i], rng) for _ in range(10)]
         assert all(tuple(place[:4].tolist()) in allowed for place in proposed)
-        assert standing.regrets(np.full(10, i), proposed).min() >= 0.0
+        assert evaluation.regrets(np.full(10, i), proposed).min() >= 0.0
     if objective.model.has_negative_parts:
-        assert standing.propose(objective.n_positives, standing.best[-1], rng) is standing.best[-1]
+        assert evaluation.propose(objective.n_positives, evaluation.best[-1], rng) is evaluation.best[-1]
 
 
 def test_weak_duality_at_any_shares(rng, objective):
     """Placements and shares at random, more than the budget allows: the dual value is below every bound value."""
-    latent = objective.standing(weights(rng, objective)).best
+    latent = objective.evaluate(weights(rng, objective)).best
     problem = objective.problem(latent)
     bound = problem.constraints
     lowest = min(bound_value(objective, latent, weights(rng, objective, scale)) for scale in (0.15, 0.02, 0.0))
@@ -134,7 +134,7 @@ def test_weak_duality_at_any_shares(rng, objective):
 
 def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
     """v is formed from the places that a bound holds, whatever the shares say of those."""
-    first, second = (objective.standing(weights(rng, objective)).best for _ in range(2))
+    first, second = (objective.evaluate(weights(rng, objective)).best for _ in range(2))
     old, new = objective.problem(first).constraints, objective.problem(second).constraints
     w = weights(rng, objective)
     hard = [old.search(i, Star(old.model, w), w, 10) for i in range(3)]
@@ -155,7 +155,7 @@ def test_shares_of_one_bound_are_shares_of_the_next(rng, objective):
 def test_shares_follow_a_root_to_another_level(rng):
     """A negative part stays where it was only as long as its root does: the new level may have no such place."""
     objective = tiny_objective(rng, AGAINST)
-    latent = objective.standing(weights(rng, objective)).best
+    latent = objective.evaluate(weights(rng, objective)).best
     roots = np.array([[0, 1, 0, 0], [0, 0, 1, 1]], np.int32)
     objective.images.positives[0] = replace(objective.images.positives[0], roots=roots, overlap=np.ones(2))
     old = np.array(latent[:1], np.int32)
@@ -176,7 +176,7 @@ def test_shares_follow_a_root_to_another_level(rng):
 
 def test_placements_of_other_images_are_refused_and_their_shares_left_out(rng, objective):
     """They would be read from places that are not there, and be taken for constraints that there are not."""
-    latent = objective.standing(weights(rng, objective)).best
+    latent = objective.evaluate(weights(rng, objective)).best
     bound = objective.problem(latent).constraints
     for column, entry in ((0, 9), (1, 99), (2, -1), (3, 60), (4, 90), (5, -1)):
         moved = latent[0].copy()
@@ -235,4 +235,4 @@ def test_images_are_worked_on_in_order_whatever_the_threads(rng):
     w = weights(rng, one)
     assert list(two.over_images(lambda i: i, range(6))) == list(range(6))
     assert value(one, w) == value(two, w)
-    np.testing.assert_array_equal(np.array(one.standing(w).best[:-1]), np.array(two.standing(w).best[:-1]))
+    np.testing.assert_array_equal(np.array(one.evaluate(w).best[:-1]), np.array(two.evaluate(w).best[:-1]))

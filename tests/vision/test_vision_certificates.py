@@ -132,7 +132,7 @@ def test_windows(model):
     objective = tiny_objective(np.random.default_rng(5), model)
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        latent = objective.standing(random_weights(rng, model, 0.15)).best
+        latent = objective.evaluate(random_weights(rng, model, 0.15)).best
         problem, w = objective.problem(latent), random_weights(rng, model, 0.15)
         value = objective_value(objective, w, latent)
         proved = certify(problem, w).upper
@@ -146,7 +146,7 @@ def test_windows_that_rounding_may_have_kept_from_costing_count():
     """No window has a loss as computed, but one might have."""
     objective = tiny_objective(np.random.default_rng(5), PARTS)
     w = random_weights(np.random.default_rng(0), PARTS, 0.15)
-    bound = objective.problem(objective.standing(w).best).constraints
+    bound = objective.problem(objective.evaluate(w).best).constraints
     bound.positive_budget = np.zeros(bound.n_positives)
     levels = objective.images.pyramids[2]
     star = Star(PARTS, w)
@@ -166,7 +166,7 @@ def test_shares_keep_within_budgets_exactly():
         assert sum(map(Fraction, image.share.tolist())) <= Fraction(budget)
     objective = tiny_objective(rng, PARTS, C=0.1)
     w = random_weights(rng, PARTS, 0.15)
-    windows = objective.problem(objective.standing(w).best).constraints
+    windows = objective.problem(objective.evaluate(w).best).constraints
     hard = windows.search(0, Star(PARTS, w), w, 5)
     again = np.repeat(np.arange(hard.example.size), 5)
     found = windows.feasible(Planes(hard.example[again], hard.placements[again], rng.exponential(0.1, again.size)))

@@ -12,7 +12,7 @@ from importlib import import_module
 from numbers import Real
 from typing import Any
 
-from ..estimators.telling import users_line
+from ..estimators.fit_callbacks import users_line
 
 
 class FitLog(ABC):

@@ -1,3 +1,5 @@
+"""A callback that writes fits down as runs of MLflow."""
+
 from __future__ import annotations
 
 import time

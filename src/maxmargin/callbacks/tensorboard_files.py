@@ -1,3 +1,5 @@
+"""A callback that writes fits down for TensorBoard."""
+
 from __future__ import annotations
 
 from itertools import count

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from .. import __version__
-from ..wording import meant
+from ..validation import meant
 from .talk import Talk, complain, warnings_in_plain_words
 from .words import translator
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..data.bags import Bags as BagsOfRows
 from ..data.errors import DataError
-from ..report.story import Data
+from ..report.content import Data
 from .files import answers_to, on_one_line
 from .kind import Kind
 from .reading import open_source, where

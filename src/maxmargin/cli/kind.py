@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .reading import again
 
 if TYPE_CHECKING:
-    from ..report.story import Data
+    from ..report.content import Data
     from .talk import Talk
     from .tasks import Task
 
@@ -58,7 +58,7 @@ class Kind(ABC):
 
     def reported(self, args: argparse.Namespace, model: Any, name: str) -> tuple[Data, dict[str, Any]]:
         """What ``maxmargin report`` shows beside the model, and what it says of it."""
-        from ..report.story import Data
+        from ..report.content import Data
 
         return self.page(self.open(args, args.data, model), name) if args.data else Data(), {}
 
@@ -81,7 +81,7 @@ class Kind(ABC):
 
     def about(self, model: Any) -> str:
         """What the certificate is of, where that is not the training problem itself."""
-        from ..report.story import LATENT
+        from ..report.content import LATENT
 
         return LATENT if _bounds(model) else ""
 

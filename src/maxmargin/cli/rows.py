@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..report.story import Data
+from ..report.content import Data
 from .files import answers_to, on_one_line
 from .kind import Kind
 from .reading import open_source

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..cli.grouped import Collected, InMemory, collected
-from ..report.story import Data
+from ..report.content import Data
 
 
 class Clusters(InMemory):

@@ -17,18 +17,18 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .. import persistence
 from ..estimators import inputs
+from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
-from ..estimators.telling import told
 from ..persistence import storable
-from ..wording import whole
+from ..validation import whole
 from .bounds import BOUNDS
 from .kmeans import ClusterRecord, Settings, cluster
 from .points import Measured, Past, Points
 from .starts import STARTS
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 
 @storable(
@@ -129,7 +129,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         verbose: int = 0,
     ) -> None: ...
 
-    @told
+    @notified
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:
         """Find clusters.
 
@@ -188,7 +188,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         if message:
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
-    @told
+    @notified
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:
         """Take in one more chunk of a stream; the first is clustered as ``fit`` would.
 
@@ -252,8 +252,8 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         if not data.given and data.y is not None:
             raise ValueError("X is missing: there are labels, but no rows that have them. Give X, too.")
 
-    def _story(self, data: Data) -> Story:
-        from .report import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from .report import content
 
         if data.given:
             if data.y is not None:
@@ -261,7 +261,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             y = None if data.y is None else column_or_1d(data.y)
             check_consistent_length(self._seen(data.X), y)
             data = replace(data, y=y)
-        return story(self, data)
+        return content(self, data)
 
     @property
     def _n_features_out(self) -> int:

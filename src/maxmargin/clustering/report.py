@@ -1,4 +1,4 @@
-"""The story of a clustering: sizes of clusters, their centres, and how the objective came down."""
+"""The content of a clustering: sizes of clusters, their centres, and how the objective came down."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..report import numbers
+from ..report.content import Data, ReportContent
 from ..report.markup import MOST, Markup, bars, element, heat_table, note, table, together
 from ..report.search import search
-from ..report.story import Data, Story
 
 _MOST_CLUSTERS = 40
 _MOST_FEATURES = 12
 
 
-def story(estimator: Any, data: Data) -> Story:
+def content(estimator: Any, data: Data) -> ReportContent:
     """Of a fitted GMMKMeans. Where ``data`` has labels, clusters are compared with them."""
     centres, labels = estimator.cluster_centers_, estimator.labels_
-    told = Story("Clusters", history=search(estimator.history_, estimator.tol, "labels"))
+    told = ReportContent("Clusters", history=search(estimator.history_, estimator.tol, "labels"))
     objective = numbers.number(estimator.inertia_)
     told.claim = together(
         element(

@@ -11,7 +11,7 @@ import numpy as np
 from ..kernels import rows as row_kernels
 from ..kernels.maps import WeightMap
 from ..problem import Rows, TotalLoss, Totals
-from ..wording import shown
+from ..validation import shown
 from .description import Description
 from .sums import DualSums
 

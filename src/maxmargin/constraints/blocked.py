@@ -1,3 +1,5 @@
+"""Closed constraints in blocks that are read when they are needed: data larger than memory."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,5 @@
+"""Constraints of the joint multiclass problem of Crammer and Singer: one simplex of dual variables per example."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -15,7 +15,7 @@ from ..data.arrays import as_rows
 from ..problem import Rivals, Rows
 from ..protocols import Model, Oracle, OracleError
 from ..rounding import gamma
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 
 _DENSE = 0.5  # above this share of non-zeros, indices cost more than the zeros they save
 

@@ -1,3 +1,5 @@
+"""Constraints with one dual variable per example: binary classification, regression, ranking."""
+
 from __future__ import annotations
 
 from typing import Any

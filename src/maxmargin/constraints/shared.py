@@ -1,3 +1,5 @@
+"""Constraints that are written out as rows, where those of an example share one slack."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import shown
+from ..validation import shown
 from .sequences import Sequences
 
 

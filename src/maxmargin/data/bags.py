@@ -1,3 +1,5 @@
+"""Bags of instances, as users give them, in one matrix."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -20,11 +20,11 @@ import scipy.sparse as sp
 
 from ..files import remove_leftovers, replacing
 from ..protocols import Chunk
-from ..wording import shown, whole
+from ..validation import shown, whole
 from .arrays import checked_sparse, usable_rows
-from .dealing import Bucket, Buckets, Hand
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
+from .partitioning import Bucket, Buckets, RowBuffer
 from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
@@ -125,7 +125,7 @@ class _Conversion:
         self._shards: list[Shard] = []
         self._writer: ShardWriter | None = None
 
-    _hand: Hand  # from the first chunk on
+    _hand: RowBuffer  # from the first chunk on
 
     def run(self, source: Any, progress: Progress | None) -> None:
         try:
@@ -152,7 +152,7 @@ class _Conversion:
         x, fixed = self._prepared(chunk)
         found = self._columns_of(chunk, x)
         if not self._rows:
-            self._hand = Hand(found, self._limit)
+            self._hand = RowBuffer(found, self._limit)
         elif self._hand.columns != found:
             raise DataError(
                 f"The data changes its kind at row {self._rows}: {_kinds(self._hand.columns)} before, {_kinds(found)} "
@@ -257,7 +257,7 @@ class _Conversion:
                 if bucket.least == bucket.greatest:
                     raise self._too_large(bucket)
                 finer = Buckets(self._folder, buckets.depth + 1, f"{name}-{k:02d}")
-                into = Hand(into.columns, self._limit // 16)
+                into = RowBuffer(into.columns, self._limit // 16)
             with open(bucket.path, "rb") as file, contextlib.closing(finer) if finer else contextlib.nullcontext():
                 for rows, entries in bucket.segments:
                     into.load(file, rows, entries)
@@ -271,7 +271,7 @@ class _Conversion:
 
     def _too_large(self, bucket: Bucket) -> DataError:
         with open(bucket.path, "rb") as file:
-            one = Hand(self._hand.columns, 0)
+            one = RowBuffer(self._hand.columns, 0)
             one.load(file, *bucket.segments[0])
         return DataError(
             f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..protocols import Chunk
-from ..wording import shown
+from ..validation import shown
 from .errors import DataError
 from .prefetch import prefetched
 from .runs import Chunked

@@ -1,3 +1,5 @@
+"""Graphs with features at nodes and edges, as users give them, in a few arrays."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -8,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.graphs import visit
-from ..wording import shown
+from ..validation import shown
 from .arrays import as_table, check_unmasked
 from .sequences import Sequences
 

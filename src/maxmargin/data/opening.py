@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..wording import shown
+from ..validation import shown
 from .errors import DataError
 from .stores import DISK, Disk, Store, is_uri, located, store_of
 

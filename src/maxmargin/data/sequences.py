@@ -1,3 +1,5 @@
+"""Sequences of feature vectors, as users give them, in one sparse matrix."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ..wording import shown
+from ..validation import shown
 
 _ENDLESS = 2**63  # bytes that no machine can address
 _UNITS = {"": 1, "B": 1}

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..files import replacing
 from ..kernels import text as kernels
-from ..wording import shown
+from ..validation import shown
 from .arrays import canonical, check_unmasked, checked_sparse
 
 

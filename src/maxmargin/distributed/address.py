@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from maxmargin.distributed.processes import LocalProcesses
 from maxmargin.distributed.ray_actors import RayActors
-from maxmargin.wording import shown
+from maxmargin.validation import shown
 
 if TYPE_CHECKING:
     from maxmargin.distributed.transport import Transport

@@ -88,7 +88,7 @@ class ShardAscent:
 
     def save(self, state: ShardState, settled: bool) -> dict[str, Any]:
         """Workers save what is theirs, and what the centre has of it."""
-        state.sharded.crew.ask("save", state.sharded.lent)
+        state.sharded.workers.ask("save", state.sharded.lent)
         return {"rounds": state.rounds}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> ShardState:
@@ -98,7 +98,7 @@ class ShardAscent:
 
     def step(self, problem: Problem, state: ShardState) -> ShardState:
         """Work at the centre, if it has anything to do, and one round."""
-        if state.deaths != state.sharded.crew.deaths:
+        if state.deaths != state.sharded.workers.deaths:
             self._recount(problem, state)
         everything = self._everything(state)
         state.evaluated = None
@@ -113,7 +113,7 @@ class ShardAscent:
         self._conclude(state, everything, reports)
         heard = [report for report in reports.values() if report is not None]
         # What somebody was late with belongs to the weights of another round.
-        if evaluate and len(reports) == state.sharded.crew.size and all(r.round == state.rounds for r in heard):
+        if evaluate and len(reports) == state.sharded.workers.size and all(r.round == state.rounds for r in heard):
             self._evaluated(problem, state, sent, [report.loss for report in heard])
         return state
 
@@ -151,7 +151,7 @@ class ShardAscent:
             momentum, state.theta = (state.theta - 1.0) / theta, theta
             sent = state.v + momentum * state.step
         task = Task(
-            sigma=float(sharded.crew.size),
+            sigma=float(sharded.workers.size),
             everything=everything,
             wanted=state.goal * abs(state.lower),
             momentum=momentum,
@@ -160,9 +160,9 @@ class ShardAscent:
             hand_over=hand_over,
         )
         began = time.perf_counter()
-        handle = sharded.crew.transport.broadcast(sent)
+        handle = sharded.workers.transport.broadcast(sent)
         number = state.rounds
-        reports, heavy = sharded.crew.round("improve", lambda k: (number, handle, task))
+        reports, heavy = sharded.workers.round("improve", lambda k: (number, handle, task))
         for k, report in reports.items():
             if report is not None:
                 state.linear += report.linear
@@ -180,7 +180,7 @@ class ShardAscent:
         then on whatever begins to move is handed over at once, and momentum is the centre's alone.
         """
         pool = state.sharded.pool
-        if state.sharded.crew.size == 1:
+        if state.sharded.workers.size == 1:
             return 0  # nobody's work is outdated by anybody else's
         room = int(_FILLED * self.centre) - (0 if pool is None else pool.nbytes)
         if pool is None:
@@ -189,7 +189,7 @@ class ShardAscent:
             settled = state.rounds > _EARLY and 0.9 * state.active_before < state.active <= _MANY * n
             if not ((few or settled) and 0 < state.bytes_active <= room):
                 return 0
-        return max(room, 0) // state.sharded.crew.size
+        return max(room, 0) // state.sharded.workers.size
 
     def _conclude(self, state: ShardState, everything: bool, reports: dict[int, Report | None]) -> None:
         """What the driver makes of the reports of a round."""
@@ -241,9 +241,9 @@ class ShardAscent:
     def _recount(self, problem: Problem, state: ShardState) -> None:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
-            state.deaths = state.sharded.crew.deaths
+            state.deaths = state.sharded.workers.deaths
             state.linear, state.v, *_ = state.sharded.totals(state.alpha)
-            if state.deaths == state.sharded.crew.deaths:
+            if state.deaths == state.sharded.workers.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
         state.step, state.theta = None, 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..problem import Planes, Problem, TotalLoss, Totals
 from ..regularizers.divided import Divided
-from ..regularizers.tilted import Tilted
+from ..regularizers.linearly_shifted import LinearlyShifted
 from ..solvers.block_ascent import BlockAscent
 from ..solvers.choose import blocks_within
 from ..solvers.oracle_ascent import OracleAscent
@@ -104,9 +104,9 @@ class OpenWork(_ExploredWork):
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         state, solver = self._state, self._solver
         before, linear = state.inner.map.v.copy(), state.inner.linear
-        tilted = Tilted(Divided(self._problem.regularizer, task.sigma), v / task.sigma - before)
-        problem = Problem(self._problem.constraints, tilted)
-        state.regularize(tilted)
+        shifted = LinearlyShifted(Divided(self._problem.regularizer, task.sigma), v / task.sigma - before)
+        problem = Problem(self._problem.constraints, shifted)
+        state.regularize(shifted)
         self._aim(task)
         loss, visited = None, 0
         if task.everything:

@@ -21,21 +21,21 @@ class InteriorOnShards:
     """What the interior point asks of rows (as ``InteriorRows``), as sums over shards."""
 
     def __init__(self, sharded: Sharded, n_threads: int) -> None:
-        self._sharded, self._crew = sharded, sharded.crew
-        self._deaths = self._crew.deaths
+        self._sharded, self._workers = sharded, sharded.workers
+        self._deaths = self._workers.deaths
         self.description = sharded.describe()
-        self._crew.set_up("begin_interior", lambda k: (self.description, n_threads))
+        self._workers.set_up("begin_interior", lambda k: (self.description, n_threads))
 
     @property
     def lost(self) -> bool:
         """Whether a worker has died, and its points with it."""
-        return self._crew.deaths != self._deaths
+        return self._workers.deaths != self._deaths
 
     def centre(self, w: np.ndarray) -> None:
-        self._crew.ask("interior", lambda k: ("centre", w))
+        self._workers.ask("interior", lambda k: ("centre", w))
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
-        sums, heavy = self._crew.total("interior", lambda k: ("look", w, directions, target))
+        sums, heavy = self._workers.total("interior", lambda k: ("look", w, directions, target))
         nothing = np.zeros(w.size)
         _, joined = added_looks(w.size, [(nothing, part) for part in sums if part is not None])
         return heavy[0] if heavy else nothing, joined
@@ -43,7 +43,7 @@ class InteriorOnShards:
     def advance(
         self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        _, heavy = self._crew.total("interior", lambda k: ("advance", w, directions, target, length, precise, keep))
+        _, heavy = self._workers.total("interior", lambda k: ("advance", w, directions, target, length, precise, keep))
         return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
 
     @property
@@ -52,10 +52,10 @@ class InteriorOnShards:
 
     @property
     def kept(self) -> np.ndarray:
-        return np.concatenate([kept for kept in self._crew.ask("interior", lambda k: ("kept",)) if kept is not None])
+        return np.concatenate([kept for kept in self._workers.ask("interior", lambda k: ("kept",)) if kept is not None])
 
     def saved(self) -> Point:
-        points = [point for point in self._crew.ask("interior", lambda k: ("saved",)) if point is not None]
+        points = [point for point in self._workers.ask("interior", lambda k: ("saved",)) if point is not None]
         return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
 
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
@@ -65,7 +65,7 @@ class InteriorOnShards:
             mine = Point(*(p[spans[k]] if p.size else p for p in point))
             return "load", mine, None if kept is None else kept[spans[k]]
 
-        self._crew.ask("interior", part)
+        self._workers.ask("interior", part)
 
 
 class ShardInterior(InteriorPoint):

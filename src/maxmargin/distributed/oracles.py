@@ -24,9 +24,9 @@ from ..constraints.sums import DualSums
 from ..data.arrays import as_rows
 from ..data.errors import DataError
 from ..problem import Planes, Rivals, TotalLoss, Totals
-from .asking import Asking, Call, together
-from .crew import Crew
+from .requests import Call, Requests, together
 from .searching import Piece
+from .worker_group import WorkerGroup
 
 _EACH = 2  # questions that a worker has at a time: the one it works on and the next
 _STALE = 4  # at most this part of all examples is searched at weights that are on their way
@@ -34,11 +34,11 @@ _LEAST = 4  # examples in a question: less is not worth a message
 
 
 class RemoteOracle:
-    """An ``Oracle`` whose examples are with the workers of a crew.
+    """An ``Oracle`` whose examples are with the workers of a group.
 
     Parameters
     ----------
-    asking : Asking
+    requests : Requests
     pieces : list of Piece
         What each worker has.
     n_weights : int
@@ -47,12 +47,12 @@ class RemoteOracle:
     """
 
     def __init__(
-        self, asking: Asking, pieces: list[Piece], n_weights: int, before: Callable[[], None] | None = None
+        self, requests: Requests, pieces: list[Piece], n_weights: int, before: Callable[[], None] | None = None
     ) -> None:
-        self._asking, self._pieces, self._before = asking, pieces, before
-        self.n_examples, self.n_weights = asking.n_examples, n_weights
+        self._requests, self._pieces, self._before = requests, pieces, before
+        self.n_examples, self.n_weights = requests.n_examples, n_weights
         self.releases_gil = all(piece.releases_gil for piece in pieces)
-        self.n_searchers = len(asking.staffed)
+        self.n_searchers = len(requests.staffed)
 
     @property
     def n_ahead(self) -> int:
@@ -61,7 +61,7 @@ class RemoteOracle:
 
     def submit(self, ids: np.ndarray, w: np.ndarray) -> Found:
         """Have examples searched; does not wait."""
-        return Found([(at, self._ask(k, "rivals", ids[at] - self._first(k), self._asking.sent(w)))
+        return Found([(at, self._ask(k, "rivals", ids[at] - self._first(k), self._requests.sent(w)))
                       for k, at in self._by_worker(ids)], ids.size, self.n_weights)  # fmt: skip
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
@@ -93,9 +93,9 @@ class RemoteOracle:
 
     def evaluate(self, w: np.ndarray, budget: np.ndarray) -> TotalLoss:
         """Σ C_i·(loss of example i): one question to each worker."""
-        sent = self._asking.sent(w)
-        budgets = [budget if budget.size == 1 else self._asking.cut(budget, k) for k in range(len(self._pieces))]
-        losses = self._asking.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
+        sent = self._requests.sent(w)
+        budgets = [budget if budget.size == 1 else self._requests.cut(budget, k) for k in range(len(self._pieces))]
+        losses = self._requests.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
         return TotalLoss.sum(losses)
 
     def sums(self, alpha: Planes) -> Totals:
@@ -110,10 +110,10 @@ class RemoteOracle:
         return sums.totals()
 
     def _ask(self, k: int, *question: Any) -> Call:
-        return self._asking.ask(k, *question, before=self._before)
+        return self._requests.ask(k, *question, before=self._before)
 
     def _first(self, k: int) -> int:
-        return int(self._asking.first[k])
+        return int(self._requests.first[k])
 
     def _as_read(self, ids: np.ndarray) -> Iterator[np.ndarray]:
         """The examples of one worker after the other, in the order in which it reads them."""
@@ -124,7 +124,7 @@ class RemoteOracle:
 
     def _by_worker(self, ids: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """(worker, where its examples stand among these), in their order."""
-        worker = self._asking.whose(ids)
+        worker = self._requests.whose(ids)
         order = np.argsort(worker, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(worker[order])) + 1) if ids.size else []
         return [(int(worker[at[0]]), at) for at in parts]
@@ -144,23 +144,23 @@ class Found:
         return parts[0] if len(parts) == 1 else joined(parts, np.concatenate([at for at, _ in self._calls]))
 
 
-def remote_oracle(crew: Crew, n_examples: int, n_weights: int) -> RemoteOracle:
-    """The oracle of a problem whose pieces the workers of the crew have."""
-    asking, pieces = introduced(crew, n_examples)
-    return RemoteOracle(asking, pieces, n_weights)
+def remote_oracle(workers: WorkerGroup, n_examples: int, n_weights: int) -> RemoteOracle:
+    """The oracle of a problem whose pieces the workers of the group have."""
+    requests, pieces = introduced(workers, n_examples)
+    return RemoteOracle(requests, pieces, n_weights)
 
 
-def introduced(crew: Crew, n_examples: int) -> tuple[Asking, list[Piece]]:
+def introduced(workers: WorkerGroup, n_examples: int) -> tuple[Requests, list[Piece]]:
     """The workers, and what each of them has, if that is all of the data."""
-    unknown = Asking(crew, [1] * crew.size)
+    unknown = Requests(workers, [1] * workers.size)
     pieces: list[Piece] = unknown.ask_all(lambda k: ("piece",))
-    asking = Asking(crew, [piece.n_examples for piece in pieces])
-    if asking.n_examples != n_examples:
+    requests = Requests(workers, [piece.n_examples for piece in pieces])
+    if requests.n_examples != n_examples:
         raise DataError(
-            f"The workers have {asking.n_examples} examples, the driver has counted {n_examples}. Do all machines see "
-            "the same files?"
+            f"The workers have {requests.n_examples} examples, the driver has counted {n_examples}. Do all machines "
+            "see the same files?"
         )
-    return asking, pieces
+    return requests, pieces
 
 
 def _in_turn(queues: list[list[np.ndarray]]) -> list[np.ndarray]:

@@ -17,10 +17,10 @@ from ..problem import Planes, Problem, Solution, TotalLoss, Totals
 from ..protocols import Checkpoint, Solver
 from ..solvers import solve
 from ..solvers.certificate import lower_bound
-from .crew import Crew
 from .interior import InteriorOnShards
 from .saved import folder_of, identity_of, joined, saved_by_others
 from .shard import Beginning
+from .worker_group import WorkerGroup
 
 
 class OnShards:
@@ -45,7 +45,7 @@ class Sharded:
 
     Parameters
     ----------
-    crew : Crew
+    workers : WorkerGroup
     question : object
         Which of its problems a worker is to take up; see ``shard.Recipe``.
     n_examples, n_weights : int
@@ -60,7 +60,7 @@ class Sharded:
 
     def __init__(
         self,
-        crew: Crew,
+        workers: WorkerGroup,
         question: Any,
         n_examples: int,
         n_weights: int,
@@ -71,7 +71,7 @@ class Sharded:
         memory: int | None = None,
         saving: Saving | None = None,
     ) -> None:
-        self.crew = crew
+        self.workers = workers
         self.n_examples, self.n_weights = n_examples, n_weights
         self.closed = closed
         self.holder = "workers" if closed else "searching workers"
@@ -81,12 +81,12 @@ class Sharded:
         """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
         self.pool_alpha = np.empty((0, *columns))
         self.first = np.empty(0, np.int64)
-        self._heard = crew.deaths
+        self._heard = workers.deaths
 
     def begin(self, alpha: Any) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
-        size, saving = self.crew.size, self._saving
+        size, saving = self.workers.size, self._saving
         if alpha is None and saving is not None and saving.kept:
             alpha = saved_by_others(saving.folder, saving.identity, size, self.n_examples)
         if alpha is not None and not self.first.size:
@@ -94,7 +94,7 @@ class Sharded:
         self._begin([None] * size if alpha is None else self._parts(alpha))
 
     def _begin(self, parts: list[Any]) -> None:
-        size, saving, begun = self.crew.size, self._saving, False
+        size, saving, begun = self.workers.size, self._saving, False
 
         def beginning(k: int) -> tuple[Beginning]:
             return (
@@ -111,7 +111,7 @@ class Sharded:
                 ),
             )
 
-        sizes = self.crew.set_up("begin", beginning)
+        sizes = self.workers.set_up("begin", beginning)
         begun = True
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         if self.first[-1] != self.n_examples:
@@ -137,7 +137,7 @@ class Sharded:
         if isinstance(alpha, Planes):
             cut = np.searchsorted(self.first, alpha.example, side="right") - 1
             parts: list[Any] = []
-            for k in range(self.crew.size):
+            for k in range(self.workers.size):
                 mine = np.flatnonzero(cut == k)
                 labels = [alpha.labels[i] for i in mine.tolist()]
                 parts.append(Planes(alpha.example[mine] - self.first[k], labels, alpha.alpha[mine]))
@@ -150,9 +150,9 @@ class Sharded:
 
     def _agree(self) -> None:
         """Tell workers which examples the driver has, once answers went unheard: what they handed over got lost."""
-        if self.closed and self._heard != self.crew.deaths:
-            self.crew.ask("agree", lambda k: (self._away(k),))
-        self._heard = self.crew.deaths
+        if self.closed and self._heard != self.workers.deaths:
+            self.workers.ask("agree", lambda k: (self._away(k),))
+        self._heard = self.workers.deaths
 
     def lent(self, k: int) -> tuple[tuple[np.ndarray, Any]]:
         """Which examples of a shard the driver has, and their dual variables."""
@@ -171,7 +171,7 @@ class Sharded:
         self.pool.place[len(self.pool) - n :] = self.first[k] + places[:n]
         self.pool_alpha = np.concatenate([self.pool_alpha, alpha[:n]])
         if n < places.size:
-            self.crew.give_back(k, places[n:], alpha[n:])
+            self.workers.give_back(k, places[n:], alpha[n:])
 
     def no_shares(self) -> Any:
         return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))
@@ -181,7 +181,7 @@ class Sharded:
         if not isinstance(alpha, OnShards):
             return alpha
         self._agree()
-        shares = self.crew.ask("shares")
+        shares = self.workers.ask("shares")
         if not self.closed:
             return joined(self.first, shares)
         alpha = self.no_shares()
@@ -197,8 +197,8 @@ class Sharded:
         here = isinstance(alpha, OnShards)
         if here:
             self._agree()
-        parts = [None] * self.crew.size if here else self._parts(alpha)
-        linear, heavy = self.crew.total("totals", lambda k: (parts[k],))
+        parts = [None] * self.workers.size if here else self._parts(alpha)
+        linear, heavy = self.workers.total("totals", lambda k: (parts[k],))
         sums = DualSums(self.n_weights)
         if heavy:
             v, error = heavy
@@ -219,11 +219,11 @@ class Sharded:
         return alpha
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
-        handle = self.crew.transport.broadcast(w)
-        return TotalLoss.sum(self.crew.ask("evaluate", lambda k: (handle,)))
+        handle = self.workers.transport.broadcast(w)
+        return TotalLoss.sum(self.workers.ask("evaluate", lambda k: (handle,)))
 
     def describe(self) -> Description:
-        return Description.joined([d for d in self.crew.ask("describe") if d is not None])
+        return Description.joined([d for d in self.workers.ask("describe") if d is not None])
 
     def interior_rows(self, n_threads: int) -> InteriorOnShards:
         return InteriorOnShards(self, n_threads)
@@ -237,10 +237,10 @@ def solve_on_shards(problem: Problem, solver: Solver, *, checkpoint: Checkpoint 
     """
     sharded: Any = problem.constraints
     while True:
-        deaths = sharded.crew.deaths
+        deaths = sharded.workers.deaths
         solution = solve(problem, solver, checkpoint=checkpoint, **how)
         solution = replace(solution, alpha=sharded.gather(solution.alpha))
-        if sharded.crew.deaths == deaths:
+        if sharded.workers.deaths == deaths:
             return solution
         lower = lower_bound(problem, solution.alpha)
         solution = replace(solution, certificate=replace(solution.certificate, lower=lower))

@@ -1,3 +1,5 @@
+"""``LatentSVC``: two or more classes of bags of instances, of which one decides."""
+
 from __future__ import annotations
 
 import warnings
@@ -22,15 +24,15 @@ from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import L2, Blocks
 from ..solvers import solve
-from ..wording import meant, shown
+from ..validation import meant, shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_arrays, of_values
+from .fit_callbacks import notified, users_line
 from .latent_search import LatentEstimator, objective_of
-from .telling import told, users_line
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
@@ -66,7 +68,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     Parameters
     ----------
     C : float
-        Price of a unit of loss of one bag.
+        Regularization parameter: weight of the loss of one bag.
     bound : {"cccp", "gmm", "gmme"} or BoundChooser
         How bounds are chosen: the concave-convex procedure; a random one among those that make progress; one that makes
         progress in expectation; or an object from ``maxmargin.latent``.
@@ -165,7 +167,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         verbose: int = 0,
     ) -> None: ...
 
-    @told
+    @notified
     def fit(
         self,
         X: Any,
@@ -410,7 +412,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def complete(self, X: Any, y: Any) -> np.ndarray:
         """The instance that speaks best for the given class of every bag; 0 for negative bags of two classes."""
-        return self._again(X, y, None).standing(self._flat()).best
+        return self._again(X, y, None).evaluate(self._flat()).best
 
     def objective(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """F at these weights, on any bags."""
@@ -425,11 +427,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self._check_trained()
         return self._compared(self._certify(self._again(X, y, sample_weight), self._flat()))
 
-    def _story(self, data: Data) -> Story:
-        from ..report.bags import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.bags import content
 
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
-        return story(self, bags, y, data.name)
+        return content(self, bags, y, data.name)
 
     def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
         check_is_fitted(self)

@@ -26,11 +26,11 @@ from ..protocols import Regularizer
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
 from ..solvers.progress import ProgressLine
-from ..wording import shown
+from ..validation import shown
 from . import inputs
+from .fit_callbacks import users_line
 from .reporting import Reporting
 from .settings import check_settings
-from .telling import users_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -17,7 +17,7 @@ from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Regularizer
-from ..wording import shown
+from ..validation import shown
 from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
@@ -38,7 +38,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     Parameters
     ----------
     C : float
-        Price of a unit of loss; larger values fit the training data more closely.
+        Regularization parameter: weight of the loss; larger values fit the training data more closely.
     loss : {"hinge", "squared_hinge", "smoothed_hinge"} or object from ``maxmargin.losses``
         What a missed margin costs. All but ``hinge`` are for two classes and one-vs-rest. ``smoothed_hinge`` is a
         parabola near the kink and a line beyond.

@@ -25,11 +25,11 @@ from ..constraints.sourced import chosen, is_seekable
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
-from ..distributed.crew import Crew
 from ..distributed.oracles import remote_oracle
 from ..distributed.searching import Searches
 from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded, solve_on_shards
+from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Oracle, Seekable, Solver
 from ..solvers import Means, choose, solve
@@ -37,7 +37,7 @@ from ..solvers.solve import first_interrupt
 from . import inputs
 from .certified import Run
 from .fingerprints import of_source
-from .telling import users_line
+from .fit_callbacks import users_line
 
 _CHUNKS = 1000  # of arrays in memory, between which they can be cut
 
@@ -303,7 +303,7 @@ class Cluster:
         self._own = isinstance(run.cluster, str)
         self._run = run
         self._scratch = Path(tempfile.gettempdir()) / f"maxmargin-{secrets.token_hex(6)}"  # the same on all machines
-        self.crew: Crew | None = None
+        self.workers: WorkerGroup | None = None
 
     @property
     def size(self) -> int:
@@ -311,13 +311,13 @@ class Cluster:
 
     def start(self, recipes: Sequence[Any]) -> None:
         """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
-        self.crew = Crew(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
+        self.workers = WorkerGroup(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
     def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
         known: Any = like.constraints
         constraints = Sharded(
-            self.crew,  # type: ignore[arg-type]
+            self.workers,  # type: ignore[arg-type]
             question,
             known.n_examples,
             known.n_weights,
@@ -330,8 +330,8 @@ class Cluster:
 
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
-        crew: Crew = self.crew  # type: ignore[assignment]
-        oracle = remote_oracle(crew, like.open.n_examples, like.n_weights)
+        workers: WorkerGroup = self.workers  # type: ignore[assignment]
+        oracle = remote_oracle(workers, like.open.n_examples, like.n_weights)
         return Problem(Searched(oracle, like.open.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
@@ -355,8 +355,8 @@ class Cluster:
 
     def _take_leave(self) -> None:
         with contextlib.suppress(Exception):
-            if self.crew is not None:
-                self.crew.farewell("end", "" if self._run.checkpoint is not None else str(self._scratch))
+            if self.workers is not None:
+                self.workers.shutdown("end", "" if self._run.checkpoint is not None else str(self._scratch))
 
     def _end(self) -> None:
         try:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
 from ..schema import is_label
-from ..wording import as_float, one_of, shown
+from ..validation import as_float, one_of, shown
 from .tables import check_columns, check_kind, check_present, explained, present_labels
 
 _NO_LABELS = "no labels"

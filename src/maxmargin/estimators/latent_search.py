@@ -1,3 +1,5 @@
+"""What the estimators with latent variables share: starts, the search over convex bounds, and what is kept of it."""
+
 from __future__ import annotations
 
 import contextlib
@@ -12,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..distributed.evaluations import Evaluations, is_searched, remote_objective
 from ..distributed.searching import LatentSearches
-from ..distributed.standings import Standings, is_searched, remote_objective
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
 from ..latent.progress import SearchLine
@@ -21,11 +23,11 @@ from ..latent.structural import StructuralObjective
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..solvers import Means, best_start, certify, choose
-from ..wording import one_of
+from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
+from .fit_callbacks import keep, users_line
 from .holders import Cluster
-from .telling import keep, users_line
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
@@ -82,9 +84,9 @@ class LatentEstimator(CertifiedEstimator):
             self._search(objective, run, start, fingerprint, taken)
             return
         with Cluster(run, dict) as cluster:
-            recipe = LatentSearches if is_searched(objective) else Standings
+            recipe = LatentSearches if is_searched(objective) else Evaluations
             cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
-            shared = remote_objective(objective, cluster.crew)  # type: ignore[arg-type]
+            shared = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
             self._search(shared, run, start, fingerprint, taken)
 
     def _search(
@@ -181,7 +183,7 @@ class LatentEstimator(CertifiedEstimator):
         Latent values and dual variables of other data fit by chance at most; no true bound comes of them that is false.
         """
         found = []
-        for latent in (self.latent_, objective.standing(weights).best):
+        for latent in (self.latent_, objective.evaluate(weights).best):
             try:
                 problem = objective.problem(latent)
                 found.append(certify(problem, weights, self._alpha_for(problem)))
@@ -211,7 +213,7 @@ class LatentEstimator(CertifiedEstimator):
 
     def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
         """The last weights, with dual variables to match if there are any."""
-        problem = objective.problem(objective.standing(weights).best)
+        problem = objective.problem(objective.evaluate(weights).best)
         alpha = self._alpha_for(problem)
         ratio = float(self.C) / self._fitted_C
         if alpha is not None and ratio != 1.0:

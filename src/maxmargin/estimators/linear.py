@@ -25,12 +25,12 @@ from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs, sourced
 from .certified import CertifiedEstimator, Run
+from .fit_callbacks import users_line
 from .holders import InMemory, Whole, gathered, is_whole
 from .streams import ClosedStream
-from .telling import users_line
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 _MOST_COLUMNS = 2**32 - 1  # that kernels can address
 _EMPTY = np.empty(0, np.int32)
@@ -234,10 +234,10 @@ class LinearEstimator(CertifiedEstimator):
             return np.ascontiguousarray(table.T), np.zeros(n_classes)
         return np.ascontiguousarray(table[:-1].T), table[-1] * self._bias()
 
-    def _story(self, data: Data) -> Story:
-        from ..report.linear import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.linear import content
 
-        return story(self, self._report_source(data), data.name)
+        return content(self, self._report_source(data), data.name)
 
     def _report_source(self, data: Data) -> Any:
         """The data of a report in chunks, however it was given."""

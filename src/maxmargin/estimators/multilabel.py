@@ -22,7 +22,7 @@ from .holders import Whole, bare
 from .structured import Facts, StructuredEstimator, look_at
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 
 @storable(model_="Multilabel", coef_="float[w]", _alpha="Planes", _fitted_C="float")
@@ -35,7 +35,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     Parameters
     ----------
     C : float
-        Price of a unit of loss.
+        Regularization parameter: weight of the loss.
     edges : {"none", "tree", "full"} or array (n_edges, 2)
         Pairs of labels with weights of their own. "none" makes labels independent, "tree" takes those of the tree of
         most mutual information, "full" all. Up to 16 labels, and for trees of any size, searches are exact and fast;
@@ -169,12 +169,12 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         """
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
-    def _story(self, data: Data) -> Story:
-        from ..report.multilabel import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.multilabel import content
 
         if data.given and not data.is_source:
             data = replace(data, y=self._checked(data.X, data.y, reset=False)[1])
-        return story(self, data)
+        return content(self, data)
 
     @property
     def classes_(self) -> np.ndarray:

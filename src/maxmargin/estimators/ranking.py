@@ -18,7 +18,7 @@ from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
 from ..protocols import Chunk
-from ..wording import shown
+from ..validation import shown
 from . import inputs, training
 from .certified import Run
 from .fingerprints import of_arrays
@@ -36,7 +36,7 @@ class RankingSVM(LinearEstimator):
     Parameters
     ----------
     C : float
-        Price of a unit of loss of one pair.
+        Regularization parameter: weight of the loss of one pair.
     loss : {"hinge", "squared_hinge", "smoothed_hinge"} or object from ``maxmargin.losses``
 
     Attributes

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from .settings import keeping_settings
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 
 class Reporting:
-    """Base of all estimators that can tell what they have learned. Subclasses say what their story is."""
+    """Base of all estimators that can tell what they have learned. Subclasses say what their content is."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -49,8 +49,8 @@ class Reporting:
 
     def _write_report(self, path: Any, X: Any, y: Any, groups: Any, title: str | None, name: str | None) -> Path:
         from ..report import write
+        from ..report.content import Data
         from ..report.page import check_path
-        from ..report.story import Data
 
         check_is_fitted(self)
         target = check_path(path)
@@ -68,6 +68,6 @@ class Reporting:
         if not data.given and data.y is not None:
             raise ValueError("X is missing: there are labels, but nothing to answer. Give both X and y, or neither.")
 
-    def _story(self, data: Data) -> Story:
+    def _report_content(self, data: Data) -> ReportContent:
         """What a page shows of this estimator, and of its answers to the data."""
         raise NotImplementedError

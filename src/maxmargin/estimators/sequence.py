@@ -19,9 +19,10 @@ from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Source
-from ..wording import shown
+from ..validation import shown
 from . import inputs, training
 from .certified import Run
+from .fit_callbacks import users_line
 from .holders import Whole, is_whole
 from .sequence_data import (
     SequenceSurvey,
@@ -39,10 +40,9 @@ from .sequence_data import (
     sorted_classes,
 )
 from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
-from .telling import users_line
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 _SHOWN = 3  # names of features in a message
 
@@ -59,7 +59,7 @@ class SequenceSVM(StructuredEstimator):
     Parameters
     ----------
     C : float
-        Price of a unit of loss.
+        Regularization parameter: weight of the loss.
     loss : {"hamming", "normalized_hamming"} or array (n_classes, n_classes)
         Wrong labels counted, their share of the sequence, or the sum of ``loss[true, answer]`` with labels in
         sorted order.
@@ -390,13 +390,13 @@ class SequenceSVM(StructuredEstimator):
         order = np.argsort(-weights if n > 0 else weights, kind="stable")[: abs(n)]
         return [(classes[pairs[p, 0]], classes[pairs[p, 1]], float(weights[p])) for p in order]
 
-    def _story(self, data: Data) -> Story:
-        from ..report.sequences import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.sequences import content
 
         data = paired(data if data.is_source else replace(data, X=as_sequences(data.X)))
         if data.given and not data.is_source:
             check_lengths(self.prepare(data.X), data.y)
-        return story(self, data)
+        return content(self, data)
 
     def _n_features(self) -> int:
         return int(self.model_.n_features or 0)

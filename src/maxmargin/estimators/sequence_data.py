@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ..data.attributes import Attributes
 from ..data.sequences import Sequences
-from ..wording import shown
+from ..validation import shown
 from . import inputs
 from .structured import check_pairs
 

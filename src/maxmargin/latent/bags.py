@@ -1,3 +1,5 @@
+"""The objective of multiple-instance learning with two classes, and its convex bounds."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,9 +14,9 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags
 from ..kernels import bags as kernels
 from ..problem import Problem, Rows
-from ..protocols import Regularizer, Standing
+from ..protocols import Evaluation, Regularizer
 from ..solvers.threads import run
-from ..wording import one_of
+from ..validation import one_of
 
 NEGATIVES = ("bag", "instances")
 
@@ -54,7 +56,7 @@ class BagObjective:
     >>> from maxmargin.regularizers import L2
     >>> bags = as_bags([np.array([[0.0], [2.0]]), np.array([[0.0], [-1.0]])])
     >>> objective = BagObjective(bags, np.array([True, False]), np.ones(2), L2())
-    >>> objective.standing(np.array([1.0])).best
+    >>> objective.evaluate(np.array([1.0])).best
     array([1, 0])
     """
 
@@ -127,12 +129,12 @@ class BagObjective:
             )
         return values
 
-    def standing(self, w: np.ndarray) -> Standing:
+    def evaluate(self, w: np.ndarray) -> Evaluation:
         """What instances are worth at w. Only positive bags are looked at."""
         place, scores, best = look(self.rows, self.bags.first, self.ids, w, self.n_threads)
         everybody = np.zeros(self.n_examples, np.int64)
         everybody[self.ids] = best
-        return BagStanding(self, everybody, place, scores)
+        return BagEvaluation(self, everybody, place, scores)
 
     def initial(self, rng: np.random.Generator | None) -> np.ndarray:
         """Of each positive bag the instance most unlike negative bags, or the one that random weights like best.
@@ -141,12 +143,12 @@ class BagObjective:
         """
         w = np.zeros(self.n_weights)
         if rng is not None:
-            return self.standing(rng.normal(size=w.size)).best
+            return self.evaluate(rng.normal(size=w.size)).best
         means = self.bags.means().matrix
         for side in (True, False):
             if (self.positive == side).any():
                 w[: self.rows.width] += (1 if side else -1) * np.ravel(means[self.positive == side].mean(axis=0))
-        return self.standing(w).best
+        return self.evaluate(w).best
 
     def carriers(self, alpha: np.ndarray) -> np.ndarray:
         return np.add.reduceat(np.abs(alpha), self._first[:-1]) > 0.0
@@ -174,7 +176,7 @@ def look(
 
 
 @dataclass
-class BagStanding:
+class BagEvaluation:
     """The scores of all instances of positive bags at one w, and what follows from them.
 
     The regret of an instance is C_i·(max(0, 1 − its score) − max(0, 1 − the best score)).

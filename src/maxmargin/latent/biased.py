@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..protocols import LatentObjective
-from ..wording import shown
+from ..validation import shown
 from .gmme import largest
-from .situation import Situation, by_proposals, check_choice_of, check_sweeps
+from .search_state import SearchState, by_proposals, check_choice_of, check_sweeps
 
 
 @dataclass(frozen=True)
@@ -43,31 +43,31 @@ class Biased:
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        touching = situation.touching()
-        if situation.budget <= 0.0:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        touching = search_state.touching()
+        if search_state.budget <= 0.0:
             return touching
-        listed = situation.standing.listed()
+        listed = search_state.evaluation.listed()
         if listed is None:
-            return self._by_proposals(situation, list(touching), rng)
+            return self._by_proposals(search_state, list(touching), rng)
         regrets, first = listed
         gains = np.empty(regrets.size)
         for i in range(first.size - 1):
             for z in range(first[i + 1] - first[i]):
-                gains[first[i] + z] = self._ask(i, z, situation.weights)
-        return within_budget(gains, regrets, first, situation.budget)
+                gains[first[i] + z] = self._ask(i, z, search_state.weights)
+        return within_budget(gains, regrets, first, search_state.budget)
 
-    def _by_proposals(self, situation: Situation, latent: list[Any], rng: np.random.Generator) -> list[Any]:
-        gain = [self._ask(i, z, situation.weights) for i, z in enumerate(latent)]
+    def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> list[Any]:
+        gain = [self._ask(i, z, search_state.weights) for i, z in enumerate(latent)]
 
         def welcome(i: int, z: Any) -> bool:
-            there = self._ask(i, z, situation.weights)
+            there = self._ask(i, z, search_state.weights)
             if there < gain[i]:
                 return False
             gain[i] = there
             return True
 
-        return by_proposals(situation, latent, self.sweeps, rng, welcome)
+        return by_proposals(search_state, latent, self.sweeps, rng, welcome)
 
     def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
         value = float(self.bias(i, z, w))
@@ -101,25 +101,25 @@ class BiasedJointly:
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        touching = situation.touching()
-        if situation.budget <= 0.0:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        touching = search_state.touching()
+        if search_state.budget <= 0.0:
             return touching
-        listed = situation.standing.listed()
+        listed = search_state.evaluation.listed()
         latent: Any = np.array(touching) if listed is not None else list(touching)
-        here = self._ask(latent, situation.weights)
+        here = self._ask(latent, search_state.weights)
 
         def welcome(i: int, z: Any) -> bool:
             nonlocal here
             before, latent[i] = latent[i], z
-            there = self._ask(latent, situation.weights)
+            there = self._ask(latent, search_state.weights)
             if there < here:
                 latent[i] = before
                 return False
             here = there
             return True
 
-        return by_proposals(situation, latent, self.sweeps, rng, welcome, listed)
+        return by_proposals(search_state, latent, self.sweeps, rng, welcome, listed)
 
     def _ask(self, latent: Any, w: np.ndarray) -> float:
         value = float(self.bias(latent, w))

@@ -1,10 +1,12 @@
+"""A bias towards labellings whose neighbours agree, for choosing bounds."""
+
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from ..wording import shown
+from ..validation import shown
 
 
 class Coherence:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kernels import walks
 from ..protocols import LatentObjective
-from .situation import Situation, by_proposals, check_choice_of, check_sweeps, merged
+from .search_state import SearchState, by_proposals, check_choice_of, check_sweeps, merged
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class CCCP:
     F itself never rises then; and the search never leaves the valley it begins in.
     """
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        return situation.touching()
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        return search_state.touching()
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ class RandomWalk:
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self)
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        here = situation.touching()
-        if situation.budget <= 0.0:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        here = search_state.touching()
+        if search_state.budget <= 0.0:
             return here
-        listed = situation.standing.listed()
+        listed = search_state.evaluation.listed()
         if listed is None:
-            return by_proposals(situation, list(here), self.sweeps, rng)
+            return by_proposals(search_state, list(here), self.sweeps, rng)
         regrets, first = listed
         latent = np.array(here, np.int64)
         steps = self.sweeps * latent.size
-        walks.walk(regrets, first, latent, situation.budget, steps, int(rng.integers(1, 2**63)))
+        walks.walk(regrets, first, latent, search_state.budget, steps, int(rng.integers(1, 2**63)))
         return latent
 
 
@@ -80,17 +80,17 @@ class RandomSubset:
         if not (isinstance(self.growth, int | float | np.number) and 0.0 < self.growth <= 1.0):
             raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        touching = situation.touching()
-        if situation.budget <= 0.0:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        touching = search_state.touching()
+        if search_state.budget <= 0.0:
             return touching
-        n = situation.objective.n_examples
-        regret = situation.regret
+        n = search_state.objective.n_examples
+        regret = search_state.regret
         order = rng.permutation(n)
         # What is left after so many of them have moved; the first count that the budget allows.
         left = regret.sum() - np.cumsum(regret[order])
-        needed = 1 + int(np.argmax(left <= situation.budget)) if left[-1] <= situation.budget else n
-        size = min(n, max(needed, int(np.ceil(self.growth * situation.number * n))))
+        needed = 1 + int(np.argmax(left <= search_state.budget)) if left[-1] <= search_state.budget else n
+        size = min(n, max(needed, int(np.ceil(self.growth * search_state.number * n))))
         stay = np.ones(n, bool)
         stay[order[:size]] = False
-        return merged(touching, situation.latent, stay)
+        return merged(touching, search_state.latent, stay)

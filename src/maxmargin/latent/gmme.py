@@ -1,3 +1,5 @@
+"""G-MME: bounds drawn from a distribution of maximum entropy."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,7 +9,7 @@ import numpy as np
 
 from ..kernels import vectors
 from ..protocols import LatentObjective
-from .situation import Situation, check_choice_of
+from .search_state import SearchState, check_choice_of
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,16 @@ class MaximumEntropy:
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self, listed=True)
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        if situation.budget <= 0.0:
-            return situation.touching()
-        listed = situation.standing.listed()
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        if search_state.budget <= 0.0:
+            return search_state.touching()
+        listed = search_state.evaluation.listed()
         if listed is None:
             raise ValueError("MaximumEntropy needs a list of all latent values.")
         regrets, first = listed
         # A list may be off by rounding; the best of each example must have no regret, or no rate is feasible.
         regrets = regrets - np.repeat(np.minimum.reduceat(regrets, first[:-1]), np.diff(first))
-        t = entropic_rate(regrets, first, situation.budget, self.precision)
+        t = entropic_rate(regrets, first, search_state.budget, self.precision)
         # The largest of −t·regret plus Gumbel noise is a draw from P_i.
         noisy = rng.gumbel(size=regrets.size) - t * regrets
         return largest(noisy, first)

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem, Solution
-from ..protocols import BoundChooser, Checkpoint, LatentObjective, Solver, Standing
+from ..protocols import BoundChooser, Checkpoint, Evaluation, LatentObjective, Solver
 from ..solvers import certify, solve
 from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
-from ..wording import as_float, shown, whole
+from ..validation import as_float, shown, whole
 from .gmm import CCCP
-from .kept import Kept
-from .situation import Situation, differ
+from .search_state import SearchState, differ
+from .warm_started import WarmStarted
 
 _LOOSE = 0.03  # relative gap to which the first bound is solved
 _SHARE = 0.5  # later ones to this share of what the last bound has left to gain
@@ -81,7 +81,7 @@ class _Passed(KeyboardInterrupt):
 
 def value(objective: LatentObjective, w: np.ndarray) -> float:
     """F(w): the value of the bound that touches there."""
-    return _evaluated(objective, objective.standing(w).best, w)
+    return _evaluated(objective, objective.evaluate(w).best, w)
 
 
 def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
@@ -145,7 +145,7 @@ class _Search:
     callbacks: tuple[Any, ...]
     inner_callbacks: Sequence[Any]
     checkpoint: Checkpoint | None
-    kept: Kept | None = None
+    kept: WarmStarted | None = None
     clock: float = field(default_factory=time.perf_counter)
     history: list[BoundRecord] = field(default_factory=list)
     best: LatentSolution = _NOTHING
@@ -181,7 +181,7 @@ class _Search:
     def _touch(self, w: np.ndarray) -> None:
         """The next bound touches F at these weights, and its minimum is no higher."""
         self.weights = w.copy()
-        self.latent = self.objective.standing(w).best
+        self.latent = self.objective.evaluate(w).best
         self.ceiling = _evaluated(self.objective, self.latent, w)
 
     def run(self, chooser: BoundChooser) -> None:
@@ -214,9 +214,9 @@ class _Search:
     def _one_bound(self, chooser: BoundChooser) -> None:
         """Minimise the bound at hand, see what is left, and choose the next."""
         solution, w, bound = self._minimise()
-        standing = self.objective.standing(w)
+        evaluation = self.objective.evaluate(w)
         everybody = np.arange(self.objective.n_examples)
-        regret = standing.regrets(everybody, self.latent)
+        regret = evaluation.regrets(everybody, self.latent)
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
@@ -231,20 +231,22 @@ class _Search:
         elif self.ended is None:
             last = len(self.history) >= self.settings.max_bounds
             if not last or self.checkpoint is not None:  # of what is saved the next bound is a part
-                self._go_on(chooser, standing, regret, bound, small)
+                self._go_on(chooser, evaluation, regret, bound, small)
             self.ended = Ending.MAX_BOUNDS if last else None
 
-    def _go_on(self, chooser: BoundChooser, standing: Standing, regret: np.ndarray, bound: float, small: bool) -> None:
+    def _go_on(
+        self, chooser: BoundChooser, evaluation: Evaluation, regret: np.ndarray, bound: float, small: bool
+    ) -> None:
         """Choose the next bound; where the gap is small already, the last ones are solved with all care."""
         gap = float(regret.sum())
         self.tol = self.settings.tol if small else self._next_tolerance(gap, bound)
         budget = 0.0 if small else (1.0 - self.settings.eta) * gap
         w: Any = self.weights
-        situation = Situation(
+        search_state = SearchState(
             objective=self.objective,
             latent=self.latent,
             weights=w,
-            standing=standing,
+            evaluation=evaluation,
             regret=regret,
             gap=gap,
             budget=budget,
@@ -252,13 +254,13 @@ class _Search:
             carries=self.objective.carriers(self.alpha),
             train=self._train,
         )
-        self._turn_to((CCCP() if small else chooser).choose(situation, self.rng), situation, chooser)
+        self._turn_to((CCCP() if small else chooser).choose(search_state, self.rng), search_state, chooser)
 
     def _minimise(self) -> tuple[Solution, np.ndarray, float]:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
         problem = self.objective.problem(self.latent)
         if self.kept is None or not self.kept.keeps:
-            self.kept = Kept(self.solver(problem, self.weights), self.objective)
+            self.kept = WarmStarted(self.solver(problem, self.weights), self.objective)
         solution = solve(
             problem,
             self.kept.turn_to(self.latent),
@@ -299,14 +301,14 @@ class _Search:
         self._touch(self.best.weights)
         self.changed = float(differ(self.latent, latent).mean())
 
-    def _turn_to(self, latent: Any, situation: Situation, chooser: BoundChooser) -> None:
-        regret = _total_regret(latent, situation, chooser)
-        if regret > situation.budget * (1 + 1e-9) + 1e-9 * abs(situation.gap) and not getattr(
+    def _turn_to(self, latent: Any, search_state: SearchState, chooser: BoundChooser) -> None:
+        regret = _total_regret(latent, search_state, chooser)
+        if regret > search_state.budget * (1 + 1e-9) + 1e-9 * abs(search_state.gap) and not getattr(
             chooser, "in_expectation", False
         ):
             raise ValueError(
                 f"{type(chooser).__name__} chose a bound with a total regret of {regret:.6g}, the budget is "
-                f"{situation.budget:.6g}. A chooser must stay within it; situation.touching() always does."
+                f"{search_state.budget:.6g}. A chooser must stay within it; search_state.touching() always does."
             )
         self.ceiling = self.history[-1].objective + regret
         self.changed = float(differ(latent, self.latent).mean())
@@ -355,7 +357,7 @@ class _Search:
         self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
 
     def _touching(self, best: LatentSolution) -> LatentSolution:
-        latent = self.objective.standing(best.weights).best
+        latent = self.objective.evaluate(best.weights).best
         problem = self.objective.problem(latent)
         certificate = certify(problem, best.weights, problem.constraints.feasible(best.alpha))
         return replace(best, latent=latent, certificate=certificate)
@@ -411,7 +413,7 @@ class _Search:
         w = np.array(best["weights"], dtype=np.float64)
         certificate = certify(self.objective.problem(best["latent"]), w, best["alpha"])
         self._keep(value(self.objective, w), w, best["latent"], best["alpha"], certificate)
-        regret = self.objective.standing(w).regrets(np.arange(self.objective.n_examples), best["latent"])
+        regret = self.objective.evaluate(w).regrets(np.arange(self.objective.n_examples), best["latent"])
         at_rest = float(regret.sum()) <= self.settings.bound_tol * abs(self.best.objective)
         if at_rest and certificate.relative_gap <= self.settings.tol * (1 + 1e-9):
             self.ended = Ending.CONVERGED  # what is asked for is proved already
@@ -436,18 +438,18 @@ class _Within:
             self._checkpoint.save({**self._search._content(), "under_way": content})
 
 
-def _total_regret(latent: Any, situation: Situation, chooser: BoundChooser) -> float:
+def _total_regret(latent: Any, search_state: SearchState, chooser: BoundChooser) -> float:
     """What a chooser has chosen, if these are latent values at all."""
-    name, n = type(chooser).__name__, situation.objective.n_examples
+    name, n = type(chooser).__name__, search_state.objective.n_examples
     if not hasattr(latent, "__len__") or len(latent) != n:
         size = f"{len(latent)} of them" if hasattr(latent, "__len__") else f"a {type(latent).__name__}"
         raise ValueError(f"{name} must give one latent value for each of {n} examples, it gave {size}.")
-    if isinstance(situation.standing.best, np.ndarray) and situation.standing.best.ndim == 1:
+    if isinstance(search_state.evaluation.best, np.ndarray) and search_state.evaluation.best.ndim == 1:
         values = np.asarray(latent)
         if values.dtype.kind not in "iu" or values.ndim != 1 or values.min(initial=0) < 0:
             raise ValueError(f"{name} must give whole numbers from 0 on as latent values, it gave {shown(values)}.")
     try:
-        return float(situation.standing.regrets(situation.everybody(), latent).sum())
+        return float(search_state.evaluation.regrets(search_state.everybody(), latent).sum())
     except (IndexError, TypeError, ValueError) as error:
         raise ValueError(f"{name} gave latent values that some examples do not have ({error}).") from error
 

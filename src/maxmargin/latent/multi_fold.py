@@ -1,3 +1,5 @@
+"""Multi-fold training as a way to choose bounds."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .biased import within_budget
-from .situation import Situation, merged
+from .search_state import SearchState, merged
 
 
 @dataclass(frozen=True)
@@ -30,18 +32,18 @@ class MultiFold:
         if self.folds is not None and (not isinstance(self.folds, int | np.integer) or self.folds < 2):
             raise ValueError(f"MultiFold: folds must be a whole number of at least 2, or None, got {self.folds!r}.")
 
-    def choose(self, situation: Situation, rng: np.random.Generator) -> Any:
-        touching = situation.touching()
-        if situation.budget <= 0.0:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+        touching = search_state.touching()
+        if search_state.budget <= 0.0:
             return touching
-        n = situation.objective.n_examples
+        n = search_state.objective.n_examples
         folds = np.array_split(rng.permutation(n), min(self.folds or n, n))
-        listed = situation.standing.listed()
+        listed = search_state.evaluation.listed()
         gains = None if listed is None else np.empty(listed[0].size)
         liked: Any = list(touching)
         gain = np.zeros(n)
         for fold in folds:
-            there = self._without(situation, fold)
+            there = self._without(search_state, fold)
             theirs = there.listed() if gains is not None else None
             if theirs is not None and gains is not None:
                 regrets, first = theirs
@@ -52,22 +54,22 @@ class MultiFold:
                 for i in fold.tolist():
                     liked[i] = there.best[i]
         if listed is not None and gains is not None:
-            return within_budget(gains, *listed, situation.budget)
-        return self._two_options(situation, touching, liked, gain)
+            return within_budget(gains, *listed, search_state.budget)
+        return self._two_options(search_state, touching, liked, gain)
 
-    def _without(self, situation: Situation, fold: np.ndarray) -> Any:
+    def _without(self, search_state: SearchState, fold: np.ndarray) -> Any:
         """The objective where a model stands that has not seen the fold."""
-        if not situation.carries[fold].any():
-            return situation.standing
-        mask = np.ones(situation.objective.n_examples)
+        if not search_state.carries[fold].any():
+            return search_state.evaluation
+        mask = np.ones(search_state.objective.n_examples)
         mask[fold] = 0.0
-        return situation.objective.standing(situation.train(mask))
+        return search_state.objective.evaluate(search_state.train(mask))
 
-    def _two_options(self, situation: Situation, touching: Any, liked: Any, gain: np.ndarray) -> Any:
+    def _two_options(self, search_state: SearchState, touching: Any, liked: Any, gain: np.ndarray) -> Any:
         """Where values cannot be listed: the one that touches, or the one that the model of the other folds likes."""
         n = len(touching)
-        regret = situation.standing.regrets(situation.everybody(), liked)
+        regret = search_state.evaluation.regrets(search_state.everybody(), liked)
         options = np.arange(n + 1) * 2
         gains, regrets = np.zeros(2 * n), np.zeros(2 * n)
         gains[1::2], regrets[1::2] = gain, regret
-        return merged(touching, liked, within_budget(gains, regrets, options, situation.budget) == 1)
+        return merged(touching, liked, within_budget(gains, regrets, options, search_state.budget) == 1)

@@ -1,3 +1,5 @@
+"""A latent model of the user's as an oracle for whole data sets, one example at a time."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +9,7 @@ import numpy as np
 
 from ..constraints.oracle import PlainOracle, as_vector, count, failing
 from ..protocols import LatentModel, LatentOracle, OracleError
-from ..wording import shown
+from ..validation import shown
 
 
 def latent_oracle_for(model: Any, X: Any, Y: Any) -> LatentOracle:

@@ -1,3 +1,5 @@
+"""The progress line of a search over convex bounds."""
+
 from __future__ import annotations
 
 from ..problem import BoundRecord

@@ -1,3 +1,5 @@
+"""The objective of the latent structural SVM, and its convex bounds."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,7 +9,7 @@ import numpy as np
 from ..constraints import Searched
 from ..problem import Planes, Problem
 from ..protocols import LatentOracle, OracleError, Regularizer
-from ..wording import shown
+from ..validation import shown
 
 
 class StructuralObjective:
@@ -40,8 +42,8 @@ class StructuralObjective:
         """The same objective, asked by another way."""
         return StructuralObjective(oracle, self.budget, self.regularizer)
 
-    def standing(self, w: np.ndarray) -> StructuralStanding:
-        return StructuralStanding(self, w)
+    def evaluate(self, w: np.ndarray) -> StructuralEvaluation:
+        return StructuralEvaluation(self, w)
 
     def initial(self, rng: np.random.Generator | None) -> Any:
         """The model's own values; else those that are best at random weights.
@@ -61,7 +63,7 @@ class StructuralObjective:
         return carries
 
 
-class StructuralStanding:
+class StructuralEvaluation:
     """The regrets of latent values at one w: C_i·(best score − score)."""
 
     def __init__(self, objective: StructuralObjective, w: np.ndarray) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..kernels.losses import LossShape
 from ..protocols import Loss
-from ..wording import as_float, check_object, one_of, shown
+from ..validation import as_float, check_object, one_of, shown
 from .hinges import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
 
 __all__ = ["EpsilonInsensitive", "Hinge", "LossShape", "SmoothedHinge", "SquaredEpsilonInsensitive", "SquaredHinge"]

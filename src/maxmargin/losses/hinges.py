@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 
 from ..kernels.losses import LossShape
-from ..wording import as_float, shown
+from ..validation import as_float, shown
 
 
 class _Family:

@@ -1,3 +1,5 @@
+"""The model of bags of instances: which instance decides is a latent variable."""
+
 from __future__ import annotations
 
 import copy
@@ -14,7 +16,7 @@ from ..data.arrays import as_rows
 from ..data.bags import as_bags, check_finite
 from ..kernels import bags as kernels, vectors
 from ..problem import Rivals, Rows
-from ..wording import as_float, one_of, shown
+from ..validation import as_float, one_of, shown
 from . import labelling
 from .rounding import score_sizes, search_rounding
 

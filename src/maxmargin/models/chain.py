@@ -1,3 +1,5 @@
+"""The model of sequences: a first-order Markov chain of labels."""
+
 from __future__ import annotations
 
 import copy
@@ -13,7 +15,7 @@ from ..data.sequences import Sequences
 from ..inference import viterbi
 from ..kernels import chains as kernels
 from ..problem import Rivals, Rows
-from ..wording import one_of
+from ..validation import one_of
 from . import labelling
 from .rounding import LabellingErrors, whole_sums
 

@@ -1,3 +1,5 @@
+"""The multiclass model with a cost for every confusion."""
+
 from __future__ import annotations
 
 import copy
@@ -12,7 +14,7 @@ import scipy.sparse as sp
 
 from ..data.arrays import as_matrix, as_rows
 from ..problem import Rivals
-from ..wording import one_of
+from ..validation import one_of
 from . import labelling
 from .rounding import search_rounding
 

@@ -1,3 +1,5 @@
+"""The model of graphs: features at nodes, and pairs of labels at edges."""
+
 from __future__ import annotations
 
 import copy
@@ -15,7 +17,7 @@ from ..kernels import graphs as kernels
 from ..kernels.chains import losses
 from ..problem import Rivals, Rows
 from ..protocols import OracleError
-from ..wording import one_of
+from ..validation import one_of
 from . import labelling
 from .rounding import LabellingErrors
 

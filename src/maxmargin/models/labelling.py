@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import one_of, shown, switch, whole
+from ..validation import one_of, shown, switch, whole
 
 LOSSES = ("hamming", "normalized_hamming")
 

@@ -1,3 +1,5 @@
+"""A model whose score is a maximum over one set of parts and a minimum over another."""
+
 from __future__ import annotations
 
 import copy
@@ -8,7 +10,7 @@ import numpy as np
 
 from ..inference import max_min as games
 from ..protocols import Regularizer
-from ..wording import as_float, shown
+from ..validation import as_float, shown
 from . import labelling
 from .max_min_objective import MaxMinObjective
 

@@ -1,3 +1,5 @@
+"""The objective of max–min models, and its convex bounds."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -13,7 +15,7 @@ from ..inference import max_min as games
 from ..kernels import rows as row_kernels
 from ..problem import Problem
 from ..protocols import Regularizer
-from ..wording import shown
+from ..validation import shown
 from .labelling import as_weights
 
 _LISTED = 1024  # policies of one example; beyond that they are not listed
@@ -121,8 +123,8 @@ class MaxMinObjective:
         budget = self.budget if weights is None else self.budget * weights
         return Problem(SharedSlack(rows, np.ones(courses.size), self.first_answer, budget), self.regularizer)
 
-    def standing(self, w: np.ndarray) -> MaxMinStanding:
-        return MaxMinStanding(self, w)
+    def evaluate(self, w: np.ndarray) -> MaxMinEvaluation:
+        return MaxMinEvaluation(self, w)
 
     def carriers(self, alpha: np.ndarray) -> np.ndarray:
         return np.add.reduceat(np.abs(alpha), self.first_answer[:-1]) > 0.0
@@ -130,11 +132,11 @@ class MaxMinObjective:
     def initial(self, rng: np.random.Generator | None) -> Any:
         """Policies that are best at random weights; or at weights from the mean negative to the mean positive."""
         if rng is not None:
-            return self.standing(rng.normal(size=(self.n_weights,))).best
+            return self.evaluate(rng.normal(size=(self.n_weights,))).best
         means = np.add.reduceat(self.features, self.first[:-1], axis=0) / np.diff(self.first)[:, None]
         sign = np.array([group.side.sign for group in self.groups])[self.group_of]
         share = sign / np.where(sign > 0, max(1, int((sign > 0).sum())), max(1, int((sign < 0).sum())))
-        return self.standing(share @ means).best
+        return self.evaluate(share @ means).best
 
     def sequence(self, policies: Sequence[np.ndarray]) -> Any:
         """Latent values of all examples, from the policies of each group."""
@@ -173,7 +175,7 @@ class MaxMinObjective:
         return scores[self.first[ids][:, None] + np.arange(group.n_courses)].reshape(ids.size, *group.sizes)
 
 
-class MaxMinStanding:
+class MaxMinEvaluation:
     """A max–min objective at one w: C_i·(hinge under a policy − hinge of the game's value)."""
 
     def __init__(self, objective: MaxMinObjective, w: np.ndarray) -> None:

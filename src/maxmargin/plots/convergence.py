@@ -1,3 +1,5 @@
+"""The picture of lower and upper bounds over time."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..problem import Record
-from ..wording import shown
+from ..validation import shown
 from .needs import needs_matplotlib, pair_for
 
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"

@@ -1,3 +1,5 @@
+"""The picture of a labelled grid."""
+
 from __future__ import annotations
 
 from typing import Any

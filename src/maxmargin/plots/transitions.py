@@ -1,3 +1,5 @@
+"""The picture of transition weights."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Regularizers for disjoint sets of weights."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +8,7 @@ import numpy as np
 
 from ..protocols import Regularizer
 from ..rounding import gamma
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 from .rounding import conjugate_error, value_error
 from .shape import Shape, join
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Regularizer
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 from .l2 import L2
 from .shape import Shape
 from .vectors import dot, indices, numbers

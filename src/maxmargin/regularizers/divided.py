@@ -1,3 +1,5 @@
+"""A regularizer divided by a number, as workers use it."""
+
 from __future__ import annotations
 
 from dataclasses import replace

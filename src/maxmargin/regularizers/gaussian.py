@@ -1,3 +1,5 @@
+"""Gaussian priors."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,3 +1,5 @@
+"""Group norms: sparse in groups of weights."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.maps.grouped import shrinkage
-from ..wording import shown
+from ..validation import shown
 from .rounding import smooth_conjugate_error
 from .shape import Shape
 from .vectors import dot, numbers

@@ -1,3 +1,5 @@
+"""The squared Euclidean norm."""
+
 from __future__ import annotations
 
 import numpy as np

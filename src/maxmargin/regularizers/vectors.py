@@ -1,3 +1,5 @@
+"""Checks of numbers and index sets that regularizers are made with."""
+
 from __future__ import annotations
 
 import contextlib
@@ -5,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import shown
+from ..validation import shown
 
 
 def numbers(name: str, value: Any) -> np.ndarray:

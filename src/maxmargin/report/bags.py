@@ -1,4 +1,4 @@
-"""The story of a classifier of bags: classes, which instance decided, and by how much."""
+"""The content of a classifier of bags: classes, which instance decided, and by how much."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from . import numbers
 from .answers import confusion
+from .content import LAST_BOUND, LATENT, ReportContent
 from .markup import Markup, bars, element, facts, note, table, together
 from .search import search
-from .story import LAST_BOUND, LATENT, Story
 from .tallies import Classes, positions
 from .weights import weights
 
@@ -18,9 +18,9 @@ _MOST_PLACES = 20
 _MOST_BAGS = 12
 
 
-def story(estimator: Any, bags: Any, y: Any, on: str) -> Story:
+def content(estimator: Any, bags: Any, y: Any, on: str) -> ReportContent:
     """Of a fitted LatentSVC. ``bags`` is None, or bags with ``sizes`` that can be read one by one."""
-    told = Story("Bags", history=search(estimator.history_, estimator.bound_tol, "instances"))
+    told = ReportContent("Bags", history=search(estimator.history_, estimator.bound_tol, "instances"))
     told.subject, told.about = LAST_BOUND, LATENT
     told.tiles += [
         ("objective", numbers.number(estimator.objective_)), ("bounds", numbers.count(estimator.n_bounds_)),
@@ -35,7 +35,7 @@ def story(estimator: Any, bags: Any, y: Any, on: str) -> Story:
     return told
 
 
-def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: Story) -> None:
+def _compare(estimator: Any, bags: Any, y: np.ndarray, on: str, told: ReportContent) -> None:
     scores, best = estimator._looked(bags)
     two = scores.shape[1] == 1
     answer = estimator._answers(scores)

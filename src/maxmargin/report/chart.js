@@ -1,4 +1,4 @@
-// What a page with charts can do beyond its still pictures: values under a pointer, another scale, a closer look.
+// What a page with charts can do beyond its still pictures: values under a pointer, another scale, zooming.
 // Each box has its numbers in data-curves, and one drawing per panel for everything that may run along the bottom.
 "use strict";
 (() => {
@@ -78,8 +78,8 @@
         });
         scale.setAttribute("aria-pressed", String(this.log));
       }
-      button("closer", () => this.zoom(0.5));
-      this.whole = button("all", () => this.look(null));
+      button("Zoom in", () => this.zoom(0.5));
+      this.whole = button("Reset", () => this.look(null));
     }
 
     listen() {
@@ -263,7 +263,7 @@
       this.chosen = null;
       const output = box.ownerDocument.createElement("output");
       output.className = "readout";
-      this.rest = "Point, touch or use the arrow keys for values; drag, or press + and −, for a closer look.";
+      this.rest = "Point, touch or use the arrow keys for values; drag, or press + and −, to zoom in.";
       this.output = output;
       this.charts = [];
       box.querySelectorAll(".charts").forEach((charts, a) => {

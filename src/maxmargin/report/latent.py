@@ -1,4 +1,4 @@
-"""The story of a search over latent variables: bounds, the states that were kept, and the values that were chosen."""
+"""The content of a search over latent variables: bounds, the states that were kept, and the values that were chosen."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import numbers
+from .content import LAST_BOUND, LATENT, Data, ReportContent
 from .markup import Markup, bars, element, note, together
 from .search import search
-from .story import LAST_BOUND, LATENT, Data, Story
 from .structural import Answers, compare
 
 _MOST_VALUES = 30
@@ -19,9 +19,9 @@ _MOST_STATES = 60
 _SHORT = 4  # tuples up to this long are one value; longer ones, such as a part for each region, are many
 
 
-def story(estimator: Any, data: Data) -> Story:
+def content(estimator: Any, data: Data) -> ReportContent:
     """Of a fitted LatentStructuralSVM."""
-    told = Story("Latent variables", history=search(estimator.history_, estimator.bound_tol))
+    told = ReportContent("Latent variables", history=search(estimator.history_, estimator.bound_tol))
     told.subject, told.about = LAST_BOUND, LATENT
     told.tiles += [
         ("objective", numbers.number(estimator.objective_)), ("bounds", numbers.count(estimator.n_bounds_)),

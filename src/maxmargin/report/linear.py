@@ -1,4 +1,4 @@
-"""The story of a linear model: answers beside labels, and the heaviest weights."""
+"""The content of a linear model: answers beside labels, and the heaviest weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 from ..protocols import Source
 from . import numbers
 from .answers import answers
+from .content import ReportContent
 from .convergence import convergence
 from .markup import Markup, bars, element, facts, note, together
 from .reading import Survey, measure
-from .story import Story
 from .tallies import task_of
 from .weights import weights
 
@@ -18,11 +18,11 @@ _MOST_LABELS = 20
 _KINDS = {"classify": "Classification", "regress": "Regression", "rank": "Ranking"}
 
 
-def story(estimator: Any, source: Source | None, on: str) -> Story:
+def content(estimator: Any, source: Source | None, on: str) -> ReportContent:
     """``source`` is read once, chunk by chunk."""
     task = task_of(estimator)
     tally, survey = measure(estimator, source) if source is not None else (None, None)
-    told = Story(_KINDS[task], history=convergence(estimator.history_, estimator.tol))
+    told = ReportContent(_KINDS[task], history=convergence(estimator.history_, estimator.tol))
     if tally is not None and tally.score is not None:
         told.tiles.append((f"{tally.name} on {on}", numbers.score(task, tally.score)))
     if survey is not None:

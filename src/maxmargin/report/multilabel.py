@@ -1,4 +1,4 @@
-"""The story of a model of several labels: how well each is found, and which labels go together."""
+"""The content of a model of several labels: how well each is found, and which labels go together."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from . import numbers
+from .content import Data, ReportContent
 from .convergence import convergence
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
-from .story import Data, Story
 from .weights import by_class
 
 
-def story(estimator: Any, data: Data) -> Story:
+def content(estimator: Any, data: Data) -> ReportContent:
     """Of a fitted MultilabelSVM."""
     n = estimator.classes_.size
     names = [f"label {k}" for k in range(n)]
-    told = Story("Several labels", history=convergence(estimator.history_, estimator.tol))
+    told = ReportContent("Several labels", history=convergence(estimator.history_, estimator.tol))
     if data.given:
         _compare(estimator, data, names, told)
     told.tiles += [("labels", numbers.count(n)), ("pairs with weights", numbers.count(len(estimator.edges_)))]
@@ -31,7 +31,7 @@ def story(estimator: Any, data: Data) -> Story:
     return told
 
 
-def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
+def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) -> None:
     present, found, right = (np.zeros(len(names), np.int64) for _ in range(3))
     rows = whole = 0
     for X, Y in data.pairs():

@@ -14,21 +14,21 @@ from typing import Any
 from .. import __version__
 from ..files import check_writable, replacing
 from ..notebook import told_apart
-from ..wording import shown as shortened
+from ..validation import shown as shortened
 from . import numbers
+from .content import Data, ReportContent
 from .convergence import convergence
 from .markup import Markup, element, facts, note, together
-from .story import Data, Story
 
 _MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end
 _PROOF = (
-    "This is proved, not estimated: these weights reach the upper value, no weights whatever get below the lower one, "
+    "This is proved, not estimated: these weights reach the upper value, no weights get below the lower one, "
     "and both follow from weights, dual variables and data alone. It speaks of the training problem; how well the "
     "model does on new data, only a test can tell."
 )
 _SHORT = 9  # letters that fit into a tile
 _NO_PROOF_YET = (
-    "These weights reach the upper value, and no weights whatever get below the lower one. More passes bring the two "
+    "These weights reach the upper value, and no weights get below the lower one. More passes bring the two "
     "together; features of similar scale, or a smaller C, do so sooner."
 )
 
@@ -78,7 +78,7 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     summary = summary or {}
     if not isinstance(data, Data):
         data = Data(data, name=summary.get("data") or "this data")
-    told = estimator._story(data) if hasattr(estimator, "_story") else _plain_story(estimator)
+    told = estimator._report_content(data) if hasattr(estimator, "_report_content") else _plain_content(estimator)
     title = summary.get("title") or told.kind
     sections: list[Markup | None] = [
         _headline(estimator, title, told, [*told.tiles, *_costs(estimator, summary)]),
@@ -92,10 +92,10 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     return document(title, together(*sections))
 
 
-def _headline(estimator: Any, title: str, story: Story, tiles: list[tuple[str, str]]) -> Markup:
-    """What is proved, both bounds, and the numbers that matter most. The claim is the story's own where there is no
+def _headline(estimator: Any, title: str, content: ReportContent, tiles: list[tuple[str, str]]) -> Markup:
+    """What is proved, both bounds, and the numbers that matter most. The claim is the content's own where there is no
     certificate."""
-    claim = story.claim if story.claim is not None else _certified(estimator, story)
+    claim = content.claim if content.claim is not None else _certified(estimator, content)
     shown = [  # long words are set smaller, so that they need not be broken
         element("div", element("dt", k), element("dd", v, class_="word" if len(v) > _SHORT and v.isalpha() else None))
         for k, v in tiles
@@ -103,19 +103,19 @@ def _headline(estimator: Any, title: str, story: Story, tiles: list[tuple[str, s
     return element("header", element("h1", title), claim, element("dl", *shown, class_="tiles"))
 
 
-def _certified(estimator: Any, story: Story) -> Markup:
+def _certified(estimator: Any, content: ReportContent) -> Markup:
     certificate, tol = estimator.certificate_, estimator.tol
     gap = certificate.relative_gap
     reached = gap <= tol
     if gap < 1.0:
-        claim = together(f"{story.subject} is within ", element("b", numbers.share(gap)), " of the best possible.")
+        claim = together(f"{content.subject} is within ", element("b", numbers.share(gap)), " of the best possible.")
     elif certificate.exact:
         claim = together(
-            f"How far {_lower(story.subject)} is from the best possible is ", element("b", "not known yet"), "."
+            f"How far {_lower(content.subject)} is from the best possible is ", element("b", "not known yet"), "."
         )
     else:
         claim = together(
-            f"{story.subject} is ", element("b", "not bounded"), " from above: the search was approximate."
+            f"{content.subject} is ", element("b", "not bounded"), " from above: the search was approximate."
         )
     goal = f"Training ended before the goal of {numbers.share(tol)}." if certificate.exact else ""
     proof = _PROOF if gap < 1.0 else _NO_PROOF_YET
@@ -123,7 +123,7 @@ def _certified(estimator: Any, story: Story) -> Markup:
         element("p", claim, class_="claim" if reached else "claim missed"),
         element("p", goal) if goal and not reached else None,
         _bracket(certificate.lower, certificate.upper),
-        element("p", f"The bounds are those {story.about}.") if story.about else None,
+        element("p", f"The bounds are those {content.about}.") if content.about else None,
         note(proof),
     )
 
@@ -143,9 +143,9 @@ def _bracket(lower: float, upper: float) -> Markup:
     )
 
 
-def _plain_story(estimator: Any) -> Story:
-    """Of an estimator that has no story of its own."""
-    return Story(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
+def _plain_content(estimator: Any) -> ReportContent:
+    """Of an estimator that has no content of its own."""
+    return ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
 
 
 def _costs(estimator: Any, summary: dict[str, Any]) -> list[tuple[str, str]]:

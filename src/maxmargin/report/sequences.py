@@ -1,4 +1,4 @@
-"""The story of a tagger: answers token by token, steps between labels, features, and where it was wrong."""
+"""The content of a tagger: answers token by token, steps between labels, features, and where it was wrong."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from . import numbers
 from .answers import confusion
+from .content import Data, ReportContent
 from .convergence import convergence
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
-from .story import Data, Story
 from .tallies import Classes
 from .weights import by_class
 
@@ -20,10 +20,10 @@ _MOST_TOKENS = 60
 _WORDS = ("word", "token", "form", "text", "w")  # what people call the feature that is the token itself
 
 
-def story(estimator: Any, data: Data) -> Story:
+def content(estimator: Any, data: Data) -> ReportContent:
     """Of a fitted SequenceSVM."""
     names = [numbers.label(c) for c in estimator.classes_]
-    told = Story("Sequences", history=convergence(estimator.history_, estimator.tol))
+    told = ReportContent("Sequences", history=convergence(estimator.history_, estimator.tol))
     if data.given:
         _compare(estimator, data, names, told)
     told.tiles += [("labels", numbers.count(len(names))), ("features", numbers.count(estimator.model_.n_features))]
@@ -41,7 +41,7 @@ def _names(estimator: Any) -> Any:
     return None if names and isinstance(names[0], int) else names
 
 
-def _compare(estimator: Any, data: Data, names: list[str], told: Story) -> None:
+def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) -> None:
     number = {label: k for k, label in enumerate(estimator.classes_.tolist())}
     tally = Classes(estimator.classes_)
     whole = sequences = 0

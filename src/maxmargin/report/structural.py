@@ -1,4 +1,4 @@
-"""The story of a structural SVM with any model: losses of its answers, the worst of them, and their labels."""
+"""The content of a structural SVM with any model: losses of its answers, the worst of them, and their labels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from . import numbers
 from .answers import confusion
 from .charts import histogram
+from .content import Data, ReportContent
 from .convergence import convergence
 from .markup import MOST, Markup, bars, element, facts, heat_table, table, together
-from .story import Data, Story
 from .tallies import Classes
 
 _MOST_WORST = 10
@@ -21,9 +21,9 @@ _MOST_BARS = 12
 _MOST_TEXT = 160
 
 
-def story(estimator: Any, data: Data) -> Story:
+def content(estimator: Any, data: Data) -> ReportContent:
     """Of a fitted StructuralSVM."""
-    told = Story(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
+    told = ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
     told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(estimator.model_).__name__)]
     if data.given:
         answers = Answers()
@@ -77,7 +77,7 @@ class Answers:
         return tally
 
 
-def compare(told: Story, on: str, answers: Answers) -> None:
+def compare(told: ReportContent, on: str, answers: Answers) -> None:
     """Tiles and sections on losses, on labels where answers are made of them, and on the worst answers."""
     losses = np.array(answers.losses)
     perfect = float(np.mean(losses == 0.0)) if losses.size else 0.0

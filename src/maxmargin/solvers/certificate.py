@@ -14,7 +14,7 @@ from ..problem import Certificate, Problem, TotalLoss, Totals
 from ..protocols import Regularizer
 from ..regularizers.rounding import conjugate_error, value_error
 from ..rounding import gamma, rounded_down, rounded_up
-from ..wording import check_object, shown
+from ..validation import check_object, shown
 
 # The upper bound costs a pass over the data: it is computed once a solver's estimate is within this factor of the goal.
 WORTH_A_CHECK = 1.3

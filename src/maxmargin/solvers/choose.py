@@ -14,7 +14,7 @@ import numpy as np
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
 from ..protocols import Solver
-from ..wording import check_object, one_of
+from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
 from .dual_coordinate import DualCoordinate

@@ -23,7 +23,7 @@ from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..regularizers.shape import Shape, refresh
-from ..wording import whole
+from ..validation import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
 from .state import Weighted

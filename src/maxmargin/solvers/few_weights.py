@@ -83,7 +83,7 @@ def solve(
         mean_row = G / S[:, None]
         apart = X - mean_row[example]
         M = metric + apart.T @ (D[:, None] * apart) + mean_row.T @ ((S * B / H)[:, None] * mean_row)
-        unit = 1.0 / np.sqrt(np.diagonal(M))  # features of unlike scale would spoil the factors
+        unit = 1.0 / np.sqrt(np.diagonal(M))  # features on different scales would spoil the factors
         try:
             factor = np.linalg.cholesky(M * unit * unit[:, None])
         except np.linalg.LinAlgError:

@@ -38,7 +38,7 @@ _SHIFTS = (0.0, 1e-14, 1e-12, 1e-10)  # of the diagonal, added until the matrix 
 _REFINEMENTS = 3  # what a shift has changed is corrected so many times
 _NEARER = 0.9  # times the smallest gap of a point so far: what counts as nearer
 _PATIENCE = 8  # steps that bring the point no nearer, after which none will,
-_NEAR = 0.1  # if the relative gap is this small: far out, on data of unlike scales, short steps may be many,
+_NEAR = 0.1  # if the relative gap is this small: far out, on features of different scales, short steps may be many,
 _PATIENCE_FAR = 200  # but not so many
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..problem import Certificate, Problem, Record, Solution, TotalLoss
 from ..protocols import Checkpoint, OracleError, Solver
-from ..wording import check_object, shown, whole
+from ..validation import check_object, shown, whole
 from .certificate import WORTH_A_CHECK, LowerBound, bracket, check_problem, dual_objective, lower_bound, upper_bound
 from .searchers import dismiss
 

@@ -25,8 +25,8 @@ from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..problem import Problem
 from ..protocols import Regularizer
+from ..regularizers.linearly_shifted import LinearlyShifted
 from ..regularizers.shape import refresh, weights_of
-from ..regularizers.tilted import Tilted
 from .certificate import dual_bound
 from .choose import interior_point_pays
 from .interior_point import InteriorPoint
@@ -170,8 +170,8 @@ class StreamAscent(RowAscent["StreamState"]):
         """Few weights: Newton steps, around what the frozen examples have of v."""
         constraints = problem.closed
         others_v, others_linear = state.outside()
-        tilted = Tilted(state.regularizer, others_v) if others_v.any() else state.regularizer
-        solution = solve(Problem(constraints, tilted), InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
+        shifted = LinearlyShifted(state.regularizer, others_v) if others_v.any() else state.regularizer
+        solution = solve(Problem(constraints, shifted), InteriorPoint(self.n_threads), tol=_NEWTON_TOL, max_passes=100)
         linear = others_linear + constraints.linear(solution.alpha)
         v = others_v + constraints.combine(solution.alpha)
         conjugate = state.regularizer.conjugate

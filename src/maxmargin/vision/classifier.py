@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from .. import latent, persistence
 from ..clustering import GMMKMeans
 from ..estimators import LatentStructuralSVM, LinearSVC, inputs
+from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
-from ..estimators.telling import told
 from ..persistence import storable
 from ..problem import Certificate
 from . import image_inputs
@@ -29,7 +29,7 @@ from .scenes.counts import checked_temperature
 from .scenes.region_models import RegionModels
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
 BOUNDS = ("cccp", "gmm", "gmme", "coherent")
@@ -57,7 +57,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         A (latent) structural SVM, which ends with a certificate; or distributions of words, estimated by counting and
         by EM ("bow", "sbow" and "rbow").
     C : float
-        Price of a unit of loss, for each region: scores are sums over regions, so that the same C suits grids of
+        Regularization parameter: weight of the loss, for each region: scores are sums over regions, so that the same C suits grids of
         different sizes.
     grid : int or (int, int)
         Rows and columns of regions, where images are given and ``features`` has no grid of its own.
@@ -169,7 +169,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     # Learning.
 
-    @told
+    @notified
     def fit(
         self,
         X: Any,
@@ -469,10 +469,10 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         x = self._prepared(regions)
         return self.learner_.certify(x if self._has_parts() else x.reshape(len(x), -1), label, weight)
 
-    def _story(self, data: Data) -> Story:
-        from .pages.scenes import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from .pages.scenes import content
 
-        return story(self, data)
+        return content(self, data)
 
     def _check_fitted_sizes(self) -> None:
         """For what comes from a file: whether its pieces fit together."""

@@ -16,14 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from ..estimators.certified import Run
+from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
-from ..estimators.telling import told, users_line
 from ..latent import Settings
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
-from ..wording import shown
+from ..validation import shown
 from .detection.annotations import Annotated, annotated
 from .detection.box_regression import BoxRegression
 from .detection.evaluation import PrecisionRecall, precision_recall
@@ -39,7 +39,7 @@ from .features.numbers import FINEST, whole
 from .images import ImageError, list_images, read_image
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 _MEMORY = 3 * 2**29  # bytes, where nothing else is said
 
@@ -198,7 +198,7 @@ class DeformablePartDetector(LatentEstimator):
 
     # Learning.
 
-    @told
+    @notified
     @one_blas_thread()
     def fit(
         self,
@@ -474,11 +474,11 @@ class DeformablePartDetector(LatentEstimator):
     def _check_report_data(self, data: Data) -> None:
         """Images do without boxes."""
 
-    def _story(self, data: Data) -> Story:
-        from .pages.detector import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from .pages.detector import content
 
         images = list_images(data.X) if isinstance(data.X, str | os.PathLike) else list(data.X) if data.given else []
-        return story(self, images, data.y, data.name)
+        return content(self, images, data.y, data.name)
 
     @one_blas_thread()
     def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:

@@ -17,7 +17,7 @@ from .image_inputs import ImageInputs
 from .images import ImageFolder
 
 if TYPE_CHECKING:
-    from ..report.story import Data
+    from ..report.content import Data
 
 
 class ImageClassifier(ClassifierMixin, ABC):

@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
 from ..estimators.certified import CertifiedEstimator, Run
-from ..estimators.telling import told, users_line
+from ..estimators.fit_callbacks import notified, users_line
 from ..persistence import storable
 from ..problem import Certificate
-from ..wording import shown, whole
+from ..validation import shown, whole
 from . import image_inputs
 from .features.cnn import CNNPatches
 from .features.extraction import lacking
@@ -34,7 +34,7 @@ from .parts.selection import Selected, select_parts
 from .parts.weights import PartWeights, WeightProblem, filter_penalty
 
 if TYPE_CHECKING:
-    from ..report.story import Data, Story
+    from ..report.content import Data, ReportContent
 
 TRAININGS = ("random", "selected", "joint")
 _FAR = 5.0  # lengths from zero, in units of their spread, at which patches are hard to learn from
@@ -76,7 +76,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
     training : {"joint", "selected", "random"}
         Whether filters are trained; or only selected from a pool; or neither.
     C : float
-        Price of a unit of loss. Filters are scaled such that, to begin with, the responses of an image are of length 1
+        Regularization parameter: weight of the loss. Filters are scaled such that, to begin with, the responses of an image are of length 1
         on average: so the same C suits any number of parts.
     features : {"hog", "cnn"} or object
         How patches are described: histograms of gradients of 6 × 6 cells at all scales, a network trained on ImageNet,
@@ -187,7 +187,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
 
     # Learning.
 
-    @told
+    @notified
     def fit(
         self,
         X: Any,
@@ -471,10 +471,10 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         found = problem.certify(self._weights, alpha)
         return self._compared(found.shifted(*filter_penalty(self.filters_, self.filter_penalty_)))
 
-    def _story(self, data: Data) -> Story:
-        from .pages.parts import story
+    def _report_content(self, data: Data) -> ReportContent:
+        from .pages.parts import content
 
-        return story(self, data)
+        return content(self, data)
 
     def _check_fitted_sizes(self) -> None:
         """For what comes from a file: whether its pieces fit together."""

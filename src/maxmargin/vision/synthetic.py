@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..wording import whole
+from ..validation import whole
 
 SIDE = 32
 WORDS_PER_REGION = 1000

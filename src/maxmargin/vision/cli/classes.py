@@ -14,7 +14,7 @@ from ...cli.kind import Kind
 from ...cli.reading import again, where
 from ...cli.talk import Talk, warn
 from ...report import numbers
-from ...report.story import Data
+from ...report.content import Data
 
 _LATENT = ("rbow", "rbow+", "rbow++")
 

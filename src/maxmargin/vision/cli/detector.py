@@ -18,7 +18,7 @@ from ...cli.kind import Kind
 from ...cli.reading import again, where
 from ...cli.talk import Talk, warn
 from ...report import numbers
-from ...report.story import Data
+from ...report.content import Data
 from ..detection.annotations import Annotated, annotated, is_file_of_boxes
 from ..images import ImageError, list_images, pillow, read_image
 

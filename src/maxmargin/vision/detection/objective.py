@@ -69,8 +69,8 @@ class DetectionObjective:
     def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
         return Problem(WindowBound(self, latent, weights), self.regularizer)
 
-    def standing(self, w: np.ndarray) -> DetectionStanding:
-        return DetectionStanding(self, w)
+    def evaluate(self, w: np.ndarray) -> DetectionEvaluation:
+        return DetectionEvaluation(self, w)
 
     def initial(self, rng: np.random.Generator | None) -> Any:
         raise ValueError("A detector is trained from given placements or weights: see detection.training.")
@@ -327,7 +327,7 @@ def place_negative_parts(
     return errors
 
 
-class DetectionStanding:
+class DetectionEvaluation:
     """F at one w: the best placement of every positive example, and what others lose against it."""
 
     def __init__(self, objective: DetectionObjective, w: np.ndarray) -> None:

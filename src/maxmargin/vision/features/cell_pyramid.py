@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...persistence import storable_part
-from ...wording import shown
+from ...validation import shown
 from ..kernels.resize import resize
 from .hog import checked_pixels, features_of_cells
 from .numbers import FINEST, MOST_SCALES, whole

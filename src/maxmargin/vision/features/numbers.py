@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...wording import shown
+from ...validation import shown
 
 MOST_SCALES = 64  # of an octave: more would take the memory of all of them and tell nothing
 FINEST = 8.0  # times that images may be enlarged

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ...models import labelling
 from ...persistence import storable_part
 from ...regularizers import Bounded
-from ...wording import whole
+from ...validation import whole
 from ..kernels import regions as kernels
 from .grids import MOST_LABELS, GridSearch
 from .region_data import RegionData, as_regions

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...report import numbers
 from ...report.answers import confusion
+from ...report.content import Data, ReportContent
 from ...report.markup import table
-from ...report.story import Data, Story
 from ...report.tallies import Classes
 from ..images import ImageError, ImageFolder, list_images
 
@@ -126,7 +126,7 @@ def answers(
     return kept, model.classes_[scores.argmax(axis=1)]
 
 
-def compare(model: Any, looked: Classified, on: str, told: Story) -> None:
+def compare(model: Any, looked: Classified, on: str, told: ReportContent) -> None:
     """Accuracies and confusions, where classes are known."""
     n = looked.answered.size
     told.facts = table([], [["images", numbers.count(n)]], "facts")

@@ -1,4 +1,4 @@
-"""The story of a detector: its filters, how its bounds came down, what it finds and how precise that is."""
+"""The content of a detector: its filters, how its bounds came down, what it finds and how precise that is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...report import numbers
+from ...report.content import LAST_BOUND, ReportContent
 from ...report.markup import Markup, element, table, together
 from ...report.search import search
-from ...report.story import LAST_BOUND, Story
 from ..detection.drawing import drawn
 from ..images import ImageError, read_image
 from .pictures import photograph, picture, pyplot
@@ -20,21 +20,21 @@ _WIDE = 360  # pixels at most, in the page
 ABOUT = "of the last convex bound, placements of objects fixed; about other placements nothing is proved"
 
 
-def story(detector: Any, images: list[Any], curve: Any, on: str) -> Story:
+def content(detector: Any, images: list[Any], curve: Any, on: str) -> ReportContent:
     """Of a fitted DeformablePartDetector; ``curve`` is None where the objects in the images are not known."""
     pyplot()  # complains before any work is done
     from .. import plots
 
     # Of the last stage: bounds of the one before count anew, and have another objective.
     history = search(detector.history_[detector.n_root_bounds_ :], detector.bound_tol, "placements")
-    told = Story("Detector", subject=LAST_BOUND, about=ABOUT, history=history)
+    told = ReportContent("Detector", subject=LAST_BOUND, about=ABOUT, history=history)
     if curve is not None:
         told.tiles += [
             (f"average precision on {on}", numbers.share(curve.average_precision)),
             ("objects", numbers.count(curve.n_truths)),
         ]
         drawing = plots.precision_recall_curves({detector.label_ or "objects": curve}).figure
-        title = "How precise it is, for every share that is found"
+        title = "Precision–recall curve"
         told.sections.append((title, picture(drawing, "precision and recall")))
     if images:
         told.tiles.append((f"images of {on}", numbers.count(len(images))))

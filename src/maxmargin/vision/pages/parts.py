@@ -1,12 +1,12 @@
-"""The story of a model of parts: their weights, what they respond to, and their filters."""
+"""The content of a model of parts: their weights, what they respond to, and their filters."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...report import numbers
+from ...report.content import Data, ReportContent
 from ...report.search import steps
-from ...report.story import Data, Story
 from .classified import classified, compare, features_kept
 from .pictures import picture, pyplot
 
@@ -15,13 +15,15 @@ _FILTERS = 24
 ABOUT = "of the part weights, the filters fixed; about other filters nothing is proved"
 
 
-def story(model: Any, data: Data) -> Story:
+def content(model: Any, data: Data) -> ReportContent:
     """Of a fitted PartClassifier."""
     pyplot()  # complains before any work is done
     from .. import plots
     from ..plots.parts import heaviest_parts
 
-    told = Story("Parts", subject="With these filters the objective", about=ABOUT, history=steps(model.history_))
+    told = ReportContent(
+        "Parts", subject="With these filters the objective", about=ABOUT, history=steps(model.history_)
+    )
     grids = " + ".join(f"{g} × {g}" for g in model.regions)
     told.tiles += [
         ("classes", numbers.count(model.classes_.size)), ("parts", numbers.count(len(model.filters_))),

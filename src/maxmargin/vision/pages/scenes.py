@@ -1,4 +1,4 @@
-"""The story of a model of scenes: region models, and images with the parts of their regions."""
+"""The content of a model of scenes: region models, and images with the parts of their regions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...report import numbers
+from ...report.content import LAST_BOUND, Data, ReportContent
 from ...report.convergence import convergence
 from ...report.markup import Markup, element, together
 from ...report.search import climb, search
-from ...report.story import LAST_BOUND, Data, Story
 from ...report.weights import MOST_CLASSES
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
@@ -19,10 +19,10 @@ _LABELLED = 6  # images with their parts
 ABOUT = "of the last convex bound, its parts fixed; about other parts nothing is proved"
 
 
-def story(model: Any, data: Data) -> Story:
+def content(model: Any, data: Data) -> ReportContent:
     """Of a fitted SceneClassifier."""
     pyplot()  # complains before any work is done
-    told = Story("Scenes")
+    told = ReportContent("Scenes")
     told.tiles += [
         ("classes", numbers.count(model.classes_.size)), ("kind", model.kind), ("training", model.training),
         ("grid", f"{model.grid_[0]} × {model.grid_[1]}"),
@@ -40,7 +40,7 @@ def story(model: Any, data: Data) -> Story:
     return told
 
 
-def _proof(model: Any, told: Story) -> None:
+def _proof(model: Any, told: ReportContent) -> None:
     """What is proved, and how training went."""
     if model.training == "generative":
         told.claim = element("p", "Generative training: counts and EM. There is no certificate.", class_="note")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...plots.needs import axes_for, figure_for, needs_matplotlib
-from ...wording import shown
+from ...validation import shown
 from .frames import bare, some_of
 from .hog import edge_strengths, hog_glyphs
 from .pixels import cut_out, pixels

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...estimators.inputs import check_positive
-from ...wording import shown
+from ...validation import shown
 
 _CHUNK_BYTES = 32 << 20  # of float64 in flight where images are scored
 

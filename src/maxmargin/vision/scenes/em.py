@@ -9,7 +9,7 @@ import numpy as np
 
 from ...estimators.inputs import check_positive
 from ...persistence import storable_part
-from ...wording import whole
+from ...validation import whole
 from .counts import (
     checked_classes,
     checked_counts,

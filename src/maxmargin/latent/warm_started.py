@@ -1,3 +1,5 @@
+"""Solving one convex bound after another, each warm-started from the last."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,10 +10,10 @@ import numpy as np
 from ..problem import Problem, Rows
 from ..protocols import LatentObjective, Solver
 from ..solvers.solve import restored_state, saved_state
-from .situation import differ
+from .search_state import differ
 
 
-class Kept:
+class WarmStarted:
     """A solver for one bound after another: rivals that were found for one stay in its cache for the next.
 
     Only truths differ between bounds, and the cache stores truths and rivals apart (``Cache.relabel``). Solvers that
@@ -32,7 +34,7 @@ class Kept:
         """Whether there is a cache that the next bound goes on with."""
         return self._truths is not None
 
-    def turn_to(self, latent: Any) -> Kept:
+    def turn_to(self, latent: Any) -> WarmStarted:
         """The values that are fixed in the bound to come."""
         self._latent = latent
         return self

@@ -16,7 +16,7 @@ BUCKETS = 1 << _BITS
 """Files at a time that rows are dealt to: each is written in pieces large enough for a disk."""
 
 
-class Hand:
+class RowBuffer:
     """Rows in memory, in columns that have room for about ``capacity`` bytes.
 
     Room is asked for at once: the system gives memory only where it is written to, so what is not used costs nothing
@@ -160,7 +160,7 @@ class Buckets:
         self.depth = depth
         self.buckets = [Bucket(folder / f"spill{name}-{k:02d}") for k in range(BUCKETS)]
 
-    def deal(self, hand: Hand) -> None:
+    def deal(self, hand: RowBuffer) -> None:
         """All rows of a hand, which is empty then."""
         keys = hand.column("key")
         bucket = (keys >> self._shift).astype(np.int64) % BUCKETS

@@ -42,7 +42,7 @@ class Data:
 
 
 @dataclass
-class Story:
+class ReportContent:
     """The parts of a page that only an estimator knows.
 
     ``kind`` is its title where there is no other, ``tiles`` are numbers with names, ``sections`` titles with contents

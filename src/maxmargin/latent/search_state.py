@@ -1,3 +1,5 @@
+"""The state of a search over convex bounds, as those who choose the next bound see it."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..protocols import LatentObjective, Standing
-from ..wording import whole
+from ..protocols import Evaluation, LatentObjective
+from ..validation import whole
 
 
 @dataclass(frozen=True)
-class Situation:
+class SearchState:
     """Where a search stands after a bound was minimised: all that a chooser may want to know.
 
-    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``standing`` the objective there and
+    ``latent`` are the values fixed in that bound, ``weights`` its minimiser, ``evaluation`` the objective there and
     ``regret`` what each value has there; ``gap`` is d = bound − F, the sum of them, and ``budget`` the total regret
     that the next bound may have: (1 − η)·d. ``number`` counts bounds.
     ``train(weights)`` minimises the same bound once more with the C_i multiplied, and gives its minimiser; ``carries``
@@ -24,7 +26,7 @@ class Situation:
     objective: LatentObjective
     latent: Any
     weights: np.ndarray
-    standing: Standing
+    evaluation: Evaluation
     regret: np.ndarray
     gap: float
     budget: float
@@ -37,7 +39,7 @@ class Situation:
 
     def touching(self) -> Any:
         """The bound that touches F: every example has its best value, the one it had where that is as good."""
-        return merged(self.standing.best, self.latent, self.regret <= 0.0)
+        return merged(self.evaluation.best, self.latent, self.regret <= 0.0)
 
 
 def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = False) -> None:
@@ -46,15 +48,15 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
     Asked before the first bound, so that nobody learns of it after hours.
     """
     # Where the regularizer is least: zero may be no weights at all, as of parts that move for nothing.
-    standing = objective.standing(objective.regularizer.weights(np.zeros(objective.n_weights)))
-    if standing.listed() is not None:
+    evaluation = objective.evaluate(objective.regularizer.weights(np.zeros(objective.n_weights)))
+    if evaluation.listed() is not None:
         return
     if listed:
         raise ValueError(
             f"{type(chooser).__name__} draws from all latent values, which this model does not list: define "
             "latent_scores, or use another bound, such as 'gmm'."
         )
-    standing.propose(0, standing.best[0], np.random.default_rng(0))
+    evaluation.propose(0, evaluation.best[0], np.random.default_rng(0))
 
 
 def check_sweeps(chooser: Any) -> None:
@@ -62,7 +64,7 @@ def check_sweeps(chooser: Any) -> None:
 
 
 def by_proposals(
-    situation: Situation,
+    search_state: SearchState,
     latent: Any,
     sweeps: int,
     rng: np.random.Generator,
@@ -73,18 +75,18 @@ def by_proposals(
 
     One is made if the budget allows it and it is ``welcome``. Proposals are the model's own, or drawn from the list.
     """
-    standing = situation.standing
-    regret = standing.regrets(situation.everybody(), latent)
+    evaluation = search_state.evaluation
+    regret = evaluation.regrets(search_state.everybody(), latent)
     total = float(regret.sum())
     for i in rng.integers(0, len(latent), sweeps * len(latent)).tolist():
         if listed is None:
-            proposed = standing.propose(i, latent[i], rng)
-            new = float(standing.regrets(np.array([i]), [proposed])[0])
+            proposed = evaluation.propose(i, latent[i], rng)
+            new = float(evaluation.regrets(np.array([i]), [proposed])[0])
         else:
             regrets, first = listed
             proposed = rng.integers(0, first[i + 1] - first[i])
             new = float(regrets[first[i] + proposed])
-        if total - regret[i] + new <= situation.budget and welcome(i, proposed):
+        if total - regret[i] + new <= search_state.budget and welcome(i, proposed):
             total += new - regret[i]
             latent[i], regret[i] = proposed, new
     return latent

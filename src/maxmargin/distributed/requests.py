@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from ..protocols import OracleError
-from .crew import Crew
 from .transport import WorkerDied
+from .worker_group import WorkerGroup
 
 _TRIES = 50  # deaths over one question: then it is the question that kills
 _LARGE = 2**15  # bytes from which on an array is shared rather than sent along with each question
 
 
-class Asking:
-    """The workers of a crew by the examples that they have, worker after worker in the order of the data.
+class Requests:
+    """The workers of a group by the examples that they have, worker after worker in the order of the data.
 
     Parameters
     ----------
-    crew : Crew
+    workers : WorkerGroup
     sizes : list of int
         How many examples each has.
     """
 
-    def __init__(self, crew: Crew, sizes: list[int]) -> None:
-        self.crew = crew
+    def __init__(self, workers: WorkerGroup, sizes: list[int]) -> None:
+        self.workers = workers
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.staffed = [k for k, n in enumerate(sizes) if n]
         """Workers that have examples."""
@@ -51,13 +51,13 @@ class Asking:
             return array
         if self._shared is None or not np.array_equal(self._shared[0], array):
             copy = array.copy()
-            self._shared = copy, self.crew.transport.broadcast(copy)
+            self._shared = copy, self.workers.transport.broadcast(copy)
         return self._shared[1]
 
     def tell(self, about: object, args: Callable[[int], tuple[Any, ...]]) -> None:
         """Have all workers know what the questions to come are about, those included that start anew."""
         if self._told is not about:
-            self.crew.set_up("ask", args)
+            self.workers.set_up("ask", args)
             self._told = about
 
     def ask(self, k: int, *question: Any, before: Callable[[], None] | None = None) -> Call:
@@ -72,40 +72,42 @@ class Asking:
 class Call:
     """A question under way."""
 
-    def __init__(self, asking: Asking, k: int, question: tuple[Any, ...], before: Callable[[], None] | None) -> None:
-        self._asking, self._k, self._question, self._before = asking, k, question, before
+    def __init__(
+        self, requests: Requests, k: int, question: tuple[Any, ...], before: Callable[[], None] | None
+    ) -> None:
+        self._requests, self._k, self._question, self._before = requests, k, question, before
         self._send()
 
     def _send(self) -> None:
         if self._before is not None:
             self._before()
-        crew = self._asking.crew
-        self._deaths = crew.deaths
-        self._ticket = crew.transport.send(self._k, "ask", *self._question)
+        workers = self._requests.workers
+        self._deaths = workers.deaths
+        self._ticket = workers.transport.send(self._k, "ask", *self._question)
 
     def result(self) -> Any:
         """The answer; a worker that has died, or is silent for too long, is started anew and asked again.
 
         Each time it is silent it has twice as long: it may be the question that takes so long.
         """
-        crew, k = self._asking.crew, self._k
-        patience = crew.give_up
+        workers, k = self._requests.workers, self._k
+        patience = workers.give_up
         for _ in range(_TRIES):
             try:
-                if crew.transport.wait([self._ticket], patience):
+                if workers.transport.wait([self._ticket], patience):
                     return self._ticket.result()
                 patience *= 2.0
             except WorkerDied:
                 pass
             except OracleError as error:
                 raise self._placed(error) from error
-            crew.start_anew(k, self._deaths)
+            workers.start_anew(k, self._deaths)
             self._send()
         raise WorkerDied(k, f"{_TRIES} times in a row while it was asked for {self._question[0]}")
 
     def _placed(self, error: OracleError) -> OracleError:
         """The error with the example's number among all."""
-        a, b = self._asking.first[self._k : self._k + 2].tolist()
+        a, b = self._requests.first[self._k : self._k + 2].tolist()
         if error.example < 0:
             return error
         return OracleError(f"In examples {a} to {b - 1}, counted from the first of them: {error}", a + error.example)

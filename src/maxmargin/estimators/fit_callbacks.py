@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar, cast
 
-from ..wording import shown
+from ..validation import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def told(fit: F) -> F:
+def notified(fit: F) -> F:
     """Decorator of ``fit``: callbacks are told of it, and if it fails, the estimator is what it was before.
 
     A callback with a method ``begin`` is given the estimator and returns the callback for this one fit. Where that one
@@ -39,7 +39,7 @@ def told(fit: F) -> F:
 
 @contextmanager
 def changing(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """One fit, with the callbacks for it; see ``told``. After an error with a word from ``keep`` all stays as it is."""
+    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing."""
     with _listening(estimator, callbacks) as listeners:
         before = dict(estimator.__dict__)
         try:

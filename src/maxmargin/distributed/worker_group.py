@@ -16,7 +16,7 @@ _SLOW = 8.0  # times the median time of the others
 _AT_LEAST = 5.0  # seconds: below this nobody is called slow
 
 
-class Crew:
+class WorkerGroup:
     """The workers of a transport, each with a ``Shard``.
 
     A worker that dies is started anew, and is told again all that it must know (``set_up``). Dual variables that it had
@@ -135,7 +135,7 @@ class Crew:
             pass
         self._revive(k)
 
-    def farewell(self, method: str, *args: Any, patience: float = 10.0) -> None:
+    def shutdown(self, method: str, *args: Any, patience: float = 10.0) -> None:
         """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
         waiting = [self.transport.send(k, method, *args) for k in range(self.size)]
         end = time.monotonic() + patience

@@ -1,3 +1,5 @@
+"""A regularizer plus a linear term, from dual variables that stay fixed."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,7 +10,7 @@ from ..protocols import Regularizer
 from .shape import Shape
 
 
-class Tilted:
+class LinearlyShifted:
     """Ω(w) − v₀·w, up to a constant: what a regularizer becomes when some dual variables stay as they are.
 
     Their part v₀ of v is given once and for all; the others see Ω*(v + v₀). The constant makes the least value 0.
@@ -20,7 +22,7 @@ class Tilted:
         v₀.
 
     >>> from maxmargin.regularizers import L2
-    >>> Tilted(L2(), np.array([1.0, 2.0])).value(np.array([1.0, 2.0]))
+    >>> LinearlyShifted(L2(), np.array([1.0, 2.0])).value(np.array([1.0, 2.0]))
     0.0
     """
 
