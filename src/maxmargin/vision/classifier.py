@@ -57,8 +57,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         A (latent) structural SVM, which ends with a certificate; or distributions of words, estimated by counting and
         by EM ("bow", "sbow" and "rbow").
     C : float
-        Regularization parameter: weight of the loss, for each region: scores are sums over regions, so that the same C suits grids of
-        different sizes.
+        Regularization parameter: weight of the loss, for each region: scores are sums over regions, so that
+        the same C suits grids of different sizes.
     grid : int or (int, int)
         Rows and columns of regions, where images are given and ``features`` has no grid of its own.
     n_parts : int

@@ -76,8 +76,8 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
     training : {"joint", "selected", "random"}
         Whether filters are trained; or only selected from a pool; or neither.
     C : float
-        Regularization parameter: weight of the loss. Filters are scaled such that, to begin with, the responses of an image are of length 1
-        on average: so the same C suits any number of parts.
+        Regularization parameter: weight of the loss. Filters are scaled such that, to begin with, the
+        responses of an image are of length 1 on average: so the same C suits any number of parts.
     features : {"hog", "cnn"} or object
         How patches are described: histograms of gradients of 6 × 6 cells at all scales, a network trained on ImageNet,
         or something of your own, such as ``HOGPatches(size=4, cell=6)``, ``ReducedPatches(CNNPatches(), 160)``: called
