@@ -111,6 +111,7 @@ CASES = [
     Wrong("fewer labels", "labels", opened(X, labels=[0, 1]), DataError, "2 entries, x has 20 rows", "one is needed for each"),
     Wrong("negative weight", "weights", opened(X, labels=Y2, weights=-np.ones(20)), DataError, r"\[0\] is -1", "not negative"),
     Wrong("chunk_rows", "chunk_rows", opened(X, chunk_rows="all"), DataError, "not 'all'", "whole number"),
+    Wrong("n_features", "n_features", opened(X, n_features="x"), DataError, "not 'x'", "whole number"),
     Wrong("on_error", "on_error", opened(X, on_error="skp"), DataError, "not 'skp'", "'raise' or 'skip'"),
     Wrong("dtype", "dtype", opened(X, dtype="floaty"), DataError, "not 'floaty'", "float32 or float64"),
     Wrong("option of others", "label", opened(X, label="y"), DataError, "label= means nothing", "It is for Parquet"),
