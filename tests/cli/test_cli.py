@@ -1,5 +1,6 @@
 """The command line, through ``main`` and through real processes: what is written, said and returned."""
 
+import gzip
 import json
 import os
 import shlex
@@ -219,7 +220,20 @@ def test_groups_that_are_none_or_torn_are_refused(tmp_path, capsys):
     data.write_text("1 qid:1 1:1\n2 qid:1 1:2\n")
     assert "Row 2 has another label" in complaint(capsys, *train, "bags")
     data.write_text("a,b 1:1\n")
-    assert "Labels are whole numbers from 0" in complaint(capsys, *train, "multilabel")
+    assert "line 1: the line begins with 'a,b'. Labels are whole numbers" in complaint(capsys, *train, "multilabel")
+    data.write_text("# all\n\n1,12 1:1\n 2:1\n0 2:x\n")
+    assert "x.svm, line 5, column 3: the value of '2:x'" in complaint(capsys, *train, "multilabel")
+    data.write_text("inf,1 1:1\n")
+    assert "Row 1 has the labels [inf, 1.0]" in complaint(capsys, *train, "multilabel")
+
+
+@pytest.mark.parametrize("task", ["classify", "rank", "multilabel", "bags"])
+def test_text_that_is_cut_short_and_features_that_cannot_be_are_refused(tmp_path, capsys, task):
+    data = tmp_path / "x.svm.gz"
+    data.write_bytes(gzip.compress(b"1 qid:1 1:1\n")[:-12])
+    train = ["train", data, "-o", tmp_path / "m.mm", "--task", task]
+    assert "x.svm.gz is broken gzip data" in complaint(capsys, *train)
+    assert "--features must be a whole number of at least 1, not -1" in complaint(capsys, *train, "--features", "-1")
 
 
 # Predicting

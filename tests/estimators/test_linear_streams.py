@@ -235,7 +235,7 @@ def test_row_that_is_larger_than_the_pool_is_frozen_at_once(loss):
         solver.absorb(state, binary(as_rows(X[part]), y[part], C, loss=loss))
     problem = Problem(binary(as_rows(X), y, C, loss=loss), L2())
     assert state.n_seen == 60
-    assert 30 not in state.pool.place and state.n_frozen > 0
+    assert 30 not in state.pool.place and state.has_frozen(30)
     reached = certify(problem, state.weights(), state.shares())
     assert reached.lower == pytest.approx(state.lower, rel=1e-9)
     best = solve(problem, DualCoordinate(random_state=0), tol=1e-8).certificate

@@ -417,6 +417,13 @@ def test_bounds_are_true_after_every_reading_and_the_lower_one_never_falls(name,
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
+def test_a_pool_reserves_no_more_than_all_rows_need(name):
+    blocked, _ = PROBLEMS[name](23)
+    few, many = (solve(blocked, BlockAscent(pool=pool, random_state=0), tol=1e-6) for pool in (10**7, 2**50))
+    np.testing.assert_array_equal(few.alpha, many.alpha)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_warm_start_begins_where_the_last_run_ended(name):
     blocked, whole = PROBLEMS[name](23)
     solver = BlockAscent(random_state=0)

@@ -259,7 +259,7 @@ class Regrets:
         n = len(self.table)
         latent = np.array([r.size - 1 for r in self.table]) if latent is None else latent
         return SearchState(
-            objective=SimpleNamespace(n_examples=n, evaluation=lambda w: w),
+            objective=SimpleNamespace(n_examples=n, evaluate=lambda w: w),
             latent=latent,
             weights=np.zeros(1),
             evaluation=self,

@@ -130,6 +130,7 @@ CASES = [
     Wrong("complex rows", "x", opened(sparse(complex)), DataError, "complex128", "matrix of numbers"),
     Wrong("complex chunks", "numbers", lambda _: LinearSVC().fit(Chunks(X * 1j)), DataError, "complex128", "matrix of numbers"),
     Wrong("chunk_rows", "chunk_rows", opened(X, chunk_rows="all"), DataError, "not 'all'", "whole number"),
+    Wrong("n_features", "n_features", opened(X, n_features="x"), DataError, "not 'x'", "whole number"),
     Wrong("on_error", "on_error", opened(X, on_error="skp"), DataError, "not 'skp'", "'raise' or 'skip'"),
     Wrong("dtype", "dtype", opened(X, dtype="floaty"), DataError, "not 'floaty'", "float32 or float64"),
     Wrong("option of others", "label", opened(X, label="y"), DataError, "label= means nothing", "It is for Parquet"),

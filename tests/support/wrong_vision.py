@@ -56,6 +56,7 @@ CASES = [
     Wrong("fewer labels", "y", scenes(IMAGES, [0]), ValueError, r"y has shape \(1,\)", "one label for each image"),
     Wrong("one class", "classes", scenes(IMAGES, [0, 0]), ValueError, "got 0 alone", "at least 2 classes"),
     Wrong("kind", "kind", scenes(kind="rbw"), ValueError, "got 'rbw'", "meant 'rbow'"),
+    Wrong("scene bound", "bound", scenes(bound="gmme"), ValueError, "got 'gmme'", "meant 'gmm'"),
     Wrong("scene cache", "cache", scenes(cache=5), ValueError, "got 5", "path of a folder"),
     Wrong("temperature", "temperature", scenes(temperature=0.5), ValueError, r"got 0\.5", "at least 1"),
     Wrong("forgotten fit", "fit", lambda _: SceneClassifier().predict(IMAGES), NotFittedError, "not fitted", "Call 'fit'"),

@@ -1,5 +1,6 @@
 """The detector as users meet it: it finds what was drawn, proves what it learned, keeps it, and says what is wrong."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin
+from maxmargin import persistence
 from maxmargin.vision import DeformablePartDetector
 from maxmargin.vision.detection.box_regression import BoxRegression
 from maxmargin.vision.detection.model import Component, Part, StarModel
@@ -200,6 +202,16 @@ def test_the_certificate_is_that_of_the_images_and_files_keep_it(data, unseen, d
         same_detections(loaded.detect(image, threshold=-1.0), detector.detect(image, threshold=-1.0))
     once_more = loaded.certify(*data)
     assert (once_more.lower, once_more.upper) == pytest.approx((again.lower, again.upper), rel=1e-9)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("padding", np.arange(3)), ("part_size", 0), ("overlap", 2.0)])
+def test_files_with_settings_that_cannot_be_are_refused(detector, tmp_path, monkeypatch, setting, value):
+    other = copy.copy(detector).set_params(**{setting: value})
+    with monkeypatch.context() as patched:
+        patched.setattr(persistence, "_check", lambda estimator: None)
+        other.save(tmp_path / "rings.mm")
+    with pytest.raises(ValueError, match=f"rings.mm is damaged.*{setting} must"):
+        maxmargin.load(tmp_path / "rings.mm")
 
 
 def test_the_same_seed_gives_the_same_bits(data, detector):

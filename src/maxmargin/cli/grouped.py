@@ -12,10 +12,12 @@ import scipy.sparse as sp
 
 from ..data.bags import Bags as BagsOfRows
 from ..data.errors import DataError
+from ..data.label_sets import LabelSets
+from ..data.opening import open as open_data
 from ..report.content import Data
 from .files import answers_to, on_one_line
 from .kind import Kind
-from .reading import open_source, where
+from .reading import open_source, reading, where
 from .talk import Talk, say_left_out
 
 
@@ -33,10 +35,13 @@ class Collected:
 
 
 def collected(args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-    """All rows of a source, as wide as those that the model knows."""
+    """All rows of files, as wide as those that the model knows."""
+    return _collected(open_source(paths, args, like=model), paths, model)
+
+
+def _collected(source: Any, paths: list[str], model: Any) -> Collected:
     from ..report.reading import to_width
 
-    source = open_source(paths, args, like=model)
     columns = [(c.x.copy(), c.y, c.group, c.weight) for c in source.chunks() if len(c)]
     if not columns:
         raise DataError(f"{paths[0]} has no rows.")
@@ -147,27 +152,17 @@ class Labels(InMemory):
     measure = "exact matches"
 
     def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-        from sklearn.datasets import load_svmlight_files
-
-        from ..report.reading import to_width
-
-        files = where(paths)
-        files = [files] if isinstance(files, str) else files
-        base = {"yes": True, "no": False}.get(args.zero_based, "auto")
-        try:
-            found = load_svmlight_files(files, n_features=args.features, zero_based=base, multilabel=True)
-        except ValueError as error:
-            raise DataError(f"{', '.join(files)}: {error}. Labels are whole numbers from 0, as in 1,4 3:0.5.") from None
-        X, labels = sp.vstack(found[0::2], format="csr"), [row for part in found[1::2] for row in part]
-        largest = max((label for row in labels for label in row), default=0)
-        n = int(largest) + 1 if model is None else model.classes_.size
-        y = np.zeros((X.shape[0], n), np.int8)
-        for i, row in enumerate(labels):
-            known = [int(label) for label in row if 0 <= label < n and label == int(label)]
-            if len(known) < len(row) and model is None:
+        source = LabelSets(open_data(where(paths), dtype=np.float64, **reading(args)))
+        data = _collected(source, paths, model)
+        for i, row in enumerate(source.sets):
+            if model is None and not all(label >= 0 and label.is_integer() for label in row):
                 raise DataError(f"Row {i + 1} has the labels {row}: labels are whole numbers from 0.")
-            y[i, known] = 1
-        return Collected(X if model is None else to_width(X, _width(model)), y)
+        largest = max((label for row in source.sets for label in row), default=0)
+        n = int(largest) + 1 if model is None else model.classes_.size
+        y = np.zeros((len(data), n), np.int8)
+        for i, row in enumerate(source.sets):
+            y[i, [int(label) for label in row if 0 <= label < n and label.is_integer()]] = 1
+        return Collected(data.X, y)
 
     def lines(self, answers: Any) -> Iterable[str]:
         return (",".join(map(str, np.flatnonzero(row))) for row in answers)

@@ -23,8 +23,8 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
 
     said = {name: getattr(args, name, None) for name in ("label", "group", "weight", "on_error")}
     said |= {"zero_based": _ZERO_BASED.get(args.zero_based), "n_jobs": check_threads(args.jobs)}
-    features = str(getattr(args, "features", None))
-    said["n_features"] = int(features) if features.isdigit() else None
+    features = getattr(args, "features", None)
+    said["n_features"] = features if isinstance(features, int) else None  # of images it is a name
     return {key: value for key, value in said.items() if value is not None}
 
 

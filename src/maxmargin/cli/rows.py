@@ -28,7 +28,7 @@ class Rows(Kind):
 
     def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Any:
         """Rows at the end of a text file may lack the last features; a model knows how many there were."""
-        more = {} if args.command != "certify" else {"n_features": args.features or model.n_features_in_}
+        more = {"n_features": model.n_features_in_} if args.command == "certify" and args.features is None else {}
         more |= {"n_features": None} if args.command == "train" and paths is args.test else {}
         return open_source(paths, args, like=model, **more)
 

@@ -14,6 +14,7 @@ _WORDS = {
     "batch_bytes must": "--batch-size must",
     "zero_based=True": "--zero-based yes",
     "n_features=": "--features ",
+    "n_features must": "--features must",
     "n_jobs must": "--jobs must",
     "a file that save has written": "a file that maxmargin train has written",
     "a smaller n_components or a larger n_sampled": "a smaller --components",

@@ -26,13 +26,15 @@ class Pool:
     ----------
     memory : int
         Bytes to take, all of them reserved at the first use (an operating system gives out only what is written to).
+    most : int or None
+        Examples that there are: no room is reserved for more.
     """
 
     place: np.ndarray
     norms: np.ndarray
 
-    def __init__(self, memory: int) -> None:
-        self.memory = memory
+    def __init__(self, memory: int, most: int | None = None) -> None:
+        self.memory, self._most = memory, most
         self.place = np.empty(0, np.int64)
         """Where the dual variables of each example stand among those of the whole problem."""
         self.norms = np.empty(0, np.float32)
@@ -100,7 +102,10 @@ class Pool:
         self._store = RowStore(rows.width)
         like = replace(rows, data=np.empty(0)) if rows.second.size else rows
         # Sparse rows may be shorter than these; dense ones are all alike.
-        self._store.reserve(n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row), like=like)
+        room, n_values = n_rows if rows.dense else 2 * n_rows, int(n_rows * per_row)
+        if self._most is not None:
+            room, n_values = min(room, self._most), min(n_values, self._most * max(rows.width, 1))
+        self._store.reserve(room, n_values, like=like)
         self._columns = {name: np.empty(0, column.dtype) for name, column in block.columns().items()}
         kind: Callable[..., Closed] = type(block)
         self._kind, self._bias = functools.partial(kind, **block.settings()), rows.bias

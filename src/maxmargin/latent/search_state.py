@@ -47,8 +47,8 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
 
     Asked before the first bound, so that nobody learns of it after hours.
     """
-    # Where the regularizer is least: zero may be no weights at all, as of parts that move for nothing.
-    evaluation = objective.evaluate(objective.regularizer.weights(np.zeros(objective.n_weights)))
+    with np.errstate(all="ignore"):  # weights of zero may mean nothing, as for parts that move at no cost
+        evaluation = objective.evaluate(np.zeros(objective.n_weights))
     if evaluation.listed() is not None:
         return
     if listed:

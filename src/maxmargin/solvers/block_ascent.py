@@ -136,7 +136,7 @@ class BlockAscent(RowAscent["BlockState"]):
             shape=shape,
             map=shape.bind(v),
             linear=linear,
-            pool=Pool(self.pool),
+            pool=Pool(self.pool, blocked.n_examples),
             held=np.zeros(blocked.n_examples, bool),
             first=blocked.first,
             rng=np.random.default_rng(self.random_state),

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
 
 KINDS = ("bow", "sbow", "rbow", "rbow+", "rbow++")
-BOUNDS = ("cccp", "gmm", "gmme", "coherent")
+BOUNDS = ("cccp", "gmm", "coherent")
 STARTS = ("em", "kmeans", "fixed", "random")
 _PAIRS = {"rbow": None, "rbow+": "potts", "rbow++": "regular"}
 
@@ -81,7 +81,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     init : {"auto", "em", "kmeans", "fixed", "random"}
         The parts that regions begin with: likely ones under the generative model, clusters, part r for region r, or
         random ones. "auto" is "em" for histograms and "kmeans" for others. ``fit(..., Z=...)`` comes before it.
-    bound : {"cccp", "gmm", "gmme", "coherent"} or BoundChooser
+    bound : {"cccp", "gmm", "coherent"} or BoundChooser
         How the convex bounds of latent training are chosen; "coherent" are those of G-MM in which neighbours agree.
     eta : float
         As for :class:`maxmargin.LatentStructuralSVM`.

@@ -18,7 +18,6 @@ from ..estimators import inputs
 from ..estimators.certified import Run
 from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
-from ..latent import Settings
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
 from ..solvers.solve import first_interrupt
@@ -230,9 +229,10 @@ class DeformablePartDetector(LatentEstimator):
         callbacks : sequence of functions
             Each is given a ``BoundRecord`` per bound; one that returns True ends the stage.
         """
-        settings = self._checked_settings()
+        settings = self._search_settings()
+        others, chooser = self._other_parts(), self._chooser()
         given = annotated(images, boxes, label=label, root=root)
-        photos, others, chooser = photos_of(given), self._other_parts(), self._chooser()
+        photos = photos_of(given)
         training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
         self._say_what_is_missed(training.images)
         run = Run(checkpoint, checkpoint_every, callbacks)
@@ -271,8 +271,8 @@ class DeformablePartDetector(LatentEstimator):
         self._warn(last.solution, interrupted)
         return self
 
-    def _checked_settings(self) -> Settings:
-        settings = self._search_settings()
+    def _check_settings(self) -> None:
+        super()._check_settings()
         least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
         for name in (*least, "octave_scales"):
             whole(name, getattr(self, name), least.get(name, 1))
@@ -299,8 +299,6 @@ class DeformablePartDetector(LatentEstimator):
         self._chooser()
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
-        self._other_parts()
-        return settings
 
     def _check_weighing(self) -> None:
         for name in ("C", "positive_weight", "stiffness", "firmness"):
