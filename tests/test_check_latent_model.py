@@ -210,7 +210,7 @@ def test_fast_path_that_disagrees_is_caught(fault, bags):
 def test_bounds_of_a_model_with_an_objective_of_its_own_are_checked(rng, monkeypatch):
     X, Y = rng.normal(size=(4, 2, 2, 3)), [0, 1, 0, 1]
     check_model(MaxMin(), X, Y)
-    evaluation = MaxMinObjective.evaluation
-    monkeypatch.setattr(MaxMinObjective, "evaluation", lambda self, w: evaluation(self, -w))
+    evaluation = MaxMinObjective.evaluate
+    monkeypatch.setattr(MaxMinObjective, "evaluate", lambda self, w: evaluation(self, -w))
     with pytest.raises(AssertionError, match="bound"):
         check_model(MaxMin(), X, Y)

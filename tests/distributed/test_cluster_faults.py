@@ -16,7 +16,7 @@ from generators import two_classes
 from inline_transport import Inline, binary_bounds
 
 import maxmargin as mm
-from maxmargin.distributed import LocalProcesses, RayActors, workers
+from maxmargin.distributed import LocalProcesses, RayActors, worker_group
 from maxmargin.distributed.ascent import ShardAscent
 
 X, Y = two_classes(np.random.default_rng(0), n=120, d=5, noise=1.0)
@@ -70,8 +70,8 @@ def test_workers_are_killed_one_after_the_other(kind):
 
 
 def test_a_stopped_worker_holds_up_nobody_for_ever(monkeypatch):
-    monkeypatch.setattr(workers, "_AT_LEAST", 0.5)
-    monkeypatch.setattr(workers.WorkerGroup.__init__, "__defaults__", (2.0,))
+    monkeypatch.setattr(worker_group, "_AT_LEAST", 0.5)
+    monkeypatch.setattr(worker_group.WorkerGroup.__init__, "__defaults__", (2.0,))
     stopped, lowers, alone = [], [], []
 
     def stop(record):
@@ -90,9 +90,9 @@ def test_a_stopped_worker_holds_up_nobody_for_ever(monkeypatch):
 
 
 def test_a_worker_that_is_stopped_at_the_end_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(workers.WorkerGroup.shutdown, "__kwdefaults__", {"patience": 0.5})
+    monkeypatch.setattr(worker_group.WorkerGroup.shutdown, "__kwdefaults__", {"patience": 0.5})
     with LocalProcesses(2) as transport:
-        team = workers.WorkerGroup(transport, [_Idle, _Idle])
+        team = worker_group.WorkerGroup(transport, [_Idle, _Idle])
         os.kill(transport.pid(1), signal.SIGSTOP)
         began = time.monotonic()
         team.shutdown("rest")

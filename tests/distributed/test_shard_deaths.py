@@ -10,7 +10,7 @@ from generators import chains, many_classes, two_classes
 from inline_transport import Inline, binary_bounds
 
 import maxmargin as mm
-from maxmargin.distributed import workers
+from maxmargin.distributed import worker_group
 from maxmargin.distributed.ascent import ShardAscent
 from maxmargin.distributed.requests import Requests
 from maxmargin.models import Chain
@@ -88,7 +88,7 @@ def test_deaths_again_and_again(name):
 
 
 def test_a_worker_that_always_dies_is_given_up(monkeypatch):
-    monkeypatch.setattr(workers, "_DEATHS_IN_A_ROW", 4)
+    monkeypatch.setattr(worker_group, "_DEATHS_IN_A_ROW", 4)
     X, y = BINARY
     with pytest.raises(mm.distributed.WorkerDied, match=r"worker 1 died: [45] times in a row"):
         SVC(**SETTINGS).fit(X, y, cluster=Inline(3, lambda worker, method, count: worker == 1))
@@ -120,8 +120,8 @@ class _Late(Inline):
 @pytest.mark.parametrize("name", ["no-centre", "crammer-singer", "chain"])
 def test_answers_that_come_late(name, monkeypatch):
     """They count in the round in which they come, or are made good; what they carry is not lost."""
-    monkeypatch.setattr(workers, "_AT_LEAST", 0.0)
-    monkeypatch.setattr(workers, "_SLOW", 0.0)
+    monkeypatch.setattr(worker_group, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(worker_group, "_SLOW", 0.0)
     transport = _survives(name, lambda *_: False, _optimum(*CASES[name]), _Late)
     assert transport.delays >= 2
 
@@ -145,8 +145,8 @@ class _Unheard(Inline):
 
 @pytest.mark.parametrize("name", ["ascent", "crammer-singer"])
 def test_examples_in_an_answer_that_nobody_hears_come_home(name, monkeypatch):
-    monkeypatch.setattr(workers, "_AT_LEAST", 0.0)
-    monkeypatch.setattr(workers, "_SLOW", 0.0)
+    monkeypatch.setattr(worker_group, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(worker_group, "_SLOW", 0.0)
     transport = _survives(name, lambda *_: False, _optimum(*CASES[name]), _Unheard)
     assert transport.held
 
@@ -165,8 +165,8 @@ class _Watching(ShardAscent):
 
 def test_losses_that_come_late_belong_to_other_weights(monkeypatch):
     """What is offered as the loss at some weights is the loss at these, whoever was late with his part of another."""
-    monkeypatch.setattr(workers, "_AT_LEAST", 0.0)
-    monkeypatch.setattr(workers, "_SLOW", 0.0)
+    monkeypatch.setattr(worker_group, "_AT_LEAST", 0.0)
+    monkeypatch.setattr(worker_group, "_SLOW", 0.0)
     monkeypatch.setattr(_Watching, "seen", [])
     X, y = BINARY
     transport = _Late(3, lambda *_: False)
@@ -201,13 +201,13 @@ class _Echo:
 
 def test_work_that_takes_long_is_not_begun_anew_for_ever(monkeypatch):
     clock = iter(range(10**6))
-    monkeypatch.setattr(workers.time, "monotonic", lambda: 0.5 * next(clock))
-    some = workers.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
+    monkeypatch.setattr(worker_group.time, "monotonic", lambda: 0.5 * next(clock))
+    some = worker_group.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
     assert some.ask("say") == ["here", "here"]
     assert some.deaths == 4  # nobody has answered within 1 or 2 seconds
-    again = workers.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
+    again = worker_group.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
     rounds = [again.round("say", lambda k: ())[0] for _ in range(4)]
     assert rounds[0] == {}
     assert rounds[-1] == {0: "here", 1: "here"}
-    third = workers.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
+    third = worker_group.WorkerGroup(_Long(2), [_Echo, _Echo], give_up=1.0)
     assert Requests(third, [1, 1]).ask_all(lambda k: ("anything",)) == ["here", "here"]
