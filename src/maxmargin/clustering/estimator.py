@@ -127,7 +127,19 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.eta = eta
+        self.bound = bound
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.sweeps = sweeps
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
 
     @notified
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:

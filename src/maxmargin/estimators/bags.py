@@ -165,7 +165,28 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.C = C
+        self.bound = bound
+        self.eta = eta
+        self.positive = positive
+        self.negatives = negatives
+        self.init = init
+        self.n_init = n_init
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.regularizer = regularizer
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
 
     @notified
     def fit(

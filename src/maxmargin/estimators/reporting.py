@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .settings import keeping_settings
+from .settings import with_known_settings
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -19,7 +19,7 @@ class Reporting:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
-            cls.__init__ = keeping_settings(vars(cls)["__init__"])  # type: ignore[method-assign]
+            cls.__init__ = with_known_settings(vars(cls)["__init__"])  # type: ignore[method-assign]
 
     def report(
         self, path: Any, X: Any = None, y: Any = None, *, title: str | None = None, name: str | None = None

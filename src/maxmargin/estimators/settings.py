@@ -24,18 +24,12 @@ _ELSEWHERE = {
 }  # what settings are called in other libraries
 
 
-def keeping_settings(init: Callable[..., None]) -> Callable[..., None]:
-    """The ``__init__`` of an estimator, which keeps each setting as an attribute of its name, as scikit-learn asks.
-
-    A setting that it does not have is answered with the closest that it has.
-    """
+def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:
+    """The ``__init__`` of an estimator, which answers a setting that it does not have with the closest that it has."""
     parameters = inspect.signature(init).parameters
     known = [name for name in parameters if name != "self"]
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return init
-    defaults = {
-        name: parameters[name].default for name in known if parameters[name].default is not inspect.Parameter.empty
-    }
 
     @functools.wraps(init)  # scikit-learn reads the signature of what is wrapped
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +37,6 @@ def keeping_settings(init: Callable[..., None]) -> Callable[..., None]:
         if unknown is not None:
             hint = _ELSEWHERE.get(unknown) or meant(unknown, known).strip() or f"It has {', '.join(known)}."
             raise TypeError(f"{type(self).__name__} has no setting {unknown!r}. {hint}")
-        vars(self).update(defaults | dict(zip(known, args, strict=False)) | kwargs)
         init(self, *args, **kwargs)
 
     return wrapped

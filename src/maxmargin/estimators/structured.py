@@ -306,7 +306,18 @@ class StructuralSVM(StructuredEstimator):
         random_state: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.model = model
+        self.C = C
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
 
     def fit(
         self,

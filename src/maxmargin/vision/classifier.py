@@ -165,7 +165,32 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.kind = kind
+        self.training = training
+        self.C = C
+        self.grid = grid
+        self.n_parts = n_parts
+        self.parts = parts
+        self.features = features
+        self.n_words = n_words
+        self.feature_map = feature_map
+        self.center = center
+        self.init = init
+        self.bound = bound
+        self.eta = eta
+        self.smoothing = smoothing
+        self.temperature = temperature
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.max_passes = max_passes
+        self.cache = cache
+        self.on_error = on_error
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     # Learning.
 

@@ -187,7 +187,37 @@ class DeformablePartDetector(LatentEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.n_components = n_components
+        self.n_parts = n_parts
+        self.n_negative_parts = n_negative_parts
+        self.C = C
+        self.positive_weight = positive_weight
+        self.mirrored = mirrored
+        self.flips = flips
+        self.root_area = root_area
+        self.part_size = part_size
+        self.negative_parts_from = negative_parts_from
+        self.overlap = overlap
+        self.background_overlap = background_overlap
+        self.stiffness = stiffness
+        self.firmness = firmness
+        self.negative_stiffness = negative_stiffness
+        self.cell = cell
+        self.octave_scales = octave_scales
+        self.finest = finest
+        self.padding = padding
+        self.bound = bound
+        self.eta = eta
+        self.box_regression = box_regression
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_bounds = max_bounds
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_clone__(self) -> DeformablePartDetector:
         """Unfitted, as scikit-learn's clones are, but detectors that parts come from are data: they stay fitted."""

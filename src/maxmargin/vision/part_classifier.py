@@ -183,7 +183,29 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
-    ) -> None: ...
+    ) -> None:
+        self.n_parts = n_parts
+        self.training = training
+        self.C = C
+        self.features = features
+        self.n_components = n_components
+        self.flips = flips
+        self.regions = regions
+        self.pool_size = pool_size
+        self.keep = keep
+        self.shrinkage = shrinkage
+        self.balance = balance
+        self.tol = tol
+        self.bound_tol = bound_tol
+        self.max_rounds = max_rounds
+        self.max_passes = max_passes
+        self.device = device
+        self.cache = cache
+        self.on_error = on_error
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
 
     # Learning.
 
