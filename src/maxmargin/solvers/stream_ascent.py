@@ -85,10 +85,11 @@ class StreamAscent(RowAscent["StreamState"]):
         Ctrl-C in the midst of long work ends it in good order, and is passed on then.
         """
         refresh(state.map)
+        n_seen = state.n_seen
         try:
             self.step(Problem(block, state.regularizer), state)
         except BaseException:
-            state.rewind(state.n_seen, block.n_examples if state.has_frozen(state.n_seen) else 0)
+            state.rewind(n_seen, block.n_examples if state.has_frozen(n_seen) else 0)
             raise
         if state.interrupted:
             state.interrupted = False
