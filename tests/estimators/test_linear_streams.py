@@ -261,6 +261,18 @@ def test_weights_are_those_of_a_frozen_row_where_the_pool_is_empty():
 # A regularizer around frozen examples
 
 
+def test_newton_steps_on_the_pool_know_of_frozen_rows(monkeypatch):
+    X, y = _binary()
+    y, C = y.astype(np.int8), np.array([0.3])
+    monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: True)
+    solver = StreamAscent(memory=2500, random_state=0)
+    state = solver.start(L2(), 6)
+    for part in _pieces(100):
+        solver.absorb(state, binary(as_rows(X[part]), y[part], C))
+        seen = Problem(binary(as_rows(X[: part.stop]), y[: part.stop], C), L2())
+        assert certify(seen, state.weights()).upper <= 1.1 * certify(seen, weights_of(state.map)).upper
+
+
 def _bases(rng, d):
     return [
         L2(),
