@@ -466,3 +466,9 @@ def test_dismissed_examples_are_counted_no_more():
     _check_gram(cache, np.eye(case.X.shape[1]))
     with pytest.raises(ValueError, match="Nothing was spilled"):
         _case(8).cache.recall(Planes(np.empty(0, int), [], np.empty(0)), None, left, case.m)
+
+
+def test_budgets_stay_with_the_examples_that_are_still_counted():
+    cache = Cache(4, 3, np.array([1.0, 2.0, 3.0, 4.0]))
+    cache.recount(np.array([1, 3]))
+    assert cache.n_examples == 2 and cache.budget.tolist() == [2.0, 4.0]

@@ -234,6 +234,33 @@ def test_a_state_that_is_restored_proves_what_it_did_and_goes_on_as_it_would_hav
         assert again.lower >= 0.99 * state.lower
 
 
+@pytest.mark.parametrize("name", ["coordinates", "proximal point"])
+def test_coordinate_steps_after_a_restart_are_those_that_were_to_come(name):
+    solver, problem, steps = STATES[name]
+    problem = problem()
+    state = solver.start(problem)
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    again = solver.restore(problem, copy.deepcopy(solver.save(state)))
+    if name == "proximal point":
+        assert again.since == state.since > 0
+    for _ in range(3):
+        state, again = solver.step(problem, state), solver.step(problem, again)
+    assert again.weights() == pytest.approx(state.weights(), rel=1e-6)
+
+
+def test_what_steers_a_search_is_restored():
+    solver, problem, steps = STATES["searched"]
+    problem = problem()
+    state = solver.start(problem)
+    for _ in range(steps):
+        state = solver.step(problem, state)
+    state.crawls = True
+    again = solver.restore(problem, copy.deepcopy(solver.save(state)))
+    assert (again.estimate, again.passes, again.crawls) == (state.estimate, state.passes, True)
+    assert again.inner.rng.bit_generator.state == state.inner.rng.bit_generator.state
+
+
 def test_a_reading_that_goes_on_ends_no_lower_than_one_that_was_not_broken_off():
     """Whatever the block is after which a run is killed, the end of the reading works on all that was found."""
     problem, solver = Problem(_in_blocks(20), L2()), BlockAscent(random_state=0)

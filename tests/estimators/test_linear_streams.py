@@ -11,13 +11,14 @@ from thinned import rotating
 
 import maxmargin as mm
 from maxmargin import LinearSVC, LinearSVR, Problem, RankingSVM
+from maxmargin.constraints.pool import Pool
 from maxmargin.data.arrays import as_rows
 from maxmargin.losses import Hinge, SmoothedHinge, SquaredHinge
 from maxmargin.models import binary
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.linearly_shifted import LinearlyShifted
 from maxmargin.regularizers.shape import weights_of
-from maxmargin.solvers import DualCoordinate, StreamAscent, certify, solve
+from maxmargin.solvers import DualCoordinate, StreamAscent, certify, solve, stream_ascent
 
 N = 600
 
@@ -243,7 +244,33 @@ def test_row_that_is_larger_than_the_pool_is_frozen_at_once(loss):
     assert reached.upper >= best.lower * (1 - 1e-9)
 
 
+def test_weights_are_those_of_a_frozen_row_where_the_pool_is_empty():
+    X, y = sp.eye(10, 400, format="lil"), np.where(np.arange(10) % 2, 1, -1).astype(np.int8)
+    X[9], C = 0.1, np.array([0.5])
+    X = X.tocsr()
+    solver = StreamAscent(memory=2500, random_state=0)
+    state = solver.start(L2(), 400)
+    solver.absorb(state, binary(as_rows(X), y, C))
+    before = state.weights()
+    assert not len(state.pool)
+    solver.absorb(state, binary(as_rows(X[9:]), -y[9:], C))
+    assert not len(state.pool) and not np.array_equal(before, state.weights())
+    assert np.array_equal(state.weights(), weights_of(state.map))
+
+
 # A regularizer around frozen examples
+
+
+def test_newton_steps_on_the_pool_know_of_frozen_rows(monkeypatch):
+    X, y = _binary()
+    y, C = y.astype(np.int8), np.array([0.3])
+    monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: True)
+    solver = StreamAscent(memory=2500, random_state=0)
+    state = solver.start(L2(), 6)
+    for part in _pieces(100):
+        solver.absorb(state, binary(as_rows(X[part]), y[part], C))
+        seen = Problem(binary(as_rows(X[: part.stop]), y[: part.stop], C), L2())
+        assert certify(seen, state.weights()).upper <= 1.1 * certify(seen, weights_of(state.map)).upper
 
 
 def _bases(rng, d):
@@ -318,6 +345,61 @@ def test_chunk_that_fails_leaves_no_trace(monkeypatch):
     both = svm.certify(X[:100], y[:100])
     assert svm.certificate_.lower == pytest.approx(both.lower, rel=1e-9)
     assert both.lower <= both.upper
+
+
+@pytest.mark.parametrize("newton", [False, True])
+@pytest.mark.parametrize("call", [1, 2, 4])
+@pytest.mark.parametrize(("owner", "work"), [(StreamAscent, "_optimize"), (StreamAscent, "_make_room"), (Pool, "add")])
+def test_chunk_that_fails_in_its_midst_is_forgotten_or_counted_whole(owner, work, call, newton, monkeypatch):
+    """Rows of the chunk are in the pool by then, others wait for a place there, and some may be frozen."""
+    X, y = _binary()
+    y, C = y.astype(np.int8), np.array([0.3])
+    monkeypatch.setattr(stream_ascent, "interior_point_pays", lambda problem, tol: newton)
+    solver = StreamAscent(memory=2500, random_state=0)
+    state = solver.start(L2(), 6)
+    solver.absorb(state, binary(as_rows(X[:40]), y[:40], C))
+    done, calls = getattr(owner, work), []
+
+    def fails(*args):
+        result = done(*args)
+        calls.append(result)
+        if len(calls) == call:
+            raise MemoryError
+        return result
+
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr(owner, work, fails)
+        solver.absorb(state, binary(as_rows(X[40:140]), y[40:140], C))
+    frozen = any((place >= 40).any() for place, _ in state.frozen)
+    assert state.n_seen == (140 if frozen else 40)
+    assert (state.pool.place < state.n_seen).all()
+    for n in (state.n_seen, N):
+        if n == N:
+            solver.absorb(state, binary(as_rows(X[state.n_seen :]), y[state.n_seen :], C))
+        seen, shares = binary(as_rows(X[:n]), y[:n], C), state.shares()
+        assert state.map.v == pytest.approx(seen.combine(shares), rel=1e-9, abs=1e-12)
+        assert state.lower == pytest.approx(certify(Problem(seen, L2()), state.weights(), shares).lower, rel=1e-9)
+        assert state.proved() == pytest.approx(state.lower, rel=1e-9)
+
+
+def test_chunk_counts_if_only_its_first_row_is_frozen(monkeypatch):
+    X, y = sp.eye(20, 400, format="lil"), np.where(np.arange(20) % 2, 1, -1).astype(np.int8)
+    X[10] = 0.1  # larger than the pool
+    X, C = X.tocsr(), np.array([0.5])
+    solver = StreamAscent(memory=2500, random_state=0)
+    state = solver.start(L2(), 400)
+    solver.absorb(state, binary(as_rows(X[:10]), y[:10], C))
+    add = Pool.add
+
+    def fails(self, block, examples, *rest):
+        if examples[0] == 1:
+            raise MemoryError
+        return add(self, block, examples, *rest)
+
+    monkeypatch.setattr(Pool, "add", fails)
+    with pytest.raises(MemoryError):
+        solver.absorb(state, binary(as_rows(X[10:]), y[10:], C))
+    assert state.last_frozen == 10 and state.n_seen == 20
 
 
 @pytest.mark.parametrize("memory", [None, "8kB"])

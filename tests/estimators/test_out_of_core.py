@@ -305,6 +305,7 @@ def pushed_out(monkeypatch):
         before = len(state.pool)
         make_room(self, state, inner)
         counted.append(before - len(state.pool))
+        assert np.array_equal(np.flatnonzero(state.held), np.sort(state.pool.place))
 
     monkeypatch.setattr(BlockAscent, "_make_room", counting)
     return counted

@@ -112,12 +112,16 @@ def test_ties_go_to_the_first_class_and_in_it_to_the_first_instance():
     assert look(*bags_of_one_matrix, np.array([0, 2]), np.ones(2))[2].tolist() == [0, 0]
 
 
-def test_a_solver_that_goes_on_with_other_instances_has_their_weights_and_their_bound(rng):
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_solver_that_goes_on_with_other_instances_has_their_weights_and_their_bound(restored, rng):
     X, y = bags(rng, n=12)
     objective = objective_of(Bags(2, 2), X, y)
     kept = WarmStarted(OracleAscent(random_state=0), objective)
     first, then = np.zeros(12, np.int64), np.arange(12) % 3
     solution = solve(objective.problem(first), kept.turn_to(first), tol=1e-6)
+    if restored:
+        saved, kept = kept.save(kept._state, True), WarmStarted(OracleAscent(random_state=0), objective)
+        kept.turn_to(first).restore(objective.problem(first), saved)
     problem = objective.problem(then)
     state = kept.turn_to(then).start(problem, solution.alpha)
     v = problem.constraints.combine(problem.constraints.feasible(state.alpha))

@@ -46,10 +46,12 @@ def test_check_regularizer_catches(broken, message):
         check_regularizer(broken, N)
 
 
-def test_bounded_value_is_infinite_below_the_bound_and_only_there():
-    regularizer = Bounded(0.5, [1])
+def test_bounded_value_is_infinite_beyond_the_bounds_and_only_there():
+    regularizer = Bounded(0.5, [1], upper=0.75)
     assert regularizer.value(np.array([-3.0, 0.5])) == pytest.approx(0.5 * 9.25)
+    assert regularizer.value(np.array([3.0, 0.75])) == pytest.approx(0.5 * 9.5625)
     assert regularizer.value(np.array([-3.0, 0.49])) == np.inf
+    assert regularizer.value(np.array([-3.0, 0.76])) == np.inf
 
 
 def test_group_norm_zeroes_a_group_exactly_at_its_threshold():

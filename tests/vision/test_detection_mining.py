@@ -183,3 +183,20 @@ def test_the_certificate_of_a_search_is_that_of_its_last_bound():
     again = certify(objective.problem(found.latent), found.weights, found.alpha)
     assert again.lower == pytest.approx(found.certificate.lower, rel=1e-5)
     assert again.upper == pytest.approx(found.certificate.upper, rel=1e-5)
+
+
+def test_losses_that_a_pass_hands_over_are_those_of_its_weights():
+    """Weights move between two images of a pass: then what it met is the loss of no weights at all."""
+    objective = tiny_objective(np.random.default_rng(5), ONE, C=0.02, n_background=30)
+    problem = objective.problem(bound_of(objective))
+    solver = Mining(memory=ROOM, random_state=0)
+    state = solver.start(problem)
+    state.goal = 0.05
+    handed = []
+    for _ in range(12):
+        state = solver.step(problem, state)
+        handed.append(state.evaluated is not None)
+        if handed[-1]:
+            w, loss = state.evaluated
+            assert loss.total == pytest.approx(problem.constraints.evaluate(w).total, rel=1e-6)
+    assert any(handed) and not all(handed)
