@@ -340,12 +340,12 @@ class Cluster:
         return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
 
     def close(self) -> None:
-        """Take leave of the workers and end them.
+        """Shut the workers down and end them.
 
         Ctrl-C comes too late here to stop anything but this: what was found is kept, unless it was pressed just before.
         """
         hurry: KeyboardInterrupt | None = None
-        for part in (self._take_leave, self._end):
+        for part in (self._shut_down, self._end):
             try:
                 part()
             except KeyboardInterrupt as press:
@@ -353,7 +353,7 @@ class Cluster:
         if hurry is not None and not first_interrupt():
             raise hurry
 
-    def _take_leave(self) -> None:
+    def _shut_down(self) -> None:
         with contextlib.suppress(Exception):
             if self.workers is not None:
                 self.workers.shutdown("end", "" if self._run.checkpoint is not None else str(self._scratch))
