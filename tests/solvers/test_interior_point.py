@@ -51,7 +51,7 @@ def test_agrees_with_coordinate_ascent(loss, kind):
 
 
 SPOILT = [
-    "unlike scales", "duplicate columns", "constant column", "zero rows", "fewer rows than columns", "one row",
+    "different scales", "duplicate columns", "constant column", "zero rows", "fewer rows than columns", "one row",
 ]  # fmt: skip
 
 
@@ -66,7 +66,7 @@ SPOILT = [
 def test_converges_on_awkward_data(spoil, loss, C):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5))
-    if spoil == "unlike scales":
+    if spoil == "different scales":
         X *= 10.0 ** np.arange(-2, 3)
     elif spoil == "duplicate columns":
         X[:, 1] = X[:, 0]
