@@ -319,7 +319,7 @@ class Fails:
         return Clerk(5)
 
 
-def test_makers_that_fail(new, tmp_path):
+def test_makers_that_fail(new, tmp_path, monkeypatch):
     transport = new(2)
     with pytest.raises(DataError, match="no such shard") as caught:
         transport.start([Clerk, Fails(tmp_path / "raises", "raise")])
@@ -334,7 +334,9 @@ def test_makers_that_fail(new, tmp_path):
     first = ["die", "make"] if new.kind == "local" else ["make"]  # Ray takes seconds over a death
     transport.start([Fails(tmp_path / "once", *first, "raise", "make")])
     assert transport.send(0, "nap", 0).result() == 5
-    with pytest.raises(DataError, match="no such shard"):
+    with monkeypatch.context() as patch, pytest.raises(DataError, match="no such shard"):
+        if new.kind == "ray":
+            patch.setattr("ray.kill", lambda actor: None)  # Ray takes its time: calls may reach an actor that was ended
         transport.restart(0)
     with pytest.raises(WorkerDied):
         transport.send(0, "nap", 0).result()

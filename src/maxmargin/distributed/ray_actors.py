@@ -31,6 +31,8 @@ class _Held:
         return reply(make)[0], 0
 
     def call(self, method: str, *args: Any) -> tuple[tuple[Any, int], tuple[np.ndarray, ...]]:
+        if self._target is None:  # the driver has ended this actor, and Ray does not do so at once
+            _ray().actor.exit_actor()
         light, heavy = reply(lambda: getattr(self._target, method)(*args))
         return (light, len(heavy)), heavy
 
