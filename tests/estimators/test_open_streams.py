@@ -241,6 +241,29 @@ def test_spilled_planes_keep_every_bound_true_and_training_still_converges(name,
     _agree(bounded.certificate, free.certificate)
 
 
+def test_shares_outlive_a_search_that_fails(monkeypatch):
+    """Examples whose planes are away come into view, and their planes cannot be formed again."""
+    model, X, Y = CASES["chain"]()
+    oracle = oracle_for(model.sized(X, Y), X, Y)
+    problem = Problem(Searched(oracle, np.array([0.3])), L2())
+    free = solve(problem, OracleAscent(random_state=0), tol=1e-6)
+    memory = int(SHARE["chain"] * max(record.bytes for record in free.history))
+    solver = OracleAscent(random_state=0, memory=memory, chunk=8)
+    state = solver.start(problem)
+    state.goal = 1e-3
+    while not len(state.cache.spilled):
+        state = solver.step(problem, state)
+    before = lower_bound(problem, state.alpha)
+
+    def fails(*_):
+        raise OSError("no such file")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="no such file"):
+        patch.setattr(oracle, "planes", fails)
+        solver._enter(problem, state, np.arange(len(Y)))
+    assert lower_bound(problem, state.alpha) == pytest.approx(before, rel=1e-9)
+
+
 def test_memory_too_small_for_a_chunk_says_so_and_hands_over_what_was_reached():
     model, X, Y = _chain()
     with pytest.raises(MemoryError, match="in smaller chunks") as error:

@@ -4,6 +4,7 @@ The guarantees are those of majorization and minimization: bounds lie above F, t
 they leave add up to no more than the objective has fallen.
 """
 
+import copy
 from itertools import pairwise, product
 from types import SimpleNamespace
 
@@ -605,3 +606,63 @@ def test_the_largest_of_each_segment_is_the_first_of_equal_ones(rng):
     vectors.largest(values, first, out)
     vectors.largest.py_func(values, first, plain)
     assert out.tolist() == plain.tolist() == [int(np.argmax(values[a:b])) for a, b in pairwise(first)]
+
+
+class _Saved(list):
+    """A checkpoint in memory; ``begun`` is what a search goes on from."""
+
+    def __init__(self, begun=None):
+        super().__init__()
+        self.begun = begun
+
+    def load(self):
+        return self.begun
+
+    def due(self):
+        return True
+
+    def save(self, content):
+        self.append(copy.deepcopy(content))
+
+
+class _Draws:
+    """Chooses what CCCP does, and writes down the numbers that it drew."""
+
+    def __init__(self):
+        self.drawn = []
+
+    def choose(self, search_state, rng):
+        self.drawn.append(float(rng.random()))
+        return search_state.touching()
+
+
+def _saved_search(saved, seed):
+    rng = np.random.default_rng(3)
+    X, Y = tables(rng)
+    chooser = _Draws()
+    minimise(
+        objective_of(Table(), X, Y, C),
+        chooser,
+        ascent,
+        weights=2.0 * rng.normal(size=3),
+        settings=Settings(eta=0.3, tol=1e-4, bound_tol=1e-4, max_bounds=6),
+        rng=np.random.default_rng(seed),
+        checkpoint=saved,
+    )
+    return chooser.drawn
+
+
+def test_a_restored_search_draws_what_it_would_have_drawn():
+    saved = _Saved()
+    drawn = _saved_search(saved, seed=0)
+    assert len(drawn) > 1
+    between = [content for content in saved if len(content["history"]) == 1 and "under_way" not in content]
+    assert _saved_search(_Saved(between[-1]), seed=1)[0] == drawn[1]
+
+
+def test_a_restored_search_that_was_finishing_asks_its_chooser_no_more():
+    saved = _Saved()
+    _saved_search(saved, seed=0)
+    between = next(content for content in saved if len(content["history"]) == 1)
+    assert _saved_search(_Saved(between), seed=0)
+    assert not _saved_search(_Saved({**between, "finishing": True}), seed=0)

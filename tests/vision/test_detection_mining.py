@@ -200,3 +200,12 @@ def test_losses_that_a_pass_hands_over_are_those_of_its_weights():
             w, loss = state.evaluated
             assert loss.total == pytest.approx(problem.constraints.evaluate(w).total, rel=1e-6)
     assert any(handed) and not all(handed)
+
+
+def test_windows_at_hand_hide_no_others():
+    objective = tiny_objective(np.random.default_rng(5), ONE, C=0.5, prior=FLEXIBLE)
+    latent = bound_of(objective)
+    found = mined(objective.problem(latent), most=1)
+    assert found.converged
+    everything = certify(enumerated(objective, latent), found.weights, None)
+    assert everything.upper == pytest.approx(found.certificate.upper, rel=1e-4)
