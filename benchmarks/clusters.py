@@ -12,7 +12,6 @@ and the dense rows need the data folder (see datasets.py). Ray is measured where
 
 import argparse
 import importlib.util
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -171,18 +170,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    found = results.Results(results.FOLDER / ("clusters-quick.json" if args.quick else "clusters.json"))
-    start = time.perf_counter()
-    for key, measure in plan(args):
-        wanted = key.startswith(tuple(args.only.split(",")))
-        if args.report or not wanted or (args.resume and key in found):
-            continue
-        print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
-        found.put(key, measure())
-    if not found.cells:
-        raise SystemExit(f"There is nothing in {found.path.name} to report on.")
-    clusters_report.write(found)
-    print(f"{time.perf_counter() - start:7.1f} s  results in {found.path.name} and its tables")
+    results.measure("clusters", args, plan(args), clusters_report.write)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ made of that file. Rows are generated (skewed.py) and take about 445 bytes each 
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -135,21 +134,10 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    found = results.Results(results.FOLDER / ("out_of_core-quick.json" if args.quick else "out_of_core.json"))
-    start = time.perf_counter()
     with shards(2_000, 100, "16KB") as args.warm:
         if not args.report:
             fresh("warm up", folder=args.warm)  # compiles: a process that does needs more memory than one that loads
-        for key, measure in plan(args):
-            wanted = key.startswith(tuple(args.only.split(",")))
-            if args.report or not wanted or (args.resume and key in found):
-                continue
-            print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
-            found.put(key, measure())
-    if not found.cells:
-        raise SystemExit(f"There is nothing in {found.path.name} to report on.")
-    out_of_core_report.write(found)
-    print(f"{time.perf_counter() - start:7.1f} s  results in {found.path.name} and its tables")
+        results.measure("out_of_core", args, plan(args), out_of_core_report.write)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,9 @@ import importlib.metadata
 import json
 import os
 import platform
+import time
+from argparse import Namespace
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,28 @@ class Results:
         aside = self.path.with_suffix(".part")
         aside.write_text(json.dumps(self.data, indent=1) + "\n")
         aside.replace(self.path)
+
+
+def measure(
+    name: str,
+    args: Namespace,
+    plan: Iterable[tuple[str, Callable[[], dict[str, Any]]]],
+    write: Callable[[Results], None],
+) -> None:
+    """All cells of a plan that ``args`` asks for, then the tables: the loop of a benchmark with --quick, --only,
+    --resume and --report."""
+    found = Results(FOLDER / (f"{name}-quick.json" if args.quick else f"{name}.json"))
+    start = time.perf_counter()
+    for key, cell in plan:
+        wanted = key.startswith(tuple(args.only.split(",")))
+        if args.report or not wanted or (args.resume and key in found):
+            continue
+        print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
+        found.put(key, cell())
+    if not found.cells:
+        raise SystemExit(f"There is nothing in {found.path.name} to report on.")
+    write(found)
+    print(f"{time.perf_counter() - start:7.1f} s  results in {found.path.name} and its tables")
 
 
 def environment() -> dict[str, Any]:

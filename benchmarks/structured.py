@@ -108,18 +108,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    found = results.Results(results.FOLDER / ("structured-quick.json" if args.quick else "structured.json"))
-    start = time.perf_counter()
-    for key, measure in plan(args):
-        wanted = key.startswith(tuple(args.only.split(",")))
-        if args.report or not wanted or (args.resume and key in found):
-            continue
-        print(f"{time.perf_counter() - start:7.1f} s  {key}", flush=True)
-        found.put(key, measure())
-    if not found.cells:
-        raise SystemExit(f"There is nothing in {found.path.name} to report on.")
-    structured_report.write(found)
-    print(f"{time.perf_counter() - start:7.1f} s  results in {found.path.name} and its tables")
+    results.measure("structured", args, plan(args), structured_report.write)
 
 
 if __name__ == "__main__":
