@@ -1,6 +1,7 @@
 """The cache of constraints: a closed problem like any other, and storage that keeps v and Σ l α what they are."""
 
 import sys
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -466,6 +467,23 @@ def test_dismissed_examples_are_counted_no_more():
     _check_gram(cache, np.eye(case.X.shape[1]))
     with pytest.raises(ValueError, match="Nothing was spilled"):
         _case(8).cache.recall(Planes(np.empty(0, int), [], np.empty(0)), None, left, case.m)
+
+
+def test_sums_of_planes_that_are_gone_for_ever_allow_for_their_rounding(rng):
+    data = shared_slack(rng, n_examples=200, n_weights=2, budgets=True)
+    data.loss[:] = rng.uniform(0.5, 1.5, data.loss.size) * 10.0 ** rng.uniform(-3, 3, data.loss.size)
+    cache, shares, _ = _filled(data, _exact(data), _feasible(rng, data), L2(), False)
+    used = np.flatnonzero(cache.used())
+    exact = sum(Fraction(x) * Fraction(a) for x, a in zip(cache.slots.loss[used], shares[used], strict=True))
+    for i in range(200):
+        shares = cache.spill(np.arange(200) == i, shares, for_ever=True)
+    found = cache.totals(shares)
+    assert not shares.any()
+    assert abs(Fraction(found.linear) - exact) <= Fraction(found.linear_error)
+    cache.scale_away(0.7)
+    assert abs(Fraction(cache.totals(shares).linear) - Fraction(0.7) * exact) <= Fraction(
+        cache.totals(shares).linear_error
+    )
 
 
 def test_budgets_stay_with_the_examples_that_are_still_counted():

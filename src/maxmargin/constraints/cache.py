@@ -12,11 +12,12 @@ from ..kernels.sums import dot as bounded_dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
+from ..rounding import gamma
 from .answers import Joined, Spilled, answers_of
 from .base import Closed
 from .store import Stored
 from .stored_planes import Slots, StoredPlanes, moved
-from .sums import Aside, DualSums
+from .sums import DualSums
 
 __all__ = ["Cache", "Slots"]  # kernels that an earlier version has compiled look for Slots here
 
@@ -42,7 +43,7 @@ class Cache(StoredPlanes, Closed):
         super().__init__(n_examples, n_weights)
         self.budget = budget
         self.spilled = Spilled(n_examples)
-        self.away: Aside | None = None
+        self.away: Totals | None = None
         """What all planes that were spilled contribute."""
 
     @property
@@ -82,10 +83,13 @@ class Cache(StoredPlanes, Closed):
 
     def totals(self, alpha: np.ndarray) -> Totals:
         """What is certified of a stream, whose examples are gone: all that is known of them is here."""
+        return self._with_away(self._totals(self.feasible(alpha)))
+
+    def _with_away(self, found: Totals) -> Totals:
         sums = DualSums(self.n_weights)
         if self.away is not None:
-            sums.add(Totals(self.away.linear, self.away.v, 0.0, self.away.error))
-        sums.add(self._totals(self.feasible(alpha)))
+            sums.add(self.away)
+        sums.add(found)
         return sums.totals()
 
     def _totals(self, alpha: np.ndarray) -> Totals:
@@ -167,25 +171,25 @@ class Cache(StoredPlanes, Closed):
         gone ``for_ever`` nobody could, and the sums are all that is left of them.
         """
         gone = self.used() & np.repeat(chosen, np.diff(self.slots.first))
-        if self.away is None:
-            self.away = Aside(np.zeros(self.n_weights))
         share = np.where(gone, alpha, 0.0)
-        self.away.add(self._totals(share))
+        self.away = self._with_away(self._totals(share))
         if not for_ever:
             self.spilled.put(self._shares(share))
         source = self.tidy(self.used() & ~gone, squeeze=True)
         return moved(alpha, source)
 
-    def leave(self, shares: Planes, v: np.ndarray, linear: float) -> None:
-        """Take in shares whose planes are not at hand, with what they contribute to v and to Σ l α."""
+    def leave(self, shares: Planes) -> None:
+        """Take in shares whose planes are not at hand, but their totals, as ``Searched.settled`` gives them."""
         self.spilled.put(shares)
-        self.away = Aside(v.copy(), linear)
+        self.away = shares.totals
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""
         if self.away is None:
             raise ValueError("Nothing was spilled.")
-        self.away.take_out(rivals, shares.alpha)
+        sums = DualSums(self.n_weights)
+        sums.add_planes(rivals, -shares.alpha)
+        self.away = self._with_away(sums.totals())
         return self._fill(shares, rivals, alpha, weights)
 
     def all_here(self) -> None:
@@ -204,7 +208,16 @@ class Cache(StoredPlanes, Closed):
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         super().rename(place, n_weights)
         if self.away is not None:
-            self.away.rename(place, n_weights)
+            linear, v, linear_error, v_error = self.away
+            moved_v, moved_error = np.zeros((2, n_weights))
+            moved_v[place], moved_error[place] = v, v_error
+            self.away = Totals(linear, moved_v, linear_error, moved_error)
+
+    def scale_away(self, factor: float) -> None:
+        """Shares that were spilled for ever are so many times as large now, as others have different budgets."""
+        if self.away is not None:
+            linear, v, linear_error, v_error = (factor * x for x in self.away)
+            self.away = Totals(linear, v, linear_error + gamma(1) * abs(linear), v_error + gamma(1) * np.abs(v))
 
     def planes(self, alpha: np.ndarray) -> Planes:
         """The planes that carry a share, spilled ones too, as dual variables that stand by themselves."""

@@ -113,9 +113,9 @@ class AscentState(Explored):
         """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""
         cache, inner = self.cache, self.inner
         same = np.array_equal(budget, cache.budget)
-        if not same and cache.away is not None:
+        if not same:
             # Of planes that are gone for ever only the sums are known; these are as feasible as their scale.
-            cache.away.scale(min(1.0, float(budget[0] / cache.budget[0])))
+            cache.scale_away(min(1.0, float(budget[0] / cache.budget[0])))
         added = n_examples - cache.n_examples
         self._recount(np.concatenate([np.arange(cache.n_examples), np.full(added, -1)]), budget)
         self.n_seen += added

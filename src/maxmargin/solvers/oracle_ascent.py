@@ -103,7 +103,7 @@ class OracleAscent(Explore[AscentState]):
         shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
         if shares.rivals is not None:
             return cache.fill(shares, weights)
-        cache.leave(shares, constraints.combine(shares), constraints.linear(shares))
+        cache.leave(shares)
         return cache.no_shares()
 
     def save(self, state: AscentState, settled: bool = True) -> dict[str, Any]:
