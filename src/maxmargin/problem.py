@@ -208,7 +208,7 @@ class Problem:
                 "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "
                 "CuttingPlane."
             )
-        if not hasattr(self.constraints, "sweep"):
+        if self.constraints.holder != "memory":
             raise ValueError(
                 "This solver needs all constraints in memory, but they come in blocks here. Use BlockAscent or "
                 "InteriorPoint."
@@ -218,7 +218,7 @@ class Problem:
     @property
     def blocked(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
-        if not hasattr(self.constraints, "blocks"):
+        if self.constraints.holder != "blocks":
             raise ValueError("This solver reads constraints in blocks, but there are none here. Use DualCoordinate.")
         return cast("Blocked", self.constraints)
 

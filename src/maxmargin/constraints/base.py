@@ -23,6 +23,7 @@ class Closed(ABC):
     """
 
     closed = True
+    holder = "memory"
     by_example = True
     """Whether the first axis of the dual variables counts examples."""
     n_examples: int
@@ -30,9 +31,7 @@ class Closed(ABC):
     n_weights: int
     dual_shape: tuple[int, ...]
     budget: np.ndarray
-    rows: Rows
     _kernels: ModuleType
-    _arrays: Any
     _terms: tuple[Any, ...]
 
     def __init__(self, rows: Rows) -> None:

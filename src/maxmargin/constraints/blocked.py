@@ -33,14 +33,6 @@ class Blocked:
         How many examples (rows of dual variables) the chunk has; pairs, where pairs are ranked.
     """
 
-    first: np.ndarray
-    """Where the dual variables of each block begin, and their number."""
-    n_examples: int
-    n_constraints: int
-    dual_shape: tuple[int, ...]
-    largest: int
-    """Bytes of the largest block."""
-
     closed = True
     holder = "blocks"
 
@@ -58,15 +50,14 @@ class Blocked:
         self.columns = columns
         self._block = block
         n_blocks = len(source.offsets) - 1
-        if size is len:
-            self.first = np.asarray(source.offsets, np.int64)
-        else:
-            sizes = [size(source.labels(b)) for b in range(n_blocks)]
-            self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        sizes = np.diff(source.offsets) if size is len else [size(source.labels(b)) for b in range(n_blocks)]
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        """Where the dual variables of each block begin, and their number."""
         self.n_examples = int(self.first[-1])
         self.n_constraints = self.n_examples * max([1, *(k - 1 for k in columns)])
         self.dual_shape = (self.n_examples, *columns)
         self.largest = max((source.nbytes(b) for b in range(n_blocks)), default=0)
+        """Bytes of the largest block."""
 
     @property
     def n_blocks(self) -> int:

@@ -32,11 +32,8 @@ class Searched:
         C_i.
     """
 
-    budget: np.ndarray
-    n_examples: int
-    n_weights: int
-
     closed = False
+    holder = "oracle"
 
     def __init__(self, oracle: Oracle, budget: np.ndarray) -> None:
         self.oracle = oracle

@@ -27,10 +27,6 @@ class SharedSlack(Closed):
         −1 where x_ij is minus the row; the row itself (+1) by default.
     """
 
-    loss: np.ndarray
-    first: np.ndarray
-    side: np.ndarray
-
     _kernels = kernels
     by_example = False
 

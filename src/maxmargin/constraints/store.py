@@ -32,10 +32,6 @@ class RowStore:
            [0., 0., 1.]])
     """
 
-    width: int
-    n_rows: int
-    arrays: Stored
-
     def __init__(self, width: int) -> None:
         self.width = width
         self.n_rows = 0

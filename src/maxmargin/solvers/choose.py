@@ -91,14 +91,8 @@ def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = 
     check_object("solver", name)
     if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
         return name
-    table = SOLVERS[_holder(problem)]
+    table = SOLVERS[problem.constraints.holder]
     return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
-
-
-def _holder(problem: Problem) -> str:
-    """Where the constraints are, and by that the row of the table: their own word, or else whether all are known."""
-    constraints = problem.constraints
-    return getattr(constraints, "holder", "memory" if constraints.closed else "oracle")
 
 
 def is_pure(problem: Problem) -> bool:
