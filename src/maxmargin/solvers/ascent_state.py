@@ -25,8 +25,6 @@ class AscentState(Explored):
     cached: Problem
     coordinate: DualCoordinate
     inner: DualState
-    passes: int = 0
-    """Passes over the cache so far."""
     crawls: bool = False
     """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
     at: np.ndarray | None = None
@@ -69,6 +67,11 @@ class AscentState(Explored):
     @property
     def active(self) -> int:
         return self.inner.active
+
+    @property
+    def passes(self) -> int:
+        """Passes over the cache so far."""
+        return self.inner.passes
 
     def optimizing_pays(self, examples_per_search: int) -> bool:
         """Whether what was found outweighs the gap left on the cache, and enough was searched to afford a pass."""

@@ -192,6 +192,7 @@ class BlockAscent(RowAscent["BlockState"]):
             self._pool(state, block, fresh, int(problem.blocked.first[b]), swept.norms)
             reading.overflow |= state.full
         reading.todo = reading.todo[1:]
+        state.done = 1.0 - reading.todo.size / state.quiet.size
         duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
@@ -199,14 +200,15 @@ class BlockAscent(RowAscent["BlockState"]):
         state.met, state.since = 0.0, 0
         if not len(state.pool):
             return
-        work = self._work(problem.regularizer, state, duals_on_disk.gather(state.alpha, state.pool.place))
+        alpha = duals_on_disk.gather(state.alpha, state.pool.place)
+        coordinate, pooled, inner = self._work(problem.regularizer, state, alpha)
         try:
-            work.run(passes, wanted)
+            coordinate.run(pooled, inner, passes, wanted)
         finally:
-            duals_on_disk.scatter(state.alpha, state.pool.place, work.state.alpha)
-        self._settle(state, work)
+            duals_on_disk.scatter(state.alpha, state.pool.place, inner.alpha)
+        self._settle(state, inner)
         if state.full:
-            self._make_room(state, work.at_rest)
+            self._make_room(state, inner.at_rest)
 
     def _make_room(self, state: BlockState, at_rest: np.ndarray) -> None:
         """Those that are asleep leave the pool; if that is not enough, those that came first do."""
@@ -276,11 +278,6 @@ class BlockState(RowState):
     """The gap that the last reading met."""
     promise: float = np.inf
     active: int = 0
-
-    @property
-    def done(self) -> float:
-        """The share of the reading that is behind us."""
-        return 1.0 if self.reading is None else 1.0 - self.reading.todo.size / max(self.quiet.size, 1)
 
     @property
     def nbytes(self) -> int:

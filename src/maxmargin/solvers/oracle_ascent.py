@@ -32,7 +32,6 @@ from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
 from .dual_coordinate import DualCoordinate
 from .explore import Explore
-from .pooling import PoolWork
 from .searchers import search
 
 _A_WHILE = 20  # passes over the cache between two views
@@ -119,7 +118,7 @@ class OracleAscent(Explore[AscentState]):
     def restore(self, problem: Problem, saved: dict[str, Any]) -> AscentState:
         """A state with the lower bound of the one that was saved; what was merely tried is searched for anew."""
         state = self.start(problem, saved["alpha"])
-        state.estimate, state.passes = float(saved["estimate"]), int(saved["passes"])
+        state.estimate, state.inner.passes = float(saved["estimate"]), int(saved["passes"])
         state.crawls = bool(saved["crawls"])
         state.inner.rng.bit_generator.state = saved["random"]
         return state
@@ -344,12 +343,7 @@ class OracleAscent(Explore[AscentState]):
                 self._newton(problem, state, wanted)
 
         state.inner.wake()
-        work = PoolWork(state.cached, state.coordinate, state.inner)
-        try:
-            work.run(passes, wanted, newton)
-        finally:
-            state.inner = work.state
-            state.passes += work.passes
+        state.coordinate.run(state.cached, state.inner, passes, wanted, newton)
         state.met, state.since, state.pool_gap = 0.0, 0, max(state.inner.seen, 0.0)
         state.lower = state.inner.lower
 

@@ -6,71 +6,21 @@ only a part of the examples.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ..constraints.base import Closed
 from ..constraints.pool import Pool
-from ..kernels.maps import WeightMap
 from ..problem import Problem
-from ..protocols import Constraints, Regularizer
-from ..regularizers.shape import Shape
+from ..protocols import Regularizer
 from .dual_coordinate import DualCoordinate, DualState
 from .explore import Explore, Explored
 from .state import Weighted
 
 
-def work_on(
-    constraints: Constraints,
-    norms: np.ndarray,
-    regularizer: Regularizer,
-    shape: Shape,
-    weights: WeightMap,
-    alpha: np.ndarray,
-    linear: float,
-    coordinate: DualCoordinate,
-    rng: np.random.Generator,
-) -> PoolWork:
-    """Make ready to work on the constraints of a pool, whose dual variables are ``alpha``."""
-    problem = Problem(constraints, regularizer)
-    return PoolWork(problem, coordinate, coordinate.state(problem, alpha, shape, weights, linear, norms, rng))
-
-
-@dataclass
-class PoolWork:
-    """Coordinate passes over a pool."""
-
-    problem: Problem
-    coordinate: DualCoordinate
-    state: DualState
-    visited: int = 0
-    passes: int = 0
-
-    def run(self, passes: int, wanted: float, before: Callable[[int], None] | None = None) -> None:
-        """Passes until the pool's own gap is as small as wanted; ``before`` each of them is told its number."""
-        self.state.goal = wanted / max(abs(self.state.lower), 1e-300)
-        for n in range(passes):
-            if before is not None:
-                before(n)
-            self.state = self.coordinate.step(self.problem, self.state)
-            self.visited += self.state.visited
-            self.passes += 1
-            if self.state.inner == 0 and self.state.seen <= wanted:
-                break
-
-    @property
-    def at_rest(self) -> np.ndarray:
-        """Which examples had no gap of their own in the last pass, as a mask."""
-        mask = np.zeros(self.state.order.size, bool)
-        mask[self.state.order[self.state.active :]] = True
-        return mask
-
-
-@dataclass(frozen=True)
-class Swept:
+class Swept(NamedTuple):
     """A block after some sweeps."""
 
     awake: np.ndarray
@@ -117,19 +67,22 @@ class RowAscent(Explore[State]):
 
     n_threads: int
 
-    def _work(self, regularizer: Regularizer, state: State, alpha: np.ndarray, momentum_after: int = 8) -> PoolWork:
-        """Passes to be made over the pool, whose dual variables are ``alpha``."""
-        pool = state.pool
-        coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads, momentum_after=momentum_after)
-        return work_on(
-            pool.constraints(), pool.norms, regularizer, state.shape, state.map, alpha, state.linear, coordinate,
-            state.rng,
-        )  # fmt: skip
+    def _work(
+        self, regularizer: Regularizer, state: State, alpha: np.ndarray, momentum_after: int = 8
+    ) -> tuple[DualCoordinate, Problem, DualState]:
+        """Passes to be made over the pool, whose dual variables are ``alpha``: who makes them, of what, and where from."""
+        pool, coordinate = (
+            state.pool,
+            DualCoordinate(state.rng, n_threads=self.n_threads, momentum_after=momentum_after),
+        )
+        problem = Problem(pool.constraints(), regularizer)
+        inner = coordinate.state(problem, alpha, state.shape, state.map, state.linear, pool.norms, state.rng)
+        return coordinate, problem, inner
 
-    def _settle(self, state: State, work: PoolWork) -> None:
+    def _settle(self, state: State, inner: DualState) -> None:
         """Passes over the pool are done."""
-        state.linear, state.lower = work.state.linear, work.state.lower
-        state.pool_gap = max(work.state.seen, 0.0)
+        state.linear, state.lower = inner.linear, inner.lower
+        state.pool_gap = max(inner.seen, 0.0)
 
 
 def leaving(at_rest: np.ndarray, alpha: np.ndarray | None, most: int) -> np.ndarray:
@@ -142,6 +95,6 @@ def leaving(at_rest: np.ndarray, alpha: np.ndarray | None, most: int) -> np.ndar
     return mask
 
 
-def with_share(alpha: Any) -> np.ndarray:
+def with_share(alpha: np.ndarray) -> np.ndarray:
     """Which examples have a share in the weights, as a mask."""
     return np.asarray(alpha.any(axis=1) if alpha.ndim > 1 else alpha != 0.0)

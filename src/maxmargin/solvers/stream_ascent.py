@@ -154,17 +154,17 @@ class StreamAscent(RowAscent["StreamState"]):
 
     def _pass_over(self, state: StreamState) -> None:
         """Coordinate passes over the pool."""
-        work = self._work(state.regularizer, state, state.alpha, momentum_after=3)
+        coordinate, pooled, inner = self._work(state.regularizer, state, state.alpha, momentum_after=3)
         try:
-            work.run(self.max_inner, self.fraction * state.met)
+            coordinate.run(pooled, inner, self.max_inner, self.fraction * state.met)
         except KeyboardInterrupt:
             # It may have come between two changes that belong together.
             state.interrupted = True
-            state.alpha = work.state.alpha
+            state.alpha = inner.alpha
             state.reform()
-            work.state.linear = state.linear
-        self._settle(state, work)
-        state.alpha, state.at_rest = work.state.alpha, work.at_rest
+            inner.linear = state.linear
+        self._settle(state, inner)
+        state.alpha, state.at_rest = inner.alpha, inner.at_rest
         state.settled = weights_of(state.map).copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
