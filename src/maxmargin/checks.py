@@ -195,7 +195,7 @@ def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
     n = int(model.n_weights)
     plain = PlainOracle(model, X, Y)
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     truth = plain.planes(ids, [Y[i] for i in ids.tolist()])
     assert np.abs(truth.rows.data).max(initial=0.0) == 0.0, "features gave two vectors for one and the same (x, y)."
     answers = {i: _borrowed(plain, i, rng) for i in ids.tolist()}
@@ -313,7 +313,7 @@ def _check_bounds(model: Any, X: Any, Y: Any, rng: Any) -> None:
 
 def _check_latent_model(model: Any, X: Any, Y: Any, rng: Any) -> None:
     plain = PlainLatentOracle(model, X, Y)
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     first = plain.complete(np.zeros(plain.n_weights))[0]
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
     known: dict[int, list[Any]] = {i: [first[i]] for i in ids.tolist()}
@@ -414,7 +414,7 @@ def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, 
     """A compiled search must be worth as much as the plain methods."""
     fast = model.latent_oracle(plain.X, plain.Y)
     everybody = np.arange(plain.n_examples)
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     some = [first[i] for i in ids.tolist()]
     for _ in range(3):
         w = rng.normal(size=plain.n_weights)

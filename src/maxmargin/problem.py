@@ -83,7 +83,7 @@ class RowErrors:
         A loss is off by at most this share of itself.
     """
 
-    factor: np.ndarray
+    factor: np.ndarray | float
     scale: np.ndarray
     loss: float = 0.0
 
@@ -199,6 +199,11 @@ class Problem:
     @property
     def n_weights(self) -> int:
         return self.constraints.n_weights
+
+    @property
+    def pure(self) -> bool:
+        """Whether the regularizer is not strongly convex, so that dual variables alone do not tell the weights."""
+        return getattr(self.regularizer, "pure", False)
 
     @property
     def closed(self) -> Closed:

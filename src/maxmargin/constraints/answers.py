@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,27 +68,18 @@ class Packed(Sequence[Any]):
     """
 
     def __init__(self, answers: Sequence[Any]) -> None:
-        self._kind: Any = None
+        kinds = {_packable(answer) for answer in answers}
+        self._kind = kinds.pop() if len(kinds) == 1 else None
         self._list: list[Any] = []
         self._first = np.zeros(1, np.int64)
-        first = answers[0] if len(answers) else None
-        if type(first) is tuple and all(type(a) is tuple and all(type(v) is int for v in a) for a in answers):
-            self._kind = tuple
-            self._first = np.concatenate([[0], np.cumsum([len(a) for a in answers])])
-            self._flat = _narrow(np.array([v for a in answers for v in a], np.int64))
-        elif type(first) is int and all(type(a) is int for a in answers):
-            self._kind = int
-            self._flat = _narrow(np.array(answers))
-        elif isinstance(first, np.ndarray) and all(
-            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "iu" and a.dtype == first.dtype
-            for a in answers
-        ):
-            self._kind = first.dtype
-            self._first = np.concatenate([[0], np.cumsum([a.size for a in answers])])
-            self._flat = _narrow(np.concatenate(answers))
-        else:
+        self._flat = np.empty(0, np.int8)
+        if self._kind is None:
             self._list = list(answers)
-            self._flat = np.empty(0, np.int8)
+        elif self._kind is int:
+            self._flat = _narrow(np.array(answers))
+        else:
+            self._first = np.concatenate([[0], np.cumsum([len(a) for a in answers])])
+            self._flat = _narrow(np.concatenate([np.asarray(a, np.int64) for a in answers]))
 
     def __len__(self) -> int:
         if self._kind is None:
@@ -104,9 +95,6 @@ class Packed(Sequence[Any]):
         answer = self._flat[self._first[i] : self._first[i + 1]]
         return tuple(answer.tolist()) if self._kind is tuple else answer.astype(self._kind)
 
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
     @property
     def nbytes(self) -> int:
         listed = sum(8 + bytes_of(a) for a in self._list)
@@ -114,36 +102,20 @@ class Packed(Sequence[Any]):
 
 
 class Joined(Sequence[Any]):
-    """Several sequences as one, none of them copied."""
+    """Several sequences as one, none of them copied; in another order, if one is given."""
 
-    def __init__(self, parts: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, parts: Sequence[Sequence[Any]], order: np.ndarray | None = None) -> None:
         self._parts = [part for part in parts if len(part)]
         self._ends = np.cumsum([0, *map(len, self._parts)])
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def __getitem__(self, i: Any) -> Any:
-        i = range(len(self))[i]
-        part = int(np.searchsorted(self._ends, i, side="right")) - 1
-        return self._parts[part][i - int(self._ends[part])]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (answer for part in self._parts for answer in part)
-
-
-class Reordered(Sequence[Any]):
-    """A sequence in another order, not copied."""
-
-    def __init__(self, answers: Sequence[Any], order: np.ndarray) -> None:
-        self._answers = answers
-        self._order = order
+        self._order = np.arange(self._ends[-1]) if order is None else order
 
     def __len__(self) -> int:
         return self._order.size
 
     def __getitem__(self, i: Any) -> Any:
-        return self._answers[int(self._order[i])]
+        i = int(self._order[i])
+        part = int(np.searchsorted(self._ends, i, side="right")) - 1
+        return self._parts[part][i - int(self._ends[part])]
 
 
 class Spilled:
@@ -208,6 +180,14 @@ class Spilled:
     def all(self) -> list[Planes]:
         """Everything here, which stays."""
         return list(self._blocks.values())
+
+
+def _packable(answer: Any) -> type | np.dtype | None:
+    """What kind of whole numbers the answer is made of; None: it is of some other kind."""
+    if type(answer) is int or (type(answer) is tuple and all(type(v) is int for v in answer)):
+        return type(answer)
+    whole = isinstance(answer, np.ndarray) and answer.ndim == 1 and answer.dtype.kind in "iu"
+    return answer.dtype if whole else None
 
 
 def _narrow(numbers: np.ndarray) -> np.ndarray:

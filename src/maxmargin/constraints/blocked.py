@@ -70,15 +70,11 @@ class Blocked:
         for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
             yield b, self._block(chunk)
 
-    def a_block(self) -> np.ndarray:
-        """The number of one block that has examples, as ``blocks`` takes it: a sample of what they are like."""
-        return np.array([int(np.argmax(np.diff(self.first) > 0))])
-
     def describe(self) -> Description:
         """What one block says of itself, for all of them."""
         if not self.n_examples:
             return Description(type(self).__name__, 0)
-        _, block = next(iter(self.blocks(self.a_block())))
+        _, block = next(self.blocks(np.flatnonzero(np.diff(self.first) > 0)[:1]))
         return replace(block.describe(), n_examples=self.n_examples)
 
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:

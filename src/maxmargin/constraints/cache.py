@@ -146,14 +146,8 @@ class Cache(StoredPlanes, Closed):
                 int(ids[p]),
             )
 
-    def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
-        """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
-        rivals = shares.rivals
-        if rivals is None:
-            raise ValueError("These planes lack their rows.")
-        return self._fill(shares, rivals, self.no_shares(), weights)
-
-    def _fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+    def fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+        """Take in shares, in the order of their examples, with their rows; returns α for the slots."""
         count = np.bincount(shares.example, minlength=self.n_examples)
         source = self.tidy(self.used(), 1 + count)
         alpha = moved(alpha, source)
@@ -185,16 +179,10 @@ class Cache(StoredPlanes, Closed):
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""
-        if self.away is None:
-            raise ValueError("Nothing was spilled.")
         sums = DualSums(self.n_weights)
         sums.add_planes(rivals, -shares.alpha)
         self.away = self._with_away(sums.totals())
-        return self._fill(shares, rivals, alpha, weights)
-
-    def all_here(self) -> None:
-        """Nothing is spilled any more: what rounding has left of the sums is forgotten too."""
-        self.away = None
+        return self.fill(shares, rivals, alpha, weights)
 
     def recount(self, examples: np.ndarray, budget: np.ndarray | None = None) -> np.ndarray:
         source = super().recount(examples)

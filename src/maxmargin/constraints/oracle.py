@@ -96,10 +96,8 @@ class PlainOracle:
     def _check_truth(self) -> None:
         """The truth costs nothing, and its features are as long as the weights: what every proof begins with."""
         for i in range(self.n_examples):
-            try:
+            with failing(self.model, f"loss failed on example {i}", i):
                 loss = float(self.model.loss(self.Y[i], self.Y[i]))
-            except Exception as error:
-                raise OracleError(f"loss failed on example {i}: {said(error)}", i) from error
             if loss != 0.0:
                 raise OracleError(f"The loss of the true answer itself must be 0, on example {i} it is {loss}.", i)
         if self.n_examples:
@@ -148,10 +146,8 @@ class PlainOracle:
                 raise_to(largest, features)
             vector = truth - answer
             vectors.append(loss * vector if self.slack_rescaling else vector)
-        return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
-
-    def _excess(self, n: int) -> np.ndarray | None:
-        return None if self.exact else np.full(n, np.inf)
+        excess = None if self.exact else np.full(ids.size, np.inf)
+        return Rivals(labels, stack(vectors, self.n_weights), losses, excess)
 
 
 class Window:

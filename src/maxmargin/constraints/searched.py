@@ -12,7 +12,7 @@ from ..kernels.shared import project_examples
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
-from .answers import Reordered
+from .answers import Joined
 from .sums import DualSums
 
 _CHUNK = 512
@@ -100,7 +100,7 @@ class Searched:
     def settled(self, alpha: Planes) -> Planes:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
-        labels = Reordered(alpha.labels, order)
+        labels = Joined([alpha.labels], order)
         return Planes(example, labels, shares, totals=self.sums(Planes(example, labels, shares)))
 
     def sums(self, alpha: Planes) -> Totals:
@@ -148,7 +148,7 @@ class Searched:
             return alpha.totals
         if alpha.rivals is None:
             order = np.argsort(alpha.example, kind="stable")
-            return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
+            return self.sums(Planes(alpha.example[order], Joined([alpha.labels], order), alpha.alpha[order]))
         sums = DualSums(self.n_weights)
         sums.add_planes(alpha.rivals, alpha.alpha)
         return sums.totals()

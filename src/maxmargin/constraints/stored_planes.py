@@ -67,12 +67,6 @@ class StoredPlanes:
     n_examples, n_weights : int
     """
 
-    store: RowStore
-    slots: Slots
-    labels: np.ndarray
-    answer_bytes: np.ndarray
-    idle: np.ndarray
-
     def __init__(self, n_examples: int, n_weights: int) -> None:
         self.n_examples = n_examples
         self.n_weights = n_weights
@@ -94,13 +88,9 @@ class StoredPlanes:
         """Rows that are taken in may be off by so much; of all of them the largest error counts."""
         if errors is None:
             return
-        worst = errors.factor.max(initial=0.0)
-        if self.errors is None:
-            self.errors = RowErrors(worst, errors.scale, errors.loss)
-        elif errors.scale is not self.errors.scale or worst > self.errors.factor:
-            known = self.errors
-            scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
-            self.errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
+        worst, known = errors.factor.max(initial=0.0), self.errors or RowErrors(0.0, errors.scale, errors.loss)
+        scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
+        self.errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
 
     def lengths(self, ids: np.ndarray) -> np.ndarray:
         """How long the longest row of some examples is, and the one that says how the truth has changed: rounding in

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -53,6 +54,20 @@ class AscentState(Explored):
     """If truths have changed since the cache was last optimized: the scale of the objective then."""
     mean: np.ndarray | None = None
     """The average of the weights along a stream, later ones counting more."""
+
+    @classmethod
+    def over(
+        cls,
+        cache: Cache,
+        regularizer: Regularizer,
+        coordinate: DualCoordinate,
+        alpha: np.ndarray | None = None,
+        **more: Any,
+    ) -> Self:
+        """The ascent over a cache, from the shares that its planes have."""
+        cached = Problem(cache, regularizer)
+        inner = coordinate.start(cached, alpha)
+        return cls(cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, **more)
 
     @property
     def patience(self) -> int:

@@ -155,12 +155,9 @@ class BlockAscent(RowAscent["BlockState"]):
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
 
     def _optimize_briefly(self, problem: Problem, state: BlockState) -> None:
-        self.optimize(problem, state, self._brief(state), self.fraction * state.met)
-
-    def _brief(self, state: BlockState) -> int:
-        if self.brief is not None:
-            return self.brief
-        return 6 if len(state.pool) > 5 * state.map.v.size else 1
+        usual = 6 if len(state.pool) > 5 * state.map.v.size else 1
+        brief = usual if self.brief is None else self.brief
+        self.optimize(problem, state, brief, self.fraction * state.met)
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
         refresh(state.map)

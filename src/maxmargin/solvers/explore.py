@@ -14,8 +14,8 @@ v and the lower bound are those of the whole problem throughout, whatever the po
 something leaves the pool, and what that has contributed to v stays.
 
 The loop is told here. ``block_ascent``, ``stream_ascent``, ``oracle_ascent`` and the detector's ``mining`` say what a
-view is, how one looks at it, and when optimizing pays; all of them optimize by ``DualCoordinate.run``. Pools are of three
-kinds, because their kernels read different arrays: rows of closed constraints, packed side by side
+view is, how one looks at it, and when optimizing pays; all of them optimize by ``DualCoordinate.run``. Pools are
+of three kinds, because their kernels read different arrays: rows of closed constraints, packed side by side
 (``constraints.pool``); planes, several of an example, with their Gram blocks (``constraints.cache``); features of hard
 windows, long rows that never move (``vision.detection.hard_examples``).
 """

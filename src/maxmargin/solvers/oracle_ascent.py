@@ -78,21 +78,17 @@ class OracleAscent(Explore[AscentState]):
 
     def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
         constraints = problem.open
-        if getattr(problem.regularizer, "pure", False):
+        if problem.pure:
             raise ValueError(
                 f"{problem.regularizer!r} is not strongly convex, which OracleAscent by itself relies on. Use "
                 "ProximalAscent(OracleAscent(…)), or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
             )
         cache = Cache(constraints.n_examples, constraints.n_weights, constraints.budget)
-        cached = Problem(cache, problem.regularizer)
         coordinate = DualCoordinate(random_state=self.random_state, block=8)
         map_ = problem.regularizer.shape(problem.n_weights).bind(np.zeros(problem.n_weights))
         alpha = None if warm is None else self._fill(constraints, cache, warm, map_)
-        inner = coordinate.start(cached, alpha)
         stamps = np.zeros(constraints.n_examples, np.int64)
-        state = AscentState(
-            cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, stamps=stamps
-        )
+        state = AscentState.over(cache, problem.regularizer, coordinate, alpha, stamps=stamps)
         if len(cache.spilled) and not constraints.in_views:
             state.n_views = FEW_VIEWS
         return state
@@ -101,7 +97,7 @@ class OracleAscent(Explore[AscentState]):
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
         shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
         if shares.rivals is not None:
-            return cache.fill(shares, weights)
+            return cache.fill(shares, shares.rivals, cache.no_shares(), weights)
         cache.leave(shares)
         return cache.no_shares()
 
@@ -143,11 +139,6 @@ class OracleAscent(Explore[AscentState]):
         state.evaluated, state.crawls, state.offered = None, False, False
         return state
 
-    def _catch_up(self, problem: Problem, state: AscentState) -> None:
-        """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
-        self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
-        state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
-
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
         """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
 
@@ -185,7 +176,9 @@ class OracleAscent(Explore[AscentState]):
         """
         self._tidy(state)
         if state.stale:
-            self._catch_up(problem, state)
+            # Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search.
+            self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
+            state.stale = state.estimate = 0.0  # with luck there is nothing to add: the search shall be a certificate
         everybody = problem.open.live.size == problem.open.n_examples
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
@@ -257,7 +250,7 @@ class OracleAscent(Explore[AscentState]):
             raise
         inner.alpha = cache.recall(shares, rivals, inner.alpha, inner.map)
         if not len(cache.spilled):
-            cache.all_here()
+            cache.away = None  # what rounding has left of the sums is forgotten too
             state.recombine()
 
     def _explore(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:

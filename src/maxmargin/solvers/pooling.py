@@ -70,11 +70,9 @@ class RowAscent(Explore[State]):
     def _work(
         self, regularizer: Regularizer, state: State, alpha: np.ndarray, momentum_after: int = 8
     ) -> tuple[DualCoordinate, Problem, DualState]:
-        """Passes to be made over the pool, whose dual variables are ``alpha``: who makes them, of what, and where from."""
-        pool, coordinate = (
-            state.pool,
-            DualCoordinate(state.rng, n_threads=self.n_threads, momentum_after=momentum_after),
-        )
+        """Passes to be made over the pool, whose dual variables are ``alpha``: who makes them, of what, where from."""
+        pool = state.pool
+        coordinate = DualCoordinate(state.rng, n_threads=self.n_threads, momentum_after=momentum_after)
         problem = Problem(pool.constraints(), regularizer)
         inner = coordinate.state(problem, alpha, state.shape, state.map, state.linear, pool.norms, state.rng)
         return coordinate, problem, inner
