@@ -83,7 +83,7 @@ class RowErrors:
         A loss is off by at most this share of itself.
     """
 
-    factor: np.ndarray | float
+    factor: np.ndarray
     scale: np.ndarray
     loss: float = 0.0
 

@@ -59,7 +59,7 @@ class Cache(StoredPlanes, Closed):
         return self.store.rows
 
     @property
-    def _arrays(self) -> Stored:
+    def _arrays(self) -> Stored:  # type: ignore[override]
         return self.store.arrays
 
     @property
@@ -204,8 +204,9 @@ class Cache(StoredPlanes, Closed):
     def scale_away(self, factor: float) -> None:
         """Shares that were spilled for ever are so many times as large now, as others have different budgets."""
         if self.away is not None:
-            linear, v, linear_error, v_error = (factor * x for x in self.away)
-            self.away = Totals(linear, v, linear_error + gamma(1) * abs(linear), v_error + gamma(1) * np.abs(v))
+            linear, v = factor * self.away.linear, factor * self.away.v
+            linear_error = factor * self.away.linear_error + gamma(1) * abs(linear)
+            self.away = Totals(linear, v, linear_error, factor * self.away.v_error + gamma(1) * np.abs(v))
 
     def planes(self, alpha: np.ndarray) -> Planes:
         """The planes that carry a share, spilled ones too, as dual variables that stand by themselves."""

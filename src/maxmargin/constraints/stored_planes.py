@@ -88,7 +88,7 @@ class StoredPlanes:
         """Rows that are taken in may be off by so much; of all of them the largest error counts."""
         if errors is None:
             return
-        worst, known = errors.factor.max(initial=0.0), self.errors or RowErrors(0.0, errors.scale, errors.loss)
+        worst, known = errors.factor.max(initial=0.0), self.errors or RowErrors(np.zeros(()), errors.scale, errors.loss)
         scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
         self.errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
 

@@ -24,7 +24,7 @@ from ..constraints.pool import Pool
 from ..problem import Problem, TotalLoss
 from ..protocols import Regularizer
 from ..regularizers.shape import refresh, weights_of
-from .pooling import RowAscent, RowState, leaving
+from .explore import RowAscent, RowState, leaving
 
 _NO_LOSS = TotalLoss(0.0)
 _FULL = 0.7  # share of the pool that may stay after it was found full

@@ -29,8 +29,8 @@ from ..regularizers.linearly_shifted import LinearlyShifted
 from ..regularizers.shape import refresh, weights_of
 from .certificate import dual_bound
 from .choose import interior_point_pays
+from .explore import RowAscent, RowState, leaving, with_share
 from .interior_point import InteriorPoint
-from .pooling import RowAscent, RowState, leaving, with_share
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
