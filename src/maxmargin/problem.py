@@ -157,6 +157,10 @@ class Planes:
     def __len__(self) -> int:
         return self.alpha.size
 
+    def chosen(self, which: np.ndarray) -> Planes:
+        """Those that have these numbers, in this order."""
+        return Planes(self.example[which], [self.labels[i] for i in which.tolist()], self.alpha[which])
+
 
 class TotalLoss(NamedTuple):
     """Σ_i C_i·(loss of example i), and by how much it may have been underrated.

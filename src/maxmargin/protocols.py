@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .problem import Problem, Rivals, TotalLoss, Totals
     from .regularizers.shape import Shape
 
+Seed = int | np.random.Generator | None
+
 
 @dataclass(frozen=True)
 class Chunk:

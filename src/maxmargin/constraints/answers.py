@@ -160,26 +160,29 @@ class Spilled:
         """Hand out the shares of these examples, by example; they are not here any more."""
         wanted = np.zeros(self._where.size, bool)
         wanted[ids] = True
-        example, alpha = [np.empty(0, np.int64)], [np.empty(0)]
-        labels: list[Any] = []
+        found = []
         blocks = np.unique(self._where[ids])
         for number in blocks[blocks >= 0].tolist():
             block = self._blocks.pop(number)
             chosen = wanted[block.example]
             self._where[block.example] = -1
-            example.append(block.example[chosen])
-            alpha.append(block.alpha[chosen])
-            labels.extend(block.labels[i] for i in np.flatnonzero(chosen).tolist())
-            if not chosen.all():
-                rest = np.flatnonzero(~chosen)
-                self.put(Planes(block.example[rest], [block.labels[i] for i in rest.tolist()], block.alpha[rest]))
-        taken = np.concatenate(example)
-        order = np.argsort(taken, kind="stable")
-        return Planes(taken[order], [labels[i] for i in order.tolist()], np.concatenate(alpha)[order])
+            found.append(block.chosen(np.flatnonzero(chosen)))
+            self.put(block.chosen(np.flatnonzero(~chosen)))
+        taken = joined_planes(found)
+        return taken.chosen(np.argsort(taken.example, kind="stable"))
 
     def all(self) -> list[Planes]:
         """Everything here, which stays."""
         return list(self._blocks.values())
+
+
+def joined_planes(parts: list[Planes]) -> Planes:
+    """Shares one part after the other; answers are not copied."""
+    return Planes(
+        np.concatenate([np.empty(0, np.int64), *(part.example for part in parts)]),
+        Joined([part.labels for part in parts]),
+        np.concatenate([np.empty(0), *(part.alpha for part in parts)]),
+    )
 
 
 def _packable(answer: Any) -> type | np.dtype | None:

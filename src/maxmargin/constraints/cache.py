@@ -13,7 +13,7 @@ from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
 from ..rounding import gamma
-from .answers import Joined, Spilled, answers_of
+from .answers import Spilled, answers_of, joined_planes
 from .base import Closed
 from .store import Stored
 from .stored_planes import Slots, StoredPlanes, moved
@@ -213,12 +213,7 @@ class Cache(StoredPlanes, Closed):
         here = self._shares(alpha)
         if not len(self.spilled):
             return here
-        parts = [here, *self.spilled.all()]
-        return Planes(
-            np.concatenate([part.example for part in parts]),
-            Joined([part.labels for part in parts]),
-            np.concatenate([part.alpha for part in parts]),
-        )
+        return joined_planes([here, *self.spilled.all()])
 
     def _shares(self, alpha: np.ndarray) -> Planes:
         support = np.flatnonzero(self.used() & (alpha > 0.0))

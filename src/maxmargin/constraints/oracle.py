@@ -175,7 +175,7 @@ class Window:
         return self.oracle.planes(ids - self.first, labels)
 
 
-def stack(vectors: list[Any], width: int) -> Rows:
+def stack(vectors: Sequence[np.ndarray | sp.csr_matrix], width: int) -> Rows:
     """Rows from vectors of which some may be sparse: stored sparse unless most entries count."""
     if not vectors:
         return as_rows(sp.csr_matrix((0, width)))
@@ -195,7 +195,7 @@ def is_nothing(answer: Any, Y: Any) -> bool:
     return answer is None and all(y is not None for y in Y)
 
 
-def as_vector(features: Any, width: int) -> Any:
+def as_vector(features: Any, width: int) -> np.ndarray | sp.csr_matrix:
     """A feature vector as a flat array, or as a sparse matrix of one row."""
     if sp.issparse(features):
         vector = sp.csr_matrix(features, dtype=np.float64)

@@ -147,8 +147,7 @@ class Searched:
         if alpha.totals is not None:
             return alpha.totals
         if alpha.rivals is None:
-            order = np.argsort(alpha.example, kind="stable")
-            return self.sums(Planes(alpha.example[order], Joined([alpha.labels], order), alpha.alpha[order]))
+            return self.sums(alpha.chosen(np.argsort(alpha.example, kind="stable")))
         sums = DualSums(self.n_weights)
         sums.add_planes(alpha.rivals, alpha.alpha)
         return sums.totals()

@@ -22,7 +22,7 @@ import numpy as np
 from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
 from ..problem import Problem, TotalLoss
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Seed
 from ..regularizers.shape import refresh, weights_of
 from .explore import RowAscent, RowState, leaving
 
@@ -58,7 +58,7 @@ class BlockAscent(RowAscent["BlockState"]):
     """
 
     pool: int = 2**28
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     hot_sweeps: int = 1
     growth: float = 3.0
     brief: int | None = None
@@ -234,7 +234,7 @@ class BlockAscent(RowAscent["BlockState"]):
         return state
 
 
-def _check_within(numbers: Any, n: int) -> None:
+def _check_within(numbers: np.ndarray, n: int) -> None:
     """Whether numbers from a file are distinct and count n things."""
     numbers = np.asarray(numbers)
     if numbers.size and (np.unique(numbers).size < numbers.size or not 0 <= numbers.min() <= numbers.max() < n):

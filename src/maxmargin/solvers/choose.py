@@ -13,7 +13,7 @@ import numpy as np
 
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
-from ..protocols import Solver
+from ..protocols import Seed, Solver
 from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
@@ -56,7 +56,7 @@ class Means:
     """
 
     tol: float = 1e-3
-    seed: Any = None
+    seed: Seed = None
     threads: int = 1
     memory: int | None = None
     warm: bool = False
@@ -205,7 +205,7 @@ own rows."""
 
 
 def blocks_within(
-    problem: Problem, memory: int | None, *, seed: Any = None, threads: int = 1, scratch: str | None = None
+    problem: Problem, memory: int | None, *, seed: Seed = None, threads: int = 1, scratch: str | None = None
 ) -> BlockAscent:
     """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
     blocked = problem.blocked

@@ -21,6 +21,7 @@ from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..problem import Planes, Problem, Rivals, TotalLoss
+from ..protocols import Seed
 from ..regularizers.vectors import dot
 from .ascent_state import AscentState
 from .dual_coordinate import DualCoordinate
@@ -52,7 +53,7 @@ class CuttingPlane:
     fraction: float = 1.0
     inner_fraction: float = 0.1
     idle_steps: int = 50
-    random_state: Any = None
+    random_state: Seed = None
     n_jobs: int = 1
 
     def __post_init__(self) -> None:

@@ -23,6 +23,7 @@ from ..constraints.base import Closed
 from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
+from ..protocols import Seed
 from ..regularizers.shape import Shape, refresh
 from ..validation import whole
 from . import parallel
@@ -56,7 +57,7 @@ class DualCoordinate:
         Passes before momentum begins: early on, plain steps are as good and cheaper.
     """
 
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     block: int | None = None
     inner_fraction: float = 0.3
     max_inner: int = 50

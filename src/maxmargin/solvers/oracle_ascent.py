@@ -27,6 +27,7 @@ from ..constraints.cache import Cache
 from ..constraints.searched import Searched, uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
+from ..protocols import Seed
 from ..regularizers.shape import refresh, weights_of
 from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
@@ -67,7 +68,7 @@ class OracleAscent(Explore[AscentState]):
         Threads that search where the model's search releases the GIL, processes otherwise.
     """
 
-    random_state: Any = None
+    random_state: Seed = None
     chunk: int | None = None
     inner_fraction: float | None = None
     max_inner: int = 300

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..constraints.base import Closed
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..problem import Problem
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Seed
 from ..regularizers.linearly_shifted import LinearlyShifted
 from ..regularizers.shape import refresh, weights_of
 from .certificate import dual_bound
@@ -61,7 +60,7 @@ class StreamAscent(RowAscent["StreamState"]):
     """
 
     memory: int = 2**28
-    random_state: Any = None
+    random_state: Seed = None
     hot_sweeps: int = 3
     growth: float | None = None
     fraction: float = 0.1
@@ -192,7 +191,9 @@ class StreamAscent(RowAscent["StreamState"]):
         self._freeze(state, state.pool.constraints(), state.alpha, state.pool.place, np.flatnonzero(gone))
         state.retain(np.flatnonzero(~gone))
 
-    def _freeze(self, state: StreamState, held: Any, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray) -> None:
+    def _freeze(
+        self, state: StreamState, held: Closed, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray
+    ) -> None:
         """Shares of some examples stay as they are from now on. They are remembered one by one while there is room."""
         left = np.zeros_like(alpha)
         left[leaving] = alpha[leaving]
