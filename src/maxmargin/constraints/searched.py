@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,10 @@ class Searched:
 
     def __init__(self, oracle: Oracle, budget: np.ndarray) -> None:
         self.oracle = oracle
+        self.in_views = hasattr(oracle, "visits")
+        """Whether examples come by in views, those of one chunk of a source after another."""
+        self.elsewhere: Any = oracle if hasattr(oracle, "submit") else None
+        """The oracle, if its searches are made elsewhere, several at the same time."""
         self.budget = np.atleast_1d(np.asarray(budget, dtype=np.float64))
         self.n_examples = oracle.n_examples
         self.n_weights = oracle.n_weights
@@ -51,16 +56,6 @@ class Searched:
     def live(self) -> np.ndarray:
         """The examples that can be searched: all, unless this is a window on a stream."""
         return getattr(self.oracle, "live", np.arange(self.n_examples))
-
-    @property
-    def in_views(self) -> bool:
-        """Whether examples come by in views, those of one chunk of a source after another."""
-        return hasattr(self.oracle, "visits")
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether searches are made elsewhere, several at the same time."""
-        return hasattr(self.oracle, "submit")
 
     @property
     def searchable(self) -> np.ndarray:
@@ -78,13 +73,13 @@ class Searched:
 
     def chunks(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
         """Examples in chunks of about this size that are searched one after another."""
-        if hasattr(self.oracle, "chunked"):
-            return self.oracle.chunked(ids, size)
+        if self.elsewhere is not None:
+            return self.elsewhere.chunked(ids, size)
         return [ids[start : start + size] for start in range(0, ids.size, size)]
 
     def at_once(self, ids: np.ndarray, chunks: list[np.ndarray]) -> list[np.ndarray]:
         """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
-        return self.oracle.at_once(ids) if hasattr(self.oracle, "at_once") else chunks
+        return chunks if self.elsewhere is None else self.elsewhere.at_once(ids)
 
     def no_shares(self) -> Planes:
         return Planes(np.empty(0, np.int64), [], np.empty(0))
@@ -105,8 +100,8 @@ class Searched:
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to that stand in the order of their examples."""
-        if hasattr(self.oracle, "sums"):
-            return self.oracle.sums(alpha)
+        if self.elsewhere is not None:
+            return self.elsewhere.sums(alpha)
         sums = DualSums(self.n_weights)
         for part in self._parts(alpha.example):
             labels = [alpha.labels[i] for i in range(part.start, part.stop)]
@@ -140,7 +135,7 @@ class Searched:
 
     def totals(self, alpha: Planes) -> Totals:
         # Where the examples are elsewhere their rows need not come here.
-        return self._totals(self.settled(alpha) if hasattr(self.oracle, "sums") else self.feasible(alpha))
+        return self._totals(self.feasible(alpha) if self.elsewhere is None else self.settled(alpha))
 
     def _totals(self, alpha: Planes) -> Totals:
         """What shares come to, as they are: from sums or rows that are at hand, or from their answers."""
@@ -153,8 +148,8 @@ class Searched:
         return sums.totals()
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
-        if hasattr(self.oracle, "evaluate"):
-            return self.oracle.evaluate(w, self.budget)
+        if self.elsewhere is not None:
+            return self.elsewhere.evaluate(w, self.budget)
         everybody = np.arange(self.n_examples)
         losses = []
         for part in self._parts(everybody):

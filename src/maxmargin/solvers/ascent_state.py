@@ -57,15 +57,10 @@ class AscentState(Explored):
 
     @classmethod
     def over(
-        cls,
-        cache: Cache,
-        regularizer: Regularizer,
-        coordinate: DualCoordinate,
-        alpha: np.ndarray | None = None,
-        **more: Any,
+        cls, cache: Cache, omega: Regularizer, coordinate: DualCoordinate, alpha: np.ndarray | None = None, **more: Any
     ) -> Self:
         """The ascent over a cache, from the shares that its planes have."""
-        cached = Problem(cache, regularizer)
+        cached = Problem(cache, omega)
         inner = coordinate.start(cached, alpha)
         return cls(cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, **more)
 

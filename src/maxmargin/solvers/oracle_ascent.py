@@ -233,7 +233,7 @@ class OracleAscent(Explore[AscentState]):
     def _threads(self, problem: Problem) -> bool:
         """Whether compiled searches are made by several at once, threads or workers of a cluster."""
         constraints = problem.open
-        return (self.n_jobs > 1 or constraints.side_by_side) and constraints.oracle.releases_gil
+        return (self.n_jobs > 1 or constraints.elsewhere is not None) and constraints.oracle.releases_gil
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
         """These examples are in view now: their planes come back, and are the last to leave."""
