@@ -15,7 +15,7 @@ from ..regularizers.vectors import dot
 from ..rounding import gamma
 from .answers import Spilled, answers_of, joined_planes
 from .base import Closed
-from .store import Stored
+from .store import Stored, placed
 from .stored_planes import Slots, StoredPlanes, moved
 from .sums import DualSums
 
@@ -196,10 +196,8 @@ class Cache(StoredPlanes, Closed):
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         super().rename(place, n_weights)
         if self.away is not None:
-            linear, v, linear_error, v_error = self.away
-            moved_v, moved_error = np.zeros((2, n_weights))
-            moved_v[place], moved_error[place] = v, v_error
-            self.away = Totals(linear, moved_v, linear_error, moved_error)
+            v, v_error = (placed(values, place, n_weights) for values in (self.away.v, self.away.v_error))
+            self.away = self.away._replace(v=v, v_error=v_error)
 
     def scale_away(self, factor: float) -> None:
         """Shares that were spilled for ever are so many times as large now, as others have different budgets."""

@@ -156,6 +156,13 @@ class RowStore:
         )
 
 
+def placed(values: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+    """Entry j is entry ``place[j]`` of n; the others are zero."""
+    out = np.zeros(n)
+    out[place] = values
+    return out
+
+
 def row_sizes(rows: Rows, chosen: np.ndarray) -> np.ndarray:
     """Stored values of some rows."""
     return np.full(chosen.size, rows.width) if rows.dense else rows.indptr[chosen + 1] - rows.indptr[chosen]

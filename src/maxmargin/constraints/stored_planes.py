@@ -14,7 +14,7 @@ from ..kernels.maps import Dense, WeightMap
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import UNIT
 from .answers import Mixture, answers_of, bytes_of
-from .store import RowStore, row_sizes
+from .store import RowStore, placed, row_sizes
 
 
 class Slots(NamedTuple):
@@ -207,9 +207,7 @@ class StoredPlanes:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         self.store.rename(place, n_weights)
         if self.errors is not None:
-            scale = np.zeros(n_weights)
-            scale[place] = self.errors.scale
-            self.errors = replace(self.errors, scale=scale)
+            self.errors = replace(self.errors, scale=placed(self.errors.scale, place, n_weights))
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..constraints.cache import Cache
+from ..constraints.store import placed
 from ..constraints.stored_planes import moved
 from ..problem import Planes, Problem, Rivals, TotalLoss
 from ..protocols import Regularizer
@@ -181,14 +182,12 @@ class AscentState(Explored):
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
-        v = np.zeros(n_weights)
-        v[place] = self.inner.map.v
         if self.mean is not None:
             mean, self.mean = self.mean, regularizer.weights(np.zeros(n_weights))
             self.mean[place] = mean
         self.cache.rename(place, n_weights)
         self.inner.shape = regularizer.shape(n_weights)
-        self.inner.map = self.inner.shape.bind(v)
+        self.inner.map = self.inner.shape.bind(placed(self.inner.map.v, place, n_weights))
         self.inner.wake()
 
     def rearrange(self, source: np.ndarray) -> None:
