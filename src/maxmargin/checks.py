@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from .constraints.base import Closed
 from .constraints.oracle import (
@@ -29,7 +30,7 @@ from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
 from .losses import shape_of
 from .problem import Problem
-from .protocols import LatentModel, Loss, Model, OracleError, Regularizer, Solver
+from .protocols import LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver
 from .regularizers import L2
 from .regularizers.shape import weights_of
 from .solvers import certify, solve
@@ -37,7 +38,7 @@ from .solvers.certificate import lower_bound
 from .validation import check_object, shown, whole
 
 
-def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Any = 0) -> None:
+def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state: Seed = 0) -> None:
     """Ω, Ω* and the map v → w belong together, and the kernels' map is the same one.
 
     >>> from maxmargin.regularizers import GaussianPrior
@@ -70,7 +71,7 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
         )
 
 
-def check_loss(loss: Loss, *, random_state: Any = 0) -> None:
+def check_loss(loss: Loss, *, random_state: Seed = 0) -> None:
     """φ, φ* and the numbers that kernels read belong together: φ is convex, free at the target, and they are its own.
 
     >>> from maxmargin.losses import SmoothedHinge
@@ -107,7 +108,7 @@ def check_loss(loss: Loss, *, random_state: Any = 0) -> None:
     )
 
 
-def check_constraints(constraints: Closed, *, random_state: Any = 0) -> None:
+def check_constraints(constraints: Closed, *, random_state: Seed = 0) -> None:
     """Feasibility, linearity of ``combine``, weak duality, and sweeps that raise the dual objective.
 
     >>> from maxmargin.data.arrays import as_rows
@@ -151,7 +152,7 @@ def check_constraints(constraints: Closed, *, random_state: Any = 0) -> None:
         )
 
 
-def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any = 0) -> None:
+def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Seed = 0) -> None:
     """features, loss, predict and most_violated of a model belong together, on these examples.
 
     Weights are drawn at random, and every answer met on the way (the truths of other examples too, where they fit) is
@@ -191,11 +192,11 @@ def check_model(model: Model | LatentModel, X: Any, Y: Any, *, random_state: Any
         raise AssertionError(in_their_words(model, f"A method of the model failed: {said(error)}")) from error
 
 
-def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
+def _check_model(model: Model, X: Any, Y: Any, rng: Generator) -> None:
     n = int(model.n_weights)
     plain = PlainOracle(model, X, Y)
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     truth = plain.planes(ids, [Y[i] for i in ids.tolist()])
     assert np.abs(truth.rows.data).max(initial=0.0) == 0.0, "features gave two vectors for one and the same (x, y)."
     answers = {i: _borrowed(plain, i, rng) for i in ids.tolist()}
@@ -219,7 +220,7 @@ def _check_model(model: Model, X: Any, Y: Any, rng: Any) -> None:
     _check_fast_path(model, plain, X, Y, ids, rng)
 
 
-def _borrowed(plain: PlainOracle, i: int, rng: Any) -> list[Any]:
+def _borrowed(plain: PlainOracle, i: int, rng: Generator) -> list[Any]:
     """True answers of other examples of the same size: as far as one can tell, answers to this one too."""
     borrowed = []
     for j in rng.permutation(plain.n_examples)[:10].tolist():
@@ -274,7 +275,7 @@ def _check_prediction(model: Model, x: Any, i: int, best: Any, answers: list[Any
     )
 
 
-def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.ndarray, rng: Any) -> None:
+def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.ndarray, rng: Generator) -> None:
     """A compiled search must be worth as much as the plain methods."""
     fast = oracle_for(model, X, Y)
     for _ in range(3):
@@ -290,7 +291,7 @@ def _check_fast_path(model: Model, plain: PlainOracle, X: Any, Y: Any, ids: np.n
         )
 
 
-def _check_bounds(model: Any, X: Any, Y: Any, rng: Any) -> None:
+def _check_bounds(model: Any, X: Any, Y: Any, rng: Generator) -> None:
     objective = model.latent_objective(X, Y, np.ones(1), L2())
 
     def value(problem: Problem, w: np.ndarray) -> float:
@@ -311,9 +312,9 @@ def _check_bounds(model: Any, X: Any, Y: Any, rng: Any) -> None:
         )
 
 
-def _check_latent_model(model: Any, X: Any, Y: Any, rng: Any) -> None:
+def _check_latent_model(model: Any, X: Any, Y: Any, rng: Generator) -> None:
     plain = PlainLatentOracle(model, X, Y)
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     first = plain.complete(np.zeros(plain.n_weights))[0]
     ids = np.sort(rng.permutation(plain.n_examples)[:20])
     known: dict[int, list[Any]] = {i: [first[i]] for i in ids.tolist()}
@@ -374,7 +375,9 @@ def _check_completion(
     )
 
 
-def _check_latent_scores(plain: PlainLatentOracle, i: int, best: Any, top: float, w: np.ndarray, rng: Any) -> None:
+def _check_latent_scores(
+    plain: PlainLatentOracle, i: int, best: Any, top: float, w: np.ndarray, rng: Generator
+) -> None:
     """One score for every latent value, that of its features; and complete is the number of the highest."""
     if not hasattr(plain.model, "latent_scores"):
         return
@@ -396,7 +399,7 @@ def _check_latent_scores(plain: PlainLatentOracle, i: int, best: Any, top: float
     )
 
 
-def _proposed(plain: Any, i: int, z: Any, w: np.ndarray, rng: Any) -> Any:
+def _proposed(plain: Any, i: int, z: Any, w: np.ndarray, rng: Generator) -> Any:
     """A change that leads to a value that can be used, and leaves the old one alone."""
     before = copy.deepcopy(z)
     there = plain.propose(i, z, w, rng)
@@ -410,11 +413,11 @@ def _proposed(plain: Any, i: int, z: Any, w: np.ndarray, rng: Any) -> Any:
     return there
 
 
-def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, first: Any, rng: Any) -> None:
+def _check_latent_oracle(model: Any, plain: PlainLatentOracle, ids: np.ndarray, first: Any, rng: Generator) -> None:
     """A compiled search must be worth as much as the plain methods."""
     fast = model.latent_oracle(plain.X, plain.Y)
     everybody = np.arange(plain.n_examples)
-    exact = bool(getattr(model, "exact", True))
+    exact = plain.exact
     some = [first[i] for i in ids.tolist()]
     for _ in range(3):
         w = rng.normal(size=plain.n_weights)

@@ -157,6 +157,10 @@ class Planes:
     def __len__(self) -> int:
         return self.alpha.size
 
+    def chosen(self, which: np.ndarray) -> Planes:
+        """Those that have these numbers, in this order."""
+        return Planes(self.example[which], [self.labels[i] for i in which.tolist()], self.alpha[which])
+
 
 class TotalLoss(NamedTuple):
     """Σ_i C_i·(loss of example i), and by how much it may have been underrated.
@@ -201,6 +205,11 @@ class Problem:
         return self.constraints.n_weights
 
     @property
+    def pure(self) -> bool:
+        """Whether the regularizer is not strongly convex, so that dual variables alone do not tell the weights."""
+        return getattr(self.regularizer, "pure", False)
+
+    @property
     def closed(self) -> Closed:
         """The constraints, for solvers that need all of them at hand."""
         if not self.constraints.closed:
@@ -208,7 +217,7 @@ class Problem:
                 "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "
                 "CuttingPlane."
             )
-        if not hasattr(self.constraints, "sweep"):
+        if self.constraints.holder != "memory":
             raise ValueError(
                 "This solver needs all constraints in memory, but they come in blocks here. Use BlockAscent or "
                 "InteriorPoint."
@@ -218,7 +227,7 @@ class Problem:
     @property
     def blocked(self) -> Blocked:
         """The constraints, for solvers that read them block by block."""
-        if not hasattr(self.constraints, "blocks"):
+        if self.constraints.holder != "blocks":
             raise ValueError("This solver reads constraints in blocks, but there are none here. Use DualCoordinate.")
         return cast("Blocked", self.constraints)
 

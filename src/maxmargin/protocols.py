@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from .problem import Problem, Rivals, TotalLoss, Totals
     from .regularizers.shape import Shape
 
+Seed = int | np.random.Generator | None
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -46,7 +48,6 @@ class Source(Protocol):
     @property
     def n_features(self) -> int | None:
         """Columns of ``x``; None where inputs are no rows of a matrix."""
-        ...
 
     def __len__(self) -> int: ...
 
@@ -56,7 +57,6 @@ class Source(Protocol):
         The next chunk is made ready in the background while the last one is in use, and a chunk's memory is given
         back when the next one is taken: copy what is to stay.
         """
-        ...
 
 
 class Seekable(Source, Protocol):
@@ -69,28 +69,22 @@ class Seekable(Source, Protocol):
     @property
     def offsets(self) -> np.ndarray:
         """Where each chunk begins, and the number of examples: chunk i holds ``offsets[i]`` … ``offsets[i+1] − 1``."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """A short text that changes when the data does, found without reading all of it."""
-        ...
 
     def chunk(self, i: int) -> Chunk:
         """Chunk i, without a copy where that is possible."""
-        ...
 
     def labels(self, i: int) -> Chunk:
         """Chunk i without its inputs (``x`` is None), which are not read."""
-        ...
 
     def nbytes(self, i: int) -> int:
         """Bytes of chunk i in memory."""
-        ...
 
     def release(self, i: int) -> None:
         """The memory of chunk i is not needed for now: nothing of it is in use any more."""
-        ...
 
 
 class Model(Protocol):
@@ -111,19 +105,15 @@ class Model(Protocol):
 
     def features(self, x: Any, y: Any) -> Any:
         """The joint feature vector φ(x, y), dense or sparse."""
-        ...
 
     def loss(self, y: Any, y_hat: Any) -> float:
         """How bad it is to answer ``y_hat`` where ``y`` is true; zero for ``y`` itself."""
-        ...
 
     def predict(self, x: Any, w: np.ndarray) -> Any:
         """argmax over y of w·φ(x, y)."""
-        ...
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> Any:
         """argmax over ŷ of loss(y, ŷ) + w·φ(x, ŷ)."""
-        ...
 
 
 class Oracle(Protocol):
@@ -152,11 +142,9 @@ class Oracle(Protocol):
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         """For each of these examples the answer that maximises loss + w·φ(x, ŷ)."""
-        ...
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         """Rows and losses of given answers to these examples."""
-        ...
 
 
 class OracleError(Exception):
@@ -193,7 +181,6 @@ class LatentModel(Model, Protocol):
 
     def complete(self, x: Any, y: Any, w: np.ndarray) -> Any:
         """argmax over z of w·φ(x, y, z)."""
-        ...
 
 
 class LatentOracle(Protocol):
@@ -208,31 +195,24 @@ class LatentOracle(Protocol):
 
     def bound(self, latent: Any) -> Oracle:
         """The search for rivals of the truths (y_i, z_i); answers are pairs."""
-        ...
 
     def truths(self, ids: np.ndarray, latent: Any) -> Any:
         """The answers (y_i, z_i) of some examples, as the oracle of a bound takes them; one latent value for each."""
-        ...
 
     def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The best latent value of every example, and its score."""
-        ...
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
         """w·φ(x_i, y_i, z) for some examples, one latent value for each."""
-        ...
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """All scores, one example after the other, and where each begins (n + 1 offsets); None if they are too many."""
-        ...
 
     def propose(self, i: int, z: Any, w: np.ndarray, rng: np.random.Generator) -> Any:
         """Another latent value of example i."""
-        ...
 
     def initial(self) -> Any:
         """Latent values to start from, or None if the model has no opinion."""
-        ...
 
 
 class LatentObjective(Protocol):
@@ -247,19 +227,15 @@ class LatentObjective(Protocol):
 
     def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
         """The bound with these values fixed. ``weights`` multiply the C_i; zero leaves an example out."""
-        ...
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """What fixed values are worth at w."""
-        ...
 
     def initial(self, rng: np.random.Generator | None) -> Any:
         """Values to start from: the model's own choice, or random ones."""
-        ...
 
     def carriers(self, alpha: Any) -> np.ndarray:
         """Which examples have a share in these dual variables of a bound (a mask)."""
-        ...
 
 
 class Evaluation(Protocol):
@@ -270,15 +246,12 @@ class Evaluation(Protocol):
 
     def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         """Regrets of some examples, one value for each."""
-        ...
 
     def listed(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Regrets of all values, one example after the other, and where each begins; None if they are too many."""
-        ...
 
     def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
         """One small change of the value of example i; as likely as the change back."""
-        ...
 
 
 class BoundChooser(Protocol):
@@ -290,7 +263,6 @@ class BoundChooser(Protocol):
 
     def choose(self, search_state: Any, rng: np.random.Generator) -> Any:
         """Values for all examples; see ``latent.search_state.SearchState``."""
-        ...
 
 
 class Constraints(Protocol):
@@ -311,30 +283,26 @@ class Constraints(Protocol):
     n_weights: int
     closed: bool
     """Whether every constraint is known at once, or searched for."""
+    holder: str
+    """Where they are: "memory", "blocks", "oracle", or another row of ``solvers.choose.SOLVERS``."""
 
     def no_shares(self) -> Any:
         """Dual variables that are all zero."""
-        ...
 
     def feasible(self, alpha: Any) -> Any:
         """The nearest feasible point, always a new object."""
-        ...
 
     def combine(self, alpha: Any) -> np.ndarray:
         """v = Σ α (truth − rival), from nothing."""
-        ...
 
     def linear(self, alpha: Any) -> float:
         """The part of the dual objective that does not depend on the regularizer."""
-        ...
 
     def totals(self, alpha: Any) -> Totals:
         """``linear`` and ``combine`` of the nearest feasible point, and by how much rounding may have changed them."""
-        ...
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         """Σ_i C_i·(loss of example i), every example at this one w, and by how much it may be underrated."""
-        ...
 
 
 class Regularizer(Protocol):
@@ -350,23 +318,18 @@ class Regularizer(Protocol):
 
     def value(self, w: np.ndarray) -> float:
         """Ω(w); infinite where w is not allowed."""
-        ...
 
     def conjugate(self, v: np.ndarray) -> float:
         """Ω*(v) = max over w of w·v − Ω(w)."""
-        ...
 
     def weights(self, v: np.ndarray) -> np.ndarray:
         """∇Ω*(v): the w that attains it."""
-        ...
 
     def shape(self, n_weights: int) -> Shape:
         """The same map as arrays for the kernels; complains if it does not fit ``n_weights``."""
-        ...
 
     def dual_scale(self, v: np.ndarray) -> float:
         """The largest s ≤ 1 for which Ω*(s·v) is finite: 1 for every strongly convex Ω."""
-        ...
 
 
 class Loss(Protocol):
@@ -377,15 +340,12 @@ class Loss(Protocol):
 
     def value(self, missed: np.ndarray) -> np.ndarray:
         """φ of every entry: of margins that are missed by so much, or of distances from a target."""
-        ...
 
     def conjugate(self, alpha: np.ndarray) -> np.ndarray:
         """φ*(α) = max over all misses m of α·m − φ(m), for every entry; infinite where α cannot be."""
-        ...
 
     def shape(self) -> LossShape:
         """The same φ in the numbers that kernels read."""
-        ...
 
 
 class Checkpoint(Protocol):
@@ -393,11 +353,9 @@ class Checkpoint(Protocol):
 
     def load(self) -> dict[str, Any] | None:
         """What was saved last, if anything was."""
-        ...
 
     def due(self) -> bool:
         """Whether it is time to save again."""
-        ...
 
     def save(self, content: dict[str, Any]) -> None: ...
 
@@ -412,8 +370,6 @@ class Solver(Protocol):
 
     def start(self, problem: Problem, warm: Any = None) -> Any:
         """A state, which has what ``solvers.state.Progress`` says; from these dual variables, if there are any."""
-        ...
 
     def step(self, problem: Problem, state: Any) -> Any:
         """One pass."""
-        ...

@@ -1,6 +1,7 @@
 """The cache of constraints: a closed problem like any other, and storage that keeps v and Σ l α what they are."""
 
 import sys
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -51,7 +52,7 @@ def _filled(data, X, alpha, regularizer, sparse):
     cache = Cache(data.budget.size, X.shape[1], data.budget)
     m = regularizer.shape(X.shape[1]).bind(X.T @ alpha)
     rivals = _rivals(X, data.loss, sparse)
-    return cache, cache.fill(Planes(data.example, rivals.labels, alpha, rivals), m), m
+    return cache, cache.fill(Planes(data.example, rivals.labels, alpha), rivals, cache.no_shares(), m), m
 
 
 def _case(seed, name="l2", sparse=False, n_weights=6, **settings):
@@ -306,7 +307,7 @@ def test_relabelled_cache_equals_one_built_with_the_new_truth(name):
         new = Cache(10, X.shape[1], data.budget)
         new_m = regularizer.shape(X.shape[1]).bind(moved.T @ alpha)
         rivals = _rivals(moved, data.loss, sparse)
-        new_shares = new.fill(Planes(data.example, rivals.labels, alpha, rivals), new_m)
+        new_shares = new.fill(Planes(data.example, rivals.labels, alpha), rivals, new.no_shares(), new_m)
         m = regularizer.shape(X.shape[1]).bind(cache.combine(shares))
         for kept in (False, True):
             if kept:  # the row that says how the truth changed survives a new layout
@@ -349,12 +350,6 @@ def test_bytes_are_those_of_all_arrays_and_fall_when_planes_leave():
         assert cache.nbytes < 0.5 * before
         assert cache.n_constraints == 0
         assert cache.no_shares().size == 20
-
-
-def test_planes_without_rows_are_refused():
-    cache = Cache(2, 3, np.ones(1))
-    with pytest.raises(ValueError, match="lack their rows"):
-        cache.fill(Planes(np.array([0]), ["a"], np.ones(1)), L2().shape(3).bind(np.zeros(3)))
 
 
 @pytest.mark.parametrize(("name", "sparse"), [*zip(REGULARIZERS, [True, False] * 2, strict=False), ("group+l2", True)])
@@ -442,7 +437,7 @@ def test_spilled_and_recalled_planes_leave_the_dual_what_it_was(name, sparse):
         np.testing.assert_allclose(cache.combine(left), v, atol=1e-10)
         assert cache.linear(left) == pytest.approx(linear)
     assert not len(cache.spilled)
-    cache.all_here()
+    cache.away = None
     np.testing.assert_allclose(cache.combine(left), v, atol=1e-10)
     after = cache.planes(left)
     assert sorted(zip(after.labels, after.alpha, strict=True)) == sorted(zip(planes.labels, planes.alpha, strict=True))
@@ -462,10 +457,25 @@ def test_dismissed_examples_are_counted_no_more():
     assert cache.linear(left) == pytest.approx(linear)
     for a, b in zip(_gram_blocks(cache), blocks[1::2], strict=True):
         np.testing.assert_array_equal(a, b)
-    cache.all_here()
+    cache.away = None
     _check_gram(cache, np.eye(case.X.shape[1]))
-    with pytest.raises(ValueError, match="Nothing was spilled"):
-        _case(8).cache.recall(Planes(np.empty(0, int), [], np.empty(0)), None, left, case.m)
+
+
+def test_sums_of_planes_that_are_gone_for_ever_allow_for_their_rounding(rng):
+    data = shared_slack(rng, n_examples=200, n_weights=2, budgets=True)
+    data.loss[:] = rng.uniform(0.5, 1.5, data.loss.size) * 10.0 ** rng.uniform(-3, 3, data.loss.size)
+    cache, shares, _ = _filled(data, _exact(data), _feasible(rng, data), L2(), False)
+    used = np.flatnonzero(cache.used())
+    exact = sum(Fraction(x) * Fraction(a) for x, a in zip(cache.slots.loss[used], shares[used], strict=True))
+    for i in range(200):
+        shares = cache.spill(np.arange(200) == i, shares, for_ever=True)
+    found = cache.totals(shares)
+    assert not shares.any()
+    assert abs(Fraction(found.linear) - exact) <= Fraction(found.linear_error)
+    cache.scale_away(0.7)
+    assert abs(Fraction(cache.totals(shares).linear) - Fraction(0.7) * exact) <= Fraction(
+        cache.totals(shares).linear_error
+    )
 
 
 def test_budgets_stay_with_the_examples_that_are_still_counted():

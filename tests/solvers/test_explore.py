@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from maxmargin.solvers.explore import Explore, Explored
-from maxmargin.solvers.pooling import leaving
+from maxmargin.solvers.explore import Explore, Explored, leaving
 
 
 @dataclass(kw_only=True)

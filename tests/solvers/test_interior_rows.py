@@ -101,6 +101,7 @@ class Cluster:
     """Constraints whose rows are elsewhere: only what certificates need, a description, and the sums."""
 
     closed = True
+    holder = "elsewhere"
 
     def __init__(self, parts):
         self._parts = parts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,27 +68,18 @@ class Packed(Sequence[Any]):
     """
 
     def __init__(self, answers: Sequence[Any]) -> None:
-        self._kind: Any = None
+        kinds = {_packable(answer) for answer in answers}
+        self._kind = kinds.pop() if len(kinds) == 1 else None
         self._list: list[Any] = []
         self._first = np.zeros(1, np.int64)
-        first = answers[0] if len(answers) else None
-        if type(first) is tuple and all(type(a) is tuple and all(type(v) is int for v in a) for a in answers):
-            self._kind = tuple
-            self._first = np.concatenate([[0], np.cumsum([len(a) for a in answers])])
-            self._flat = _narrow(np.array([v for a in answers for v in a], np.int64))
-        elif type(first) is int and all(type(a) is int for a in answers):
-            self._kind = int
-            self._flat = _narrow(np.array(answers))
-        elif isinstance(first, np.ndarray) and all(
-            isinstance(a, np.ndarray) and a.ndim == 1 and a.dtype.kind in "iu" and a.dtype == first.dtype
-            for a in answers
-        ):
-            self._kind = first.dtype
-            self._first = np.concatenate([[0], np.cumsum([a.size for a in answers])])
-            self._flat = _narrow(np.concatenate(answers))
-        else:
+        self._flat = np.empty(0, np.int8)
+        if self._kind is None:
             self._list = list(answers)
-            self._flat = np.empty(0, np.int8)
+        elif self._kind is int:
+            self._flat = _narrow(np.array(answers))
+        else:
+            self._first = np.concatenate([[0], np.cumsum([len(a) for a in answers])])
+            self._flat = _narrow(np.concatenate([np.asarray(a, np.int64) for a in answers]))
 
     def __len__(self) -> int:
         if self._kind is None:
@@ -104,9 +95,6 @@ class Packed(Sequence[Any]):
         answer = self._flat[self._first[i] : self._first[i + 1]]
         return tuple(answer.tolist()) if self._kind is tuple else answer.astype(self._kind)
 
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
-
     @property
     def nbytes(self) -> int:
         listed = sum(8 + bytes_of(a) for a in self._list)
@@ -114,36 +102,20 @@ class Packed(Sequence[Any]):
 
 
 class Joined(Sequence[Any]):
-    """Several sequences as one, none of them copied."""
+    """Several sequences as one, none of them copied; in another order, if one is given."""
 
-    def __init__(self, parts: Sequence[Sequence[Any]]) -> None:
+    def __init__(self, parts: Sequence[Sequence[Any]], order: np.ndarray | None = None) -> None:
         self._parts = [part for part in parts if len(part)]
         self._ends = np.cumsum([0, *map(len, self._parts)])
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def __getitem__(self, i: Any) -> Any:
-        i = range(len(self))[i]
-        part = int(np.searchsorted(self._ends, i, side="right")) - 1
-        return self._parts[part][i - int(self._ends[part])]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (answer for part in self._parts for answer in part)
-
-
-class Reordered(Sequence[Any]):
-    """A sequence in another order, not copied."""
-
-    def __init__(self, answers: Sequence[Any], order: np.ndarray) -> None:
-        self._answers = answers
-        self._order = order
+        self._order = np.arange(self._ends[-1]) if order is None else order
 
     def __len__(self) -> int:
         return self._order.size
 
     def __getitem__(self, i: Any) -> Any:
-        return self._answers[int(self._order[i])]
+        i = int(self._order[i])
+        part = int(np.searchsorted(self._ends, i, side="right")) - 1
+        return self._parts[part][i - int(self._ends[part])]
 
 
 class Spilled:
@@ -188,26 +160,37 @@ class Spilled:
         """Hand out the shares of these examples, by example; they are not here any more."""
         wanted = np.zeros(self._where.size, bool)
         wanted[ids] = True
-        example, alpha = [np.empty(0, np.int64)], [np.empty(0)]
-        labels: list[Any] = []
+        found = []
         blocks = np.unique(self._where[ids])
         for number in blocks[blocks >= 0].tolist():
             block = self._blocks.pop(number)
             chosen = wanted[block.example]
             self._where[block.example] = -1
-            example.append(block.example[chosen])
-            alpha.append(block.alpha[chosen])
-            labels.extend(block.labels[i] for i in np.flatnonzero(chosen).tolist())
-            if not chosen.all():
-                rest = np.flatnonzero(~chosen)
-                self.put(Planes(block.example[rest], [block.labels[i] for i in rest.tolist()], block.alpha[rest]))
-        taken = np.concatenate(example)
-        order = np.argsort(taken, kind="stable")
-        return Planes(taken[order], [labels[i] for i in order.tolist()], np.concatenate(alpha)[order])
+            found.append(block.chosen(np.flatnonzero(chosen)))
+            self.put(block.chosen(np.flatnonzero(~chosen)))
+        taken = joined_planes(found)
+        return taken.chosen(np.argsort(taken.example, kind="stable"))
 
     def all(self) -> list[Planes]:
         """Everything here, which stays."""
         return list(self._blocks.values())
+
+
+def joined_planes(parts: list[Planes]) -> Planes:
+    """Shares one part after the other; answers are not copied."""
+    return Planes(
+        np.concatenate([np.empty(0, np.int64), *(part.example for part in parts)]),
+        Joined([part.labels for part in parts]),
+        np.concatenate([np.empty(0), *(part.alpha for part in parts)]),
+    )
+
+
+def _packable(answer: Any) -> type | np.dtype | None:
+    """What kind of whole numbers the answer is made of; None: it is of some other kind."""
+    if type(answer) is int or (type(answer) is tuple and all(type(v) is int for v in answer)):
+        return type(answer)
+    whole = isinstance(answer, np.ndarray) and answer.ndim == 1 and answer.dtype.kind in "iu"
+    return answer.dtype if whole else None
 
 
 def _narrow(numbers: np.ndarray) -> np.ndarray:

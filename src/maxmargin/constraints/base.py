@@ -23,6 +23,7 @@ class Closed(ABC):
     """
 
     closed = True
+    holder = "memory"
     by_example = True
     """Whether the first axis of the dual variables counts examples."""
     n_examples: int
@@ -30,9 +31,7 @@ class Closed(ABC):
     n_weights: int
     dual_shape: tuple[int, ...]
     budget: np.ndarray
-    rows: Rows
     _kernels: ModuleType
-    _arrays: Any
     _terms: tuple[Any, ...]
 
     def __init__(self, rows: Rows) -> None:
@@ -90,7 +89,11 @@ class Closed(ABC):
 
     def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
         """v += Σ α (truth − rival)."""
-        row_kernels.combine(self._arrays, alpha, v)
+        row_kernels.combine(self._arrays, self._signed(alpha), v)
+
+    def _signed(self, alpha: np.ndarray) -> np.ndarray:
+        """Dual variables times the signs of their rows."""
+        return alpha
 
     def totals(self, alpha: np.ndarray) -> Totals:
         sums = DualSums(self.n_weights)
@@ -99,7 +102,7 @@ class Closed(ABC):
 
     def gather(self, into: DualSums, alpha: np.ndarray) -> None:
         """Add what these dual variables come to."""
-        into.add_rows(self.rows, alpha)
+        into.add_rows(self.rows, self._signed(alpha))
         into.add_linear(*self._bounded_linear(alpha))
 
     @abstractmethod

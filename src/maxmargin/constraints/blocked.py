@@ -33,14 +33,6 @@ class Blocked:
         How many examples (rows of dual variables) the chunk has; pairs, where pairs are ranked.
     """
 
-    first: np.ndarray
-    """Where the dual variables of each block begin, and their number."""
-    n_examples: int
-    n_constraints: int
-    dual_shape: tuple[int, ...]
-    largest: int
-    """Bytes of the largest block."""
-
     closed = True
     holder = "blocks"
 
@@ -58,15 +50,14 @@ class Blocked:
         self.columns = columns
         self._block = block
         n_blocks = len(source.offsets) - 1
-        if size is len:
-            self.first = np.asarray(source.offsets, np.int64)
-        else:
-            sizes = [size(source.labels(b)) for b in range(n_blocks)]
-            self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        sizes = np.diff(source.offsets) if size is len else [size(source.labels(b)) for b in range(n_blocks)]
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        """Where the dual variables of each block begin, and their number."""
         self.n_examples = int(self.first[-1])
         self.n_constraints = self.n_examples * max([1, *(k - 1 for k in columns)])
         self.dual_shape = (self.n_examples, *columns)
         self.largest = max((source.nbytes(b) for b in range(n_blocks)), default=0)
+        """Bytes of the largest block."""
 
     @property
     def n_blocks(self) -> int:
@@ -79,15 +70,11 @@ class Blocked:
         for b, chunk in zip(order.tolist(), self.source.chunks(order), strict=True):
             yield b, self._block(chunk)
 
-    def a_block(self) -> np.ndarray:
-        """The number of one block that has examples, as ``blocks`` takes it: a sample of what they are like."""
-        return np.array([int(np.argmax(np.diff(self.first) > 0))])
-
     def describe(self) -> Description:
         """What one block says of itself, for all of them."""
         if not self.n_examples:
             return Description(type(self).__name__, 0)
-        _, block = next(iter(self.blocks(self.a_block())))
+        _, block = next(self.blocks(np.flatnonzero(np.diff(self.first) > 0)[:1]))
         return replace(block.describe(), n_examples=self.n_examples)
 
     def share(self, alpha: np.ndarray, b: int) -> np.ndarray:

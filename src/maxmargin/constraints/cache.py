@@ -12,11 +12,12 @@ from ..kernels.sums import dot as bounded_dot
 from ..problem import Planes, Rivals, Rows, TotalLoss, Totals
 from ..protocols import OracleError
 from ..regularizers.vectors import dot
-from .answers import Joined, Spilled, answers_of
+from ..rounding import gamma
+from .answers import Spilled, answers_of, joined_planes
 from .base import Closed
-from .store import Stored
+from .store import Stored, placed
 from .stored_planes import Slots, StoredPlanes, moved
-from .sums import Aside, DualSums
+from .sums import DualSums
 
 __all__ = ["Cache", "Slots"]  # kernels that an earlier version has compiled look for Slots here
 
@@ -42,7 +43,7 @@ class Cache(StoredPlanes, Closed):
         super().__init__(n_examples, n_weights)
         self.budget = budget
         self.spilled = Spilled(n_examples)
-        self.away: Aside | None = None
+        self.away: Totals | None = None
         """What all planes that were spilled contribute."""
 
     @property
@@ -58,7 +59,7 @@ class Cache(StoredPlanes, Closed):
         return self.store.rows
 
     @property
-    def _arrays(self) -> Stored:
+    def _arrays(self) -> Stored:  # type: ignore[override]
         return self.store.arrays
 
     @property
@@ -82,10 +83,13 @@ class Cache(StoredPlanes, Closed):
 
     def totals(self, alpha: np.ndarray) -> Totals:
         """What is certified of a stream, whose examples are gone: all that is known of them is here."""
+        return self._with_away(self._totals(self.feasible(alpha)))
+
+    def _with_away(self, found: Totals) -> Totals:
         sums = DualSums(self.n_weights)
         if self.away is not None:
-            sums.add(Totals(self.away.linear, self.away.v, 0.0, self.away.error))
-        sums.add(self._totals(self.feasible(alpha)))
+            sums.add(self.away)
+        sums.add(found)
         return sums.totals()
 
     def _totals(self, alpha: np.ndarray) -> Totals:
@@ -142,14 +146,8 @@ class Cache(StoredPlanes, Closed):
                 int(ids[p]),
             )
 
-    def fill(self, shares: Planes, weights: WeightMap) -> np.ndarray:
-        """Take in planes with their shares, as ``Searched.feasible`` gives them; returns α for the slots."""
-        rivals = shares.rivals
-        if rivals is None:
-            raise ValueError("These planes lack their rows.")
-        return self._fill(shares, rivals, self.no_shares(), weights)
-
-    def _fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+    def fill(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
+        """Take in shares, in the order of their examples, with their rows; returns α for the slots."""
         count = np.bincount(shares.example, minlength=self.n_examples)
         source = self.tidy(self.used(), 1 + count)
         alpha = moved(alpha, source)
@@ -167,30 +165,24 @@ class Cache(StoredPlanes, Closed):
         gone ``for_ever`` nobody could, and the sums are all that is left of them.
         """
         gone = self.used() & np.repeat(chosen, np.diff(self.slots.first))
-        if self.away is None:
-            self.away = Aside(np.zeros(self.n_weights))
         share = np.where(gone, alpha, 0.0)
-        self.away.add(self._totals(share))
+        self.away = self._with_away(self._totals(share))
         if not for_ever:
             self.spilled.put(self._shares(share))
         source = self.tidy(self.used() & ~gone, squeeze=True)
         return moved(alpha, source)
 
-    def leave(self, shares: Planes, v: np.ndarray, linear: float) -> None:
-        """Take in shares whose planes are not at hand, with what they contribute to v and to Σ l α."""
+    def leave(self, shares: Planes) -> None:
+        """Take in shares whose planes are not at hand, but their totals, as ``Searched.settled`` gives them."""
         self.spilled.put(shares)
-        self.away = Aside(v.copy(), linear)
+        self.away = shares.totals
 
     def recall(self, shares: Planes, rivals: Rivals, alpha: np.ndarray, weights: WeightMap) -> np.ndarray:
         """Spilled shares, as ``spilled.take`` gave them out, come back with their rows; returns α for the slots."""
-        if self.away is None:
-            raise ValueError("Nothing was spilled.")
-        self.away.take_out(rivals, shares.alpha)
-        return self._fill(shares, rivals, alpha, weights)
-
-    def all_here(self) -> None:
-        """Nothing is spilled any more: what rounding has left of the sums is forgotten too."""
-        self.away = None
+        sums = DualSums(self.n_weights)
+        sums.add_planes(rivals, -shares.alpha)
+        self.away = self._with_away(sums.totals())
+        return self.fill(shares, rivals, alpha, weights)
 
     def recount(self, examples: np.ndarray, budget: np.ndarray | None = None) -> np.ndarray:
         source = super().recount(examples)
@@ -204,19 +196,22 @@ class Cache(StoredPlanes, Closed):
     def rename(self, place: np.ndarray, n_weights: int) -> None:
         super().rename(place, n_weights)
         if self.away is not None:
-            self.away.rename(place, n_weights)
+            v, v_error = (placed(values, place, n_weights) for values in (self.away.v, self.away.v_error))
+            self.away = self.away._replace(v=v, v_error=v_error)
+
+    def scale_away(self, factor: float) -> None:
+        """Shares that were spilled for ever are so many times as large now, as others have different budgets."""
+        if self.away is not None:
+            linear, v = factor * self.away.linear, factor * self.away.v
+            linear_error = factor * self.away.linear_error + gamma(1) * abs(linear)
+            self.away = Totals(linear, v, linear_error, factor * self.away.v_error + gamma(1) * np.abs(v))
 
     def planes(self, alpha: np.ndarray) -> Planes:
         """The planes that carry a share, spilled ones too, as dual variables that stand by themselves."""
         here = self._shares(alpha)
         if not len(self.spilled):
             return here
-        parts = [here, *self.spilled.all()]
-        return Planes(
-            np.concatenate([part.example for part in parts]),
-            Joined([part.labels for part in parts]),
-            np.concatenate([part.alpha for part in parts]),
-        )
+        return joined_planes([here, *self.spilled.all()])
 
     def _shares(self, alpha: np.ndarray) -> Planes:
         support = np.flatnonzero(self.used() & (alpha > 0.0))

@@ -34,8 +34,6 @@ class Classes(Closed):
     budget : float array (n,) or (1,)
     """
 
-    n_classes: Any
-
     _kernels = kernels
 
     def __init__(self, rows: Rows, label: np.ndarray, cost: np.ndarray, budget: np.ndarray) -> None:

@@ -45,30 +45,27 @@ def forget(alpha: np.ndarray) -> None:
 
 def gather(alpha: np.ndarray, place: np.ndarray) -> np.ndarray:
     """The variables at these places, in memory."""
-    if not isinstance(alpha, np.memmap):
-        return alpha[place]
     out = np.empty((place.size, *alpha.shape[1:]))
-    for piece in _neighbours(place):
+    for piece in _neighbours(alpha, place):
         out[piece] = alpha[place[piece]]
-        forget(alpha)
     return out
 
 
 def scatter(alpha: np.ndarray, place: np.ndarray, values: np.ndarray) -> None:
     """Write values to these places."""
-    if not isinstance(alpha, np.memmap):
-        alpha[place] = values
-        return
-    for piece in _neighbours(place):
+    for piece in _neighbours(alpha, place):
         alpha[place[piece]] = values[piece]
-        forget(alpha)
 
 
-def _neighbours(place: np.ndarray) -> Iterator[np.ndarray]:
-    """Which places to visit together: near each other in the file, so that few of its pages are in memory at a time."""
+def _neighbours(alpha: np.ndarray, place: np.ndarray) -> Iterator[np.ndarray | slice]:
+    """Which places to visit together: near each other in a file, so that few of its pages are in memory at a time."""
+    if not isinstance(alpha, np.memmap):
+        yield slice(None)
+        return
     order = np.argsort(place, kind="stable")  # it is made of sorted runs, which a merging sort makes use of
     for start in range(0, order.size, _PIECE):
         yield order[start : start + _PIECE]
+        forget(alpha)
 
 
 def copy(source: np.ndarray, target: np.ndarray) -> None:

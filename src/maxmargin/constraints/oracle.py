@@ -96,10 +96,8 @@ class PlainOracle:
     def _check_truth(self) -> None:
         """The truth costs nothing, and its features are as long as the weights: what every proof begins with."""
         for i in range(self.n_examples):
-            try:
+            with failing(self.model, f"loss failed on example {i}", i):
                 loss = float(self.model.loss(self.Y[i], self.Y[i]))
-            except Exception as error:
-                raise OracleError(f"loss failed on example {i}: {said(error)}", i) from error
             if loss != 0.0:
                 raise OracleError(f"The loss of the true answer itself must be 0, on example {i} it is {loss}.", i)
         if self.n_examples:
@@ -148,10 +146,8 @@ class PlainOracle:
                 raise_to(largest, features)
             vector = truth - answer
             vectors.append(loss * vector if self.slack_rescaling else vector)
-        return Rivals(labels, stack(vectors, self.n_weights), losses, self._excess(ids.size))
-
-    def _excess(self, n: int) -> np.ndarray | None:
-        return None if self.exact else np.full(n, np.inf)
+        excess = None if self.exact else np.full(ids.size, np.inf)
+        return Rivals(labels, stack(vectors, self.n_weights), losses, excess)
 
 
 class Window:
@@ -179,7 +175,7 @@ class Window:
         return self.oracle.planes(ids - self.first, labels)
 
 
-def stack(vectors: list[Any], width: int) -> Rows:
+def stack(vectors: Sequence[np.ndarray | sp.csr_matrix], width: int) -> Rows:
     """Rows from vectors of which some may be sparse: stored sparse unless most entries count."""
     if not vectors:
         return as_rows(sp.csr_matrix((0, width)))
@@ -199,7 +195,7 @@ def is_nothing(answer: Any, Y: Any) -> bool:
     return answer is None and all(y is not None for y in Y)
 
 
-def as_vector(features: Any, width: int) -> Any:
+def as_vector(features: Any, width: int) -> np.ndarray | sp.csr_matrix:
     """A feature vector as a flat array, or as a sparse matrix of one row."""
     if sp.issparse(features):
         vector = sp.csr_matrix(features, dtype=np.float64)

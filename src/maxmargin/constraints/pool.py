@@ -30,9 +30,6 @@ class Pool:
         Examples that there are: no room is reserved for more.
     """
 
-    place: np.ndarray
-    norms: np.ndarray
-
     def __init__(self, memory: int, most: int | None = None) -> None:
         self.memory, self._most = memory, most
         self.place = np.empty(0, np.int64)

@@ -31,8 +31,6 @@ class Scalar(Closed):
         What missing the target costs, in units of C; the hinge by default.
     """
 
-    loss: Loss
-
     _kernels = kernels
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..kernels.shared import project_examples
 from ..problem import Planes, Rivals, TotalLoss, Totals
 from ..protocols import Oracle
 from ..rounding import gamma, rounded_up
-from .answers import Reordered
+from .answers import Joined
 from .sums import DualSums
 
 _CHUNK = 512
@@ -32,14 +33,15 @@ class Searched:
         C_i.
     """
 
-    budget: np.ndarray
-    n_examples: int
-    n_weights: int
-
     closed = False
+    holder = "oracle"
 
     def __init__(self, oracle: Oracle, budget: np.ndarray) -> None:
         self.oracle = oracle
+        self.in_views = hasattr(oracle, "visits")
+        """Whether examples come by in views, those of one chunk of a source after another."""
+        self.elsewhere: Any = oracle if hasattr(oracle, "submit") else None
+        """The oracle, if its searches are made elsewhere, several at the same time."""
         self.budget = np.atleast_1d(np.asarray(budget, dtype=np.float64))
         self.n_examples = oracle.n_examples
         self.n_weights = oracle.n_weights
@@ -54,16 +56,6 @@ class Searched:
     def live(self) -> np.ndarray:
         """The examples that can be searched: all, unless this is a window on a stream."""
         return getattr(self.oracle, "live", np.arange(self.n_examples))
-
-    @property
-    def in_views(self) -> bool:
-        """Whether examples come by in views, those of one chunk of a source after another."""
-        return hasattr(self.oracle, "visits")
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether searches are made elsewhere, several at the same time."""
-        return hasattr(self.oracle, "submit")
 
     @property
     def searchable(self) -> np.ndarray:
@@ -81,13 +73,13 @@ class Searched:
 
     def chunks(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
         """Examples in chunks of about this size that are searched one after another."""
-        if hasattr(self.oracle, "chunked"):
-            return self.oracle.chunked(ids, size)
+        if self.elsewhere is not None:
+            return self.elsewhere.chunked(ids, size)
         return [ids[start : start + size] for start in range(0, ids.size, size)]
 
     def at_once(self, ids: np.ndarray, chunks: list[np.ndarray]) -> list[np.ndarray]:
         """These chunks, or what whoever searches elsewhere makes of them, for searches at the same weights."""
-        return self.oracle.at_once(ids) if hasattr(self.oracle, "at_once") else chunks
+        return chunks if self.elsewhere is None else self.elsewhere.at_once(ids)
 
     def no_shares(self) -> Planes:
         return Planes(np.empty(0, np.int64), [], np.empty(0))
@@ -103,13 +95,13 @@ class Searched:
     def settled(self, alpha: Planes) -> Planes:
         """The nearest feasible shares and what they come to; never more than a few rows are at hand."""
         order, example, shares = self._projected(alpha)
-        labels = Reordered(alpha.labels, order)
+        labels = Joined([alpha.labels], order)
         return Planes(example, labels, shares, totals=self.sums(Planes(example, labels, shares)))
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to that stand in the order of their examples."""
-        if hasattr(self.oracle, "sums"):
-            return self.oracle.sums(alpha)
+        if self.elsewhere is not None:
+            return self.elsewhere.sums(alpha)
         sums = DualSums(self.n_weights)
         for part in self._parts(alpha.example):
             labels = [alpha.labels[i] for i in range(part.start, part.stop)]
@@ -143,22 +135,21 @@ class Searched:
 
     def totals(self, alpha: Planes) -> Totals:
         # Where the examples are elsewhere their rows need not come here.
-        return self._totals(self.settled(alpha) if hasattr(self.oracle, "sums") else self.feasible(alpha))
+        return self._totals(self.feasible(alpha) if self.elsewhere is None else self.settled(alpha))
 
     def _totals(self, alpha: Planes) -> Totals:
         """What shares come to, as they are: from sums or rows that are at hand, or from their answers."""
         if alpha.totals is not None:
             return alpha.totals
         if alpha.rivals is None:
-            order = np.argsort(alpha.example, kind="stable")
-            return self.sums(Planes(alpha.example[order], Reordered(alpha.labels, order), alpha.alpha[order]))
+            return self.sums(alpha.chosen(np.argsort(alpha.example, kind="stable")))
         sums = DualSums(self.n_weights)
         sums.add_planes(alpha.rivals, alpha.alpha)
         return sums.totals()
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
-        if hasattr(self.oracle, "evaluate"):
-            return self.oracle.evaluate(w, self.budget)
+        if self.elsewhere is not None:
+            return self.elsewhere.evaluate(w, self.budget)
         everybody = np.arange(self.n_examples)
         losses = []
         for part in self._parts(everybody):

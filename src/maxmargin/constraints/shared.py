@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels import rows as row_kernels, shared as kernels, sums
+from ..kernels import shared as kernels, sums
 from ..problem import Rows
 from .base import Closed
-from .sums import DualSums
 
 
 class SharedSlack(Closed):
@@ -26,10 +25,6 @@ class SharedSlack(Closed):
     side : int8 array (n_examples,) or (1,)
         −1 where x_ij is minus the row; the row itself (+1) by default.
     """
-
-    loss: np.ndarray
-    first: np.ndarray
-    side: np.ndarray
 
     _kernels = kernels
     by_example = False
@@ -69,13 +64,6 @@ class SharedSlack(Closed):
 
     def _bounded_linear(self, alpha: np.ndarray) -> tuple[float, float]:
         return sums.dot(self.loss, alpha)
-
-    def add_to(self, v: np.ndarray, alpha: np.ndarray) -> None:
-        row_kernels.combine(self._arrays, self._signed(alpha), v)
-
-    def gather(self, into: DualSums, alpha: np.ndarray) -> None:
-        into.add_rows(self.rows, self._signed(alpha))
-        into.add_linear(*self._bounded_linear(alpha))
 
     def _signed(self, alpha: np.ndarray) -> np.ndarray:
         """Dual variables times the sides of their examples."""

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..data.errors import DataError
 from ..problem import Rivals, RowErrors, Rows
-from ..protocols import Chunk, Model, OracleError, Source
+from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
 from .oracle import check_methods, oracle_for, sized
 from .store import as_table
 
@@ -55,7 +55,7 @@ def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> 
     Without ``look`` a source that can be read in any order is only asked for its weights.
     """
     if look is None and is_seekable(source):
-        return _asked(source)
+        return _asked(cast("Seekable", source))
     sizes: list[int] = []
     weights: list[np.ndarray | None] = []
     for chunk in source.chunks():
@@ -69,7 +69,7 @@ def survey(source: Source, look: Callable[[Any, Any], object] | None = None) -> 
     return Layout(np.concatenate([[0], np.cumsum(sizes)]), _joined_weights(weights))
 
 
-def _asked(source: Any) -> Layout:
+def _asked(source: Seekable) -> Layout:
     offsets = np.asarray(source.offsets)
     if offsets[-1] == 0:
         raise DataError("The source has no examples.")
@@ -157,7 +157,7 @@ class SourcedOracle:
         self._in_view = -1
         self._bound: Any = None
         self._bring(0)
-        self.releases_gil: bool = cast(Any, self._bound).releases_gil
+        self.releases_gil: bool = cast(Oracle, self._bound).releases_gil
 
     def visits(self, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """All examples, those of one chunk after the other, each chunk in view when it comes.

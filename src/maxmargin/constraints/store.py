@@ -32,10 +32,6 @@ class RowStore:
            [0., 0., 1.]])
     """
 
-    width: int
-    n_rows: int
-    arrays: Stored
-
     def __init__(self, width: int) -> None:
         self.width = width
         self.n_rows = 0
@@ -158,6 +154,13 @@ class RowStore:
         kernels.copy_rows(
             rows.indptr, rows.indices, rows.data, rows.dense, self.width, chosen, to.indptr, to.indices, to.data, at
         )
+
+
+def placed(values: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+    """Entry j is entry ``place[j]`` of n; the others are zero."""
+    out = np.zeros(n)
+    out[place] = values
+    return out
 
 
 def row_sizes(rows: Rows, chosen: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..kernels.maps import Dense, WeightMap
 from ..problem import Rivals, RowErrors, Rows
 from ..rounding import UNIT
 from .answers import Mixture, answers_of, bytes_of
-from .store import RowStore, row_sizes
+from .store import RowStore, placed, row_sizes
 
 
 class Slots(NamedTuple):
@@ -67,12 +67,6 @@ class StoredPlanes:
     n_examples, n_weights : int
     """
 
-    store: RowStore
-    slots: Slots
-    labels: np.ndarray
-    answer_bytes: np.ndarray
-    idle: np.ndarray
-
     def __init__(self, n_examples: int, n_weights: int) -> None:
         self.n_examples = n_examples
         self.n_weights = n_weights
@@ -94,13 +88,9 @@ class StoredPlanes:
         """Rows that are taken in may be off by so much; of all of them the largest error counts."""
         if errors is None:
             return
-        worst = errors.factor.max(initial=0.0)
-        if self.errors is None:
-            self.errors = RowErrors(worst, errors.scale, errors.loss)
-        elif errors.scale is not self.errors.scale or worst > self.errors.factor:
-            known = self.errors
-            scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
-            self.errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
+        worst, known = errors.factor.max(initial=0.0), self.errors or RowErrors(np.zeros(()), errors.scale, errors.loss)
+        scale = np.maximum(known.scale, errors.scale) if errors.scale is not known.scale else known.scale
+        self.errors = RowErrors(max(worst, known.factor), scale, max(errors.loss, known.loss))
 
     def lengths(self, ids: np.ndarray) -> np.ndarray:
         """How long the longest row of some examples is, and the one that says how the truth has changed: rounding in
@@ -217,9 +207,7 @@ class StoredPlanes:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
         self.store.rename(place, n_weights)
         if self.errors is not None:
-            scale = np.zeros(n_weights)
-            scale[place] = self.errors.scale
-            self.errors = replace(self.errors, scale=scale)
+            self.errors = replace(self.errors, scale=placed(self.errors.scale, place, n_weights))
         self.n_weights = n_weights
 
     def explicit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..kernels import rows as row_kernels, sums as kernels
 from ..problem import Rivals, Rows, Totals
-from ..regularizers.vectors import dot
-from ..rounding import UNIT, gamma
+from ..rounding import UNIT
 
 _EACH = 4  # a product of a share and a difference of features, perhaps times a loss
 
@@ -71,34 +70,6 @@ class DualSums:
         error = 1.01 * (UNIT * np.abs(v) + (self._each * UNIT + (self._n * UNIT) ** 2) * self.size + self._error)
         linear = math.fsum(self._linear)
         return Totals(linear, v, 1.01 * self._linear_error + UNIT * abs(linear), error)
-
-
-class Aside:
-    """v and Σ l α of shares that are not at hand, as one sum, and by how much rounding may have changed v."""
-
-    def __init__(self, v: np.ndarray, linear: float = 0.0) -> None:
-        self.v, self.linear, self.error = v, linear, np.zeros(v.size)
-
-    def add(self, found: Totals) -> None:
-        self.v += found.v
-        self.linear += found.linear
-        self.error += found.v_error + gamma(2) * np.abs(self.v)
-
-    def take_out(self, rivals: Rivals, shares: np.ndarray) -> None:
-        """These are at hand again."""
-        row_kernels.combine(rivals.rows.arrays, -shares, self.v)
-        self.linear -= dot(rivals.losses, shares)
-
-    def scale(self, factor: float) -> None:
-        self.v *= factor
-        self.linear *= factor
-        self.error *= factor
-
-    def rename(self, place: np.ndarray, n_weights: int) -> None:
-        """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
-        v, error = self.v, self.error
-        self.v, self.error = np.zeros((2, n_weights))
-        self.v[place], self.error[place] = v, error
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

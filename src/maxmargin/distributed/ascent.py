@@ -28,7 +28,6 @@ import numpy as np
 from ..problem import Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
-from ..solvers.pooling import work_on
 from ..solvers.state import Progress
 from .sharded import OnShards, Sharded
 from .work import Report, Task
@@ -223,20 +222,17 @@ class ShardAscent:
             return
         coordinate = DualCoordinate(random_state=state.rng, n_threads=self.n_threads)
         weights = state.shape.bind(state.v)
-        work = work_on(
-            pool.constraints(), pool.norms, problem.regularizer, state.shape, weights, sharded.pool_alpha,
-            state.linear, coordinate, state.rng,
-        )  # fmt: skip
+        pooled = Problem(pool.constraints(), problem.regularizer)
+        inner = coordinate.state(pooled, sharded.pool_alpha, state.shape, weights, state.linear, pool.norms, state.rng)
         met = state.outer if np.isfinite(state.outer) else 0.0
         wanted = max(0.2 * met, 0.8 * state.goal * abs(state.lower))
         state.step, state.theta = None, 1.0  # v is moved by the centre
         try:
-            work.run(_PASSES, wanted)
+            state.centre_visited = coordinate.run(pooled, inner, _PASSES, wanted)
         finally:
-            sharded.pool_alpha = work.state.alpha
-        state.linear = work.state.linear
-        state.centre_visited = work.visited
-        state.centre_gap = max(work.state.seen, 0.0)
+            sharded.pool_alpha = inner.alpha
+        state.linear = inner.linear
+        state.centre_gap = max(inner.seen, 0.0)
 
     def _recount(self, problem: Problem, state: ShardState) -> None:
         """v and the linear part of the dual objective, from the dual variables that there are."""

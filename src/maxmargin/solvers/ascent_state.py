@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
 from ..constraints.cache import Cache
+from ..constraints.store import placed
 from ..constraints.stored_planes import moved
 from ..problem import Planes, Problem, Rivals, TotalLoss
 from ..protocols import Regularizer
@@ -25,8 +27,6 @@ class AscentState(Explored):
     cached: Problem
     coordinate: DualCoordinate
     inner: DualState
-    passes: int = 0
-    """Passes over the cache so far."""
     crawls: bool = False
     """Whether passes over the cache were seen to get nowhere, and Newton's method did better."""
     at: np.ndarray | None = None
@@ -56,6 +56,15 @@ class AscentState(Explored):
     mean: np.ndarray | None = None
     """The average of the weights along a stream, later ones counting more."""
 
+    @classmethod
+    def over(
+        cls, cache: Cache, omega: Regularizer, coordinate: DualCoordinate, alpha: np.ndarray | None = None, **more: Any
+    ) -> Self:
+        """The ascent over a cache, from the shares that its planes have."""
+        cached = Problem(cache, omega)
+        inner = coordinate.start(cached, alpha)
+        return cls(cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, **more)
+
     @property
     def patience(self) -> int:
         """Passes in one epoch after which Newton's method is tried, where it applies."""
@@ -69,6 +78,11 @@ class AscentState(Explored):
     @property
     def active(self) -> int:
         return self.inner.active
+
+    @property
+    def passes(self) -> int:
+        """Passes over the cache so far."""
+        return self.inner.passes
 
     def optimizing_pays(self, examples_per_search: int) -> bool:
         """Whether what was found outweighs the gap left on the cache, and enough was searched to afford a pass."""
@@ -113,9 +127,9 @@ class AscentState(Explored):
         """Room for more examples of a stream. The budgets may be others than before: shares are made to fit them."""
         cache, inner = self.cache, self.inner
         same = np.array_equal(budget, cache.budget)
-        if not same and cache.away is not None:
+        if not same:
             # Of planes that are gone for ever only the sums are known; these are as feasible as their scale.
-            cache.away.scale(min(1.0, float(budget[0] / cache.budget[0])))
+            cache.scale_away(min(1.0, float(budget[0] / cache.budget[0])))
         added = n_examples - cache.n_examples
         self._recount(np.concatenate([np.arange(cache.n_examples), np.full(added, -1)]), budget)
         self.n_seen += added
@@ -168,14 +182,12 @@ class AscentState(Explored):
 
     def rename(self, place: np.ndarray, regularizer: Regularizer, n_weights: int) -> None:
         """Weight j is weight ``place[j]`` of ``n_weights`` from now on."""
-        v = np.zeros(n_weights)
-        v[place] = self.inner.map.v
         if self.mean is not None:
             mean, self.mean = self.mean, regularizer.weights(np.zeros(n_weights))
             self.mean[place] = mean
         self.cache.rename(place, n_weights)
         self.inner.shape = regularizer.shape(n_weights)
-        self.inner.map = self.inner.shape.bind(v)
+        self.inner.map = self.inner.shape.bind(placed(self.inner.map.v, place, n_weights))
         self.inner.wake()
 
     def rearrange(self, source: np.ndarray) -> None:

@@ -22,9 +22,9 @@ import numpy as np
 from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
 from ..problem import Problem, TotalLoss
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Seed
 from ..regularizers.shape import refresh, weights_of
-from .pooling import RowAscent, RowState, leaving
+from .explore import RowAscent, RowState, leaving
 
 _NO_LOSS = TotalLoss(0.0)
 _FULL = 0.7  # share of the pool that may stay after it was found full
@@ -58,7 +58,7 @@ class BlockAscent(RowAscent["BlockState"]):
     """
 
     pool: int = 2**28
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     hot_sweeps: int = 1
     growth: float = 3.0
     brief: int | None = None
@@ -155,12 +155,9 @@ class BlockAscent(RowAscent["BlockState"]):
         return state.full or state.since >= self.growth * max(len(state.pool), 1)
 
     def _optimize_briefly(self, problem: Problem, state: BlockState) -> None:
-        self.optimize(problem, state, self._brief(state), self.fraction * state.met)
-
-    def _brief(self, state: BlockState) -> int:
-        if self.brief is not None:
-            return self.brief
-        return 6 if len(state.pool) > 5 * state.map.v.size else 1
+        usual = 6 if len(state.pool) > 5 * state.map.v.size else 1
+        brief = usual if self.brief is None else self.brief
+        self.optimize(problem, state, brief, self.fraction * state.met)
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
         refresh(state.map)
@@ -192,6 +189,7 @@ class BlockAscent(RowAscent["BlockState"]):
             self._pool(state, block, fresh, int(problem.blocked.first[b]), swept.norms)
             reading.overflow |= state.full
         reading.todo = reading.todo[1:]
+        state.done = 1.0 - reading.todo.size / state.quiet.size
         duals_on_disk.forget(state.alpha)
 
     def optimize(self, problem: Problem, state: BlockState, passes: int, wanted: float) -> None:
@@ -199,14 +197,15 @@ class BlockAscent(RowAscent["BlockState"]):
         state.met, state.since = 0.0, 0
         if not len(state.pool):
             return
-        work = self._work(problem.regularizer, state, duals_on_disk.gather(state.alpha, state.pool.place))
+        alpha = duals_on_disk.gather(state.alpha, state.pool.place)
+        coordinate, pooled, inner = self._work(problem.regularizer, state, alpha)
         try:
-            work.run(passes, wanted)
+            coordinate.run(pooled, inner, passes, wanted)
         finally:
-            duals_on_disk.scatter(state.alpha, state.pool.place, work.state.alpha)
-        self._settle(state, work)
+            duals_on_disk.scatter(state.alpha, state.pool.place, inner.alpha)
+        self._settle(state, inner)
         if state.full:
-            self._make_room(state, work.at_rest)
+            self._make_room(state, inner.at_rest)
 
     def _make_room(self, state: BlockState, at_rest: np.ndarray) -> None:
         """Those that are asleep leave the pool; if that is not enough, those that came first do."""
@@ -235,7 +234,7 @@ class BlockAscent(RowAscent["BlockState"]):
         return state
 
 
-def _check_within(numbers: Any, n: int) -> None:
+def _check_within(numbers: np.ndarray, n: int) -> None:
     """Whether numbers from a file are distinct and count n things."""
     numbers = np.asarray(numbers)
     if numbers.size and (np.unique(numbers).size < numbers.size or not 0 <= numbers.min() <= numbers.max() < n):
@@ -276,11 +275,6 @@ class BlockState(RowState):
     """The gap that the last reading met."""
     promise: float = np.inf
     active: int = 0
-
-    @property
-    def done(self) -> float:
-        """The share of the reading that is behind us."""
-        return 1.0 if self.reading is None else 1.0 - self.reading.todo.size / max(self.quiet.size, 1)
 
     @property
     def nbytes(self) -> int:

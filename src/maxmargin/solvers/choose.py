@@ -13,7 +13,7 @@ import numpy as np
 
 from ..constraints.duals_on_disk import zeros_on_disk
 from ..problem import Problem
-from ..protocols import Solver
+from ..protocols import Seed, Solver
 from ..validation import check_object, one_of
 from .block_ascent import BlockAscent
 from .cutting_plane import CuttingPlane
@@ -56,7 +56,7 @@ class Means:
     """
 
     tol: float = 1e-3
-    seed: Any = None
+    seed: Seed = None
     threads: int = 1
     memory: int | None = None
     warm: bool = False
@@ -91,23 +91,12 @@ def choose(problem: Problem, name: str | Solver = "auto", means: Means | None = 
     check_object("solver", name)
     if not isinstance(name, str) and hasattr(name, "start") and hasattr(name, "step"):
         return name
-    table = SOLVERS[_holder(problem)]
+    table = SOLVERS[problem.constraints.holder]
     return table[one_of("solver", name, sorted(table), " or a Solver")](problem, replace(means or Means(), **given))
 
 
-def _holder(problem: Problem) -> str:
-    """Where the constraints are, and by that the row of the table: their own word, or else whether all are known."""
-    constraints = problem.constraints
-    return getattr(constraints, "holder", "memory" if constraints.closed else "oracle")
-
-
-def is_pure(problem: Problem) -> bool:
-    """Whether the regularizer is not strongly convex, so that dual variables alone do not tell the weights."""
-    return getattr(problem.regularizer, "pure", False)
-
-
 def check_strongly_convex(problem: Problem, who: str, instead: str = "Give") -> None:
-    if is_pure(problem):
+    if problem.pure:
         raise ValueError(
             f"{problem.regularizer!r} is not strongly convex, which {who} relies on. {instead} the group norm some l2: "
             "GroupNorm(groups, weights, l2=0.01)."
@@ -133,7 +122,7 @@ def _momentum(problem: Problem, memory: int | None) -> bool:
     if memory is None:
         return True
     duals = math.prod(problem.closed.dual_shape)
-    copies = 2 if is_pure(problem) else 1  # the proximal point keeps the best ones
+    copies = 2 if problem.pure else 1  # the proximal point keeps the best ones
     least = _BYTES_PER_DUAL * copies * duals + _BYTES_PER_ROW * len(problem.closed.rows)
     if memory < least:
         raise ValueError(f"memory={memory} bytes is too little: this problem needs at least {least} bytes.")
@@ -143,7 +132,7 @@ def _momentum(problem: Problem, memory: int | None) -> bool:
 def _dual_coordinate(problem: Problem, means: Means) -> Solver:
     momentum = _momentum(problem, means.memory)
     inner = DualCoordinate(random_state=means.seed, n_threads=means.threads, momentum=momentum)
-    return ProximalPoint(inner, centre=means.centre) if is_pure(problem) else inner
+    return ProximalPoint(inner, centre=means.centre) if problem.pure else inner
 
 
 def _interior_point(problem: Problem, means: Means) -> Solver:
@@ -191,7 +180,7 @@ def _interior_bytes(problem: Problem, means: Means) -> int:
 
 def _oracle_ascent(problem: Problem, means: Means) -> Solver:
     inner = OracleAscent(random_state=means.seed, n_jobs=means.threads, memory=means.memory)
-    return ProximalAscent(inner, centre=means.centre) if is_pure(problem) else inner
+    return ProximalAscent(inner, centre=means.centre) if problem.pure else inner
 
 
 def _cutting_plane(problem: Problem, means: Means) -> Solver:
@@ -216,7 +205,7 @@ own rows."""
 
 
 def blocks_within(
-    problem: Problem, memory: int | None, *, seed: Any = None, threads: int = 1, scratch: str | None = None
+    problem: Problem, memory: int | None, *, seed: Seed = None, threads: int = 1, scratch: str | None = None
 ) -> BlockAscent:
     """The ascent over blocks that keeps to so many bytes, or to half of the machine's memory."""
     blocked = problem.blocked

@@ -21,10 +21,11 @@ from ..constraints.searched import uncertainty, violations
 from ..data.arrays import as_rows
 from ..kernels import rows as row_kernels
 from ..problem import Planes, Problem, Rivals, TotalLoss
-from ..regularizers.shape import weights_of
+from ..protocols import Seed
 from ..regularizers.vectors import dot
+from .ascent_state import AscentState
+from .dual_coordinate import DualCoordinate
 from .searchers import search
-from .state import Weighted
 
 _ALONE = np.zeros(1, np.int64)
 
@@ -52,7 +53,7 @@ class CuttingPlane:
     fraction: float = 1.0
     inner_fraction: float = 0.1
     idle_steps: int = 50
-    random_state: Any = None
+    random_state: Seed = None
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
@@ -61,48 +62,41 @@ class CuttingPlane:
 
     def start(self, problem: Problem, warm: Planes | None = None) -> CuttingState:
         """Begins at α = 0: shares of single examples are no shares of planes over all of them."""
-        n_weights = problem.n_weights
-        shape = problem.regularizer.shape(n_weights)
-        return CuttingState(
-            cache=Cache(1, n_weights, np.ones(1)),
-            shape=shape,
-            map=shape.bind(np.zeros(n_weights)),
-            shares=np.zeros(1),
-            budget=np.broadcast_to(problem.open.budget, problem.open.n_examples),
-            rng=np.random.default_rng(self.random_state),
-            lower=-problem.regularizer.conjugate(np.zeros(n_weights)),
-        )
+        cache, coordinate = Cache(1, problem.n_weights, np.ones(1)), DualCoordinate(self.random_state)
+        budget = np.broadcast_to(problem.open.budget, problem.open.n_examples)
+        return CuttingState.over(cache, problem.regularizer, coordinate, budget=budget, gap=np.inf)
 
     def save(self, state: CuttingState, settled: bool) -> dict[str, Any] | None:
         if not settled:
             return None  # the planes of a step that was broken off may not be whole
-        shares = state.shares[state.shared()]
-        return {"alpha": state.alpha, "shares": shares, "gap": state.gap, "random": state.rng.bit_generator.state}
+        inner = state.inner
+        shares = inner.alpha[state.shared()]
+        return {"alpha": state.alpha, "shares": shares, "gap": state.gap, "random": inner.rng.bit_generator.state}
 
     def restore(self, problem: Problem, saved: dict[str, Any]) -> CuttingState:
         """The planes with a share, formed anew from their answers."""
         state = self.start(problem)
-        state.rng.bit_generator.state, state.gap = saved["random"], float(saved["gap"])
+        state.inner.rng.bit_generator.state, state.gap = saved["random"], float(saved["gap"])
         everybody = np.arange(state.budget.size)
         for k, share in enumerate(saved["shares"].tolist()):
             answers = list(saved["alpha"].labels[k * everybody.size : (k + 1) * everybody.size])
             state.plane[:], state.loss, state.answers = 0.0, 0.0, dict(enumerate(answers))
             state.mix(everybody, problem.open.oracle.planes(everybody, answers), 1.0)
             self._add(state, True)
-            state.shares[np.flatnonzero(state.cache.used())[-1]] = share
+            state.inner.alpha[np.flatnonzero(state.cache.used())[-1]] = share
         state.answers = {}
         state.plane[:], state.loss = 0.0, 0.0
-        state.recombine(problem)
+        state.recombine()
         return state
 
     def step(self, problem: Problem, state: CuttingState) -> CuttingState:
         """Search, add one plane, optimize over the planes at hand."""
-        w = weights_of(state.map).copy()
+        w = state.weights().copy()
         n = problem.open.n_examples
         everybody = self.fraction == 1.0 or state.full_next or not state.complete
-        ids = (
-            np.arange(n) if everybody else np.sort(state.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
-        )
+        ids = np.arange(n)
+        if not everybody:
+            ids = np.sort(state.inner.rng.choice(n, max(1, round(self.fraction * n)), replace=False))
         found = self._search(problem, state, ids, w)
         state.visited = ids.size
         known = float(state.cache.worst(_ALONE, w)[0])
@@ -114,7 +108,7 @@ class CuttingPlane:
         gain = state.loss - dot(state.plane, w) - known
         state.full_next = not everybody and gain <= 0.3 * state.gap
         self._add(state, gain > 0.0)
-        self._optimize(problem, state)
+        self._optimize(state)
         state.estimate = state.gap / max(abs(state.lower + state.gap), 1e-300)
         return state
 
@@ -133,38 +127,33 @@ class CuttingPlane:
 
     def _add(self, state: CuttingState, new: bool) -> None:
         cache = state.cache
-        cache.age(state.shares)
-        source = cache.tidy(cache.used() & (cache.idle < self.idle_steps))
-        state.shares = np.where(source >= 0, state.shares[source], 0.0)
+        cache.age(state.inner.alpha)
+        state.rearrange(cache.tidy(cache.used() & (cache.idle < self.idle_steps)))
         if new:
             answers = [state.answers[i] for i in range(state.budget.size)]
             plane = Rivals([answers], as_rows(sp.csr_matrix(state.plane)), np.array([state.loss]))
-            cache.add(_ALONE, plane, np.ones(1, bool), state.map)
+            cache.add(_ALONE, plane, np.ones(1, bool), state.inner.map)
 
-    def _optimize(self, problem: Problem, state: CuttingState) -> None:
-        cache = state.cache
+    def _optimize(self, state: CuttingState) -> None:
+        inner = state.inner
         for _ in range(1000):
             order = np.zeros(1, np.int32)
-            _, seen, _ = cache.sweep(state.shares, state.map, np.empty(0, np.float32), order, 1, 1, 1)
+            _, seen, _ = state.cache.sweep(inner.alpha, inner.map, np.empty(0, np.float32), order, 1, 1, 1)
             if seen <= self.inner_fraction * state.gap:
                 break
-        state.recombine(problem)
+        state.recombine()
 
 
 @dataclass(kw_only=True)
-class CuttingState(Weighted):
-    """The planes at hand and their shares, and the plane under construction."""
+class CuttingState(AscentState):
+    """The planes at hand, as those of one example, and the plane under construction."""
 
-    cache: Cache
-    shares: np.ndarray
     budget: np.ndarray
-    rng: np.random.Generator
-    gap: float = np.inf
     full_next: bool = False
     loss: float = 0.0
 
     def __post_init__(self) -> None:
-        self.plane: np.ndarray = np.zeros(self.map.v.size)
+        self.plane: np.ndarray = np.zeros(self.inner.map.v.size)
         self.answers: dict[int, Any] = {}
 
     @property
@@ -177,29 +166,17 @@ class CuttingState(Weighted):
         row_kernels.combine(rivals.rows.arrays, sign * self.budget[ids], self.plane)
         self.loss += sign * float(self.budget[ids] @ rivals.losses)
 
-    def recombine(self, problem: Problem) -> None:
-        """v and lower bound as they follow from the shares."""
-        self.stand(self.cache.combine(self.shares), self.cache.linear(self.shares), problem.regularizer)
-
     def shared(self) -> np.ndarray:
         """The slots of the planes that have a share."""
-        return np.flatnonzero(self.cache.used() & (self.shares > 0.0))
+        return np.flatnonzero(self.cache.used() & (self.inner.alpha > 0.0))
 
     @property
     def alpha(self) -> Planes:
         used = self.shared()
         n = self.budget.size
         labels = [answer for slot in used.tolist() for answer in self.cache.labels[slot]]
-        return Planes(np.tile(np.arange(n), used.size), labels, (self.shares[used, None] * self.budget).ravel())
+        return Planes(np.tile(np.arange(n), used.size), labels, (self.inner.alpha[used, None] * self.budget).ravel())
 
     @property
     def active(self) -> int:
         return self.visited
-
-    @property
-    def n_constraints(self) -> int:
-        return self.cache.n_constraints
-
-    @property
-    def nbytes(self) -> int:
-        return self.cache.nbytes

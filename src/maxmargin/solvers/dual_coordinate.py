@@ -13,6 +13,7 @@ a simplex per example, explicit rows). Two additions decide the speed:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from ..constraints.base import Closed
 from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
+from ..protocols import Seed
 from ..regularizers.shape import Shape, refresh
 from ..validation import whole
 from . import parallel
@@ -55,7 +57,7 @@ class DualCoordinate:
         Passes before momentum begins: early on, plain steps are as good and cheaper.
     """
 
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     block: int | None = None
     inner_fraction: float = 0.3
     max_inner: int = 50
@@ -167,6 +169,29 @@ class DualCoordinate:
         state.estimate = _estimate(state, before_sweep if full else np.inf)
         return state
 
+    def run(
+        self,
+        problem: Problem,
+        state: DualState,
+        passes: int,
+        wanted: float,
+        before: Callable[[int], None] | None = None,
+    ) -> int:
+        """Passes over a pool until its own gap is as small as wanted; ``before`` each of them is told its number.
+
+        Returns how many examples were visited.
+        """
+        state.goal = wanted / max(abs(state.lower), 1e-300)
+        visited = 0
+        for n in range(passes):
+            if before is not None:
+                before(n)
+            self.step(problem, state)
+            visited += state.visited
+            if state.inner == 0 and state.seen <= wanted:
+                break
+        return visited
+
     def _sweep(self, problem: Problem, state: DualState) -> None:
         """Coordinate steps over the active examples, on as many threads as pay."""
         block = self.block or (8 if problem.closed.rows.indices.size else 1)
@@ -233,6 +258,13 @@ class DualState(Weighted):
     @property
     def nbytes(self) -> int:
         return self.alpha.nbytes
+
+    @property
+    def at_rest(self) -> np.ndarray:
+        """Which examples had no gap of their own in the last pass, as a mask."""
+        mask = np.zeros(self.order.size, bool)
+        mask[self.order[self.active :]] = True
+        return mask
 
     def wake(self) -> None:
         """Constraints have come or gone: begin with a full pass, and with momentum gathered anew."""

@@ -58,7 +58,7 @@ class InteriorPoint:
 
     def handles(self, problem: Problem) -> bool:
         """Whether the problem has one dual variable per example, a quadratic regularizer and not too many weights."""
-        if getattr(problem.regularizer, "pure", False) or problem.n_weights > _MOST_WEIGHTS:
+        if problem.pure or problem.n_weights > _MOST_WEIGHTS:
             return False
         if not described(problem).scalar:
             return False

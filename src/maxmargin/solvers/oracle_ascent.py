@@ -27,12 +27,12 @@ from ..constraints.cache import Cache
 from ..constraints.searched import Searched, uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
+from ..protocols import Seed
 from ..regularizers.shape import refresh, weights_of
 from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
 from .dual_coordinate import DualCoordinate
 from .explore import Explore
-from .pooling import PoolWork
 from .searchers import search
 
 _A_WHILE = 20  # passes over the cache between two views
@@ -68,7 +68,7 @@ class OracleAscent(Explore[AscentState]):
         Threads that search where the model's search releases the GIL, processes otherwise.
     """
 
-    random_state: Any = None
+    random_state: Seed = None
     chunk: int | None = None
     inner_fraction: float | None = None
     max_inner: int = 300
@@ -79,21 +79,17 @@ class OracleAscent(Explore[AscentState]):
 
     def start(self, problem: Problem, warm: Planes | None = None) -> AscentState:
         constraints = problem.open
-        if getattr(problem.regularizer, "pure", False):
+        if problem.pure:
             raise ValueError(
                 f"{problem.regularizer!r} is not strongly convex, which OracleAscent by itself relies on. Use "
                 "ProximalAscent(OracleAscent(…)), or give the group norm some l2: GroupNorm(groups, weights, l2=0.01)."
             )
         cache = Cache(constraints.n_examples, constraints.n_weights, constraints.budget)
-        cached = Problem(cache, problem.regularizer)
         coordinate = DualCoordinate(random_state=self.random_state, block=8)
         map_ = problem.regularizer.shape(problem.n_weights).bind(np.zeros(problem.n_weights))
         alpha = None if warm is None else self._fill(constraints, cache, warm, map_)
-        inner = coordinate.start(cached, alpha)
         stamps = np.zeros(constraints.n_examples, np.int64)
-        state = AscentState(
-            cache=cache, cached=cached, coordinate=coordinate, inner=inner, lower=inner.lower, stamps=stamps
-        )
+        state = AscentState.over(cache, problem.regularizer, coordinate, alpha, stamps=stamps)
         if len(cache.spilled) and not constraints.in_views:
             state.n_views = FEW_VIEWS
         return state
@@ -102,8 +98,8 @@ class OracleAscent(Explore[AscentState]):
         """Hot start. Rows for which there may be no room are formed later, when their examples come into view."""
         shares = constraints.feasible(warm) if self.memory is None else constraints.settled(warm)
         if shares.rivals is not None:
-            return cache.fill(shares, weights)
-        cache.leave(shares, constraints.combine(shares), constraints.linear(shares))
+            return cache.fill(shares, shares.rivals, cache.no_shares(), weights)
+        cache.leave(shares)
         return cache.no_shares()
 
     def save(self, state: AscentState, settled: bool = True) -> dict[str, Any]:
@@ -119,7 +115,7 @@ class OracleAscent(Explore[AscentState]):
     def restore(self, problem: Problem, saved: dict[str, Any]) -> AscentState:
         """A state with the lower bound of the one that was saved; what was merely tried is searched for anew."""
         state = self.start(problem, saved["alpha"])
-        state.estimate, state.passes = float(saved["estimate"]), int(saved["passes"])
+        state.estimate, state.inner.passes = float(saved["estimate"]), int(saved["passes"])
         state.crawls = bool(saved["crawls"])
         state.inner.rng.bit_generator.state = saved["random"]
         return state
@@ -143,11 +139,6 @@ class OracleAscent(Explore[AscentState]):
         state.stale, state.relabelled = max(scale, abs(state.lower)), True
         state.evaluated, state.crawls, state.offered = None, False, False
         return state
-
-    def _catch_up(self, problem: Problem, state: AscentState) -> None:
-        """Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search."""
-        self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
-        state.stale, state.estimate = 0.0, 0.0  # with luck there is nothing to add: the search shall be a certificate
 
     def absorb(self, problem: Problem, state: AscentState, tol: float, max_epochs: int = 20) -> AscentState:
         """Learn from a window on a stream: epochs over the examples in view, until they have little to add.
@@ -186,7 +177,9 @@ class OracleAscent(Explore[AscentState]):
         """
         self._tidy(state)
         if state.stale:
-            self._catch_up(problem, state)
+            # Truths have changed. Rivals at hand suit the new ones as well: the most is made of them before a search.
+            self.optimize(problem, state, self.max_inner, self.share(problem) * (2.0 * state.goal * state.stale))
+            state.stale = state.estimate = 0.0  # with luck there is nothing to add: the search shall be a certificate
         everybody = problem.open.live.size == problem.open.n_examples
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
@@ -240,7 +233,7 @@ class OracleAscent(Explore[AscentState]):
     def _threads(self, problem: Problem) -> bool:
         """Whether compiled searches are made by several at once, threads or workers of a cluster."""
         constraints = problem.open
-        return (self.n_jobs > 1 or constraints.side_by_side) and constraints.oracle.releases_gil
+        return (self.n_jobs > 1 or constraints.elsewhere is not None) and constraints.oracle.releases_gil
 
     def _enter(self, problem: Problem, state: AscentState, ids: np.ndarray) -> None:
         """These examples are in view now: their planes come back, and are the last to leave."""
@@ -258,7 +251,7 @@ class OracleAscent(Explore[AscentState]):
             raise
         inner.alpha = cache.recall(shares, rivals, inner.alpha, inner.map)
         if not len(cache.spilled):
-            cache.all_here()
+            cache.away = None  # what rounding has left of the sums is forgotten too
             state.recombine()
 
     def _explore(self, problem: Problem, state: AscentState, chunks: list[np.ndarray]) -> float:
@@ -344,12 +337,7 @@ class OracleAscent(Explore[AscentState]):
                 self._newton(problem, state, wanted)
 
         state.inner.wake()
-        work = PoolWork(state.cached, state.coordinate, state.inner)
-        try:
-            work.run(passes, wanted, newton)
-        finally:
-            state.inner = work.state
-            state.passes += work.passes
+        state.coordinate.run(state.cached, state.inner, passes, wanted, newton)
         state.met, state.since, state.pool_gap = 0.0, 0, max(state.inner.seen, 0.0)
         state.lower = state.inner.lower
 

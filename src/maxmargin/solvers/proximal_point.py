@@ -59,8 +59,13 @@ class _Proximal(ABC):
                 f"centre must be {problem.n_weights} finite numbers, one for each weight; got shape {centre.shape}"
                 f"{'' if np.isfinite(centre).all() else ' with values that are not finite'}."
             )
-        l2 = first_strength(problem, self._objective(problem, centre)) if self.l2 is None else self.l2
-        return centre, l2
+        if self.l2 is not None:
+            return centre, self.l2
+        # An optimal v is no longer than the radius r of the ball on which Ω* is finite, and moves the weights by v/l2.
+        # With l2 = r²/objective a step can be worth about the whole objective, r·‖step‖. A few times that strength is a
+        # good start: steps that are too long cost more than some more of them.
+        radius, objective = problem.regularizer.dual_radius(), self._objective(problem, centre)  # type: ignore[attr-defined]
+        return centre, 4.0 * radius**2 / objective if objective > 0.0 else 1.0
 
     def _move(self, state: AroundInner, w: np.ndarray, passes: int) -> None:
         """The next centre, after so many passes around the last one."""
@@ -127,7 +132,8 @@ class ProximalPoint(_Proximal):
         loss = inner_upper - state.centred.regularizer.value(w)
         upper = loss + problem.regularizer.value(w)
         bound = scaled_bound(problem, state.inner)
-        state.met(bound)
+        if bound > state.lower:
+            state.lower, state.best[:] = bound, state.inner.alpha
         state.estimate = (upper - state.lower) / max(abs(upper), 1e-300)
         gap = upper - bound
         if state.inner.seen <= self.fraction * gap:
@@ -265,17 +271,6 @@ def around(problem: Problem, centre: np.ndarray, l2: float) -> Problem:
     return replace(problem, regularizer=problem.regularizer.around(centre, l2))  # type: ignore[attr-defined]
 
 
-def first_strength(problem: Problem, objective: float) -> float:
-    """A strength of the proximal term in the units of the problem, whose objective is about this large.
-
-    An optimal v is no longer than the radius r of the ball on which Ω* is finite, and moves the weights by v/l2. With
-    l2 = r²/objective a step can be worth about the whole objective, r·‖step‖. A few times that strength is a good
-    start: steps that are too long cost more than some more of them.
-    """
-    radius = problem.regularizer.dual_radius()  # type: ignore[attr-defined]
-    return 4.0 * radius**2 / objective if objective > 0.0 else 1.0
-
-
 def scaled_bound(problem: Problem, inner: DualState) -> float:
     """The lower bound of the original problem: α scaled down until its dual is finite."""
     v = inner.map.v
@@ -326,12 +321,6 @@ class ProximalState(AroundInner):
     @property
     def alpha(self) -> np.ndarray:
         return self.best
-
-    def met(self, bound: float) -> None:
-        """The dual variables of the moment have this lower bound."""
-        if bound > self.lower:
-            self.lower = bound
-            self.best[:] = self.inner.alpha
 
 
 @dataclass(kw_only=True)

@@ -92,10 +92,6 @@ def _bind(oracle: Oracle) -> None:
     _bound = oracle
 
 
-def _search_part(part: Any, w: np.ndarray) -> Rivals:
-    return part.rivals(w)
-
-
 def _search_bound(ids: np.ndarray, w: np.ndarray) -> Rivals:
     return _bound.rivals(ids, w).evaluated()
 
@@ -115,7 +111,7 @@ def _processes(oracle: Oracle, n_jobs: int) -> Callable[[np.ndarray, np.ndarray]
         _workers[id(oracle)] = (oracle, ProcessPoolExecutor(n_jobs, **initial))
     workers = _workers[id(oracle)][1]
     if travels:
-        return lambda ids, w: workers.submit(_search_part, oracle.part(ids), w)  # type: ignore[attr-defined]
+        return lambda ids, w: workers.submit(oracle.part(ids).rivals, w)  # type: ignore[attr-defined]
     return lambda ids, w: workers.submit(_search_bound, ids, w)
 
 

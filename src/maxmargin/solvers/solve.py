@@ -83,7 +83,7 @@ def solve(
         """The state is whole, in the midst of a step."""
         for callback in callbacks:
             if hasattr(callback, "during"):
-                callback.during(len(history) + 1, getattr(state, "done", 0.0), time.perf_counter() - clock)
+                callback.during(len(history) + 1, state.done, time.perf_counter() - clock)
         save()
 
     def save(last: bool = False, settled: bool = True) -> None:

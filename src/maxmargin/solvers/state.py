@@ -30,6 +30,8 @@ class Progress:
     """The relative gap at which the run will end, set by ``solve``: reason enough to look up from inner work."""
     visited: int = 0
     """How many examples the pass went through."""
+    done: float = 0.0
+    """The share of a long pass that is behind us."""
     stuck: bool = False
     """Whether further steps would be in vain, because of rounding."""
     evaluated: tuple[np.ndarray, TotalLoss] | None = None

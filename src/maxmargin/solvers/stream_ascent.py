@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -24,13 +23,13 @@ from ..constraints.base import Closed
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..problem import Problem
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Seed
 from ..regularizers.linearly_shifted import LinearlyShifted
 from ..regularizers.shape import refresh, weights_of
 from .certificate import dual_bound
 from .choose import interior_point_pays
+from .explore import RowAscent, RowState, leaving, with_share
 from .interior_point import InteriorPoint
-from .pooling import RowAscent, RowState, leaving, with_share
 from .solve import solve
 
 _NEWTON_TOL = 1e-3
@@ -61,7 +60,7 @@ class StreamAscent(RowAscent["StreamState"]):
     """
 
     memory: int = 2**28
-    random_state: Any = None
+    random_state: Seed = None
     hot_sweeps: int = 3
     growth: float | None = None
     fraction: float = 0.1
@@ -154,17 +153,17 @@ class StreamAscent(RowAscent["StreamState"]):
 
     def _pass_over(self, state: StreamState) -> None:
         """Coordinate passes over the pool."""
-        work = self._work(state.regularizer, state, state.alpha, momentum_after=3)
+        coordinate, pooled, inner = self._work(state.regularizer, state, state.alpha, momentum_after=3)
         try:
-            work.run(self.max_inner, self.fraction * state.met)
+            coordinate.run(pooled, inner, self.max_inner, self.fraction * state.met)
         except KeyboardInterrupt:
             # It may have come between two changes that belong together.
             state.interrupted = True
-            state.alpha = work.state.alpha
+            state.alpha = inner.alpha
             state.reform()
-            work.state.linear = state.linear
-        self._settle(state, work)
-        state.alpha, state.at_rest = work.state.alpha, work.at_rest
+            inner.linear = state.linear
+        self._settle(state, inner)
+        state.alpha, state.at_rest = inner.alpha, inner.at_rest
         state.settled = weights_of(state.map).copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
@@ -192,7 +191,9 @@ class StreamAscent(RowAscent["StreamState"]):
         self._freeze(state, state.pool.constraints(), state.alpha, state.pool.place, np.flatnonzero(gone))
         state.retain(np.flatnonzero(~gone))
 
-    def _freeze(self, state: StreamState, held: Any, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray) -> None:
+    def _freeze(
+        self, state: StreamState, held: Closed, alpha: np.ndarray, place: np.ndarray, leaving: np.ndarray
+    ) -> None:
         """Shares of some examples stay as they are from now on. They are remembered one by one while there is room."""
         left = np.zeros_like(alpha)
         left[leaving] = alpha[leaving]

@@ -18,7 +18,6 @@ from ...kernels.rows import scores
 from ...problem import Planes, Problem, TotalLoss
 from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.explore import Explore, Explored
-from ...solvers.pooling import work_on
 from ...solvers.searchers import search
 from ...solvers.state import Weighted
 from .hard_examples import HardExamples
@@ -168,7 +167,6 @@ class MiningState(Explored, Weighted):
     problem: Problem
     cache: HardExamples
     rng: np.random.Generator
-    done: float = 0.0
     at: np.ndarray = field(default_factory=lambda: np.empty(0))
     """The weights with which a pass began, the losses that it has met, and whether the weights have moved since."""
     losses: list[TotalLoss] = field(default_factory=list)
@@ -200,10 +198,9 @@ class MiningState(Explored, Weighted):
             return
         cache.sort()
         closed = cache.constraints(bound.budget_of(cache.example))
-        omega, coordinate = self.problem.regularizer, DualCoordinate()
-        work = work_on(closed, cache.norms, omega, self.shape, self.map, cache.alpha, self.linear, coordinate, self.rng)
-        work.run(_PASSES, wanted)
-        state = work.state
+        problem, coordinate = Problem(closed, self.problem.regularizer), DualCoordinate()
+        state = coordinate.state(problem, cache.alpha, self.shape, self.map, self.linear, cache.norms, self.rng)
+        coordinate.run(problem, state, _PASSES, wanted)
         self.moved = True
         cache.worked_on(state.alpha, state.norms)
         self.linear, self.lower = state.linear, state.lower

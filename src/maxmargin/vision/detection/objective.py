@@ -130,6 +130,7 @@ class WindowBound:
     """
 
     closed = False
+    holder = "images"
 
     def __init__(self, objective: DetectionObjective, latent: Any, weights: np.ndarray | None = None) -> None:
         self.objective, self.images, self.model = objective, objective.images, objective.model

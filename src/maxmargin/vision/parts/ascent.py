@@ -151,7 +151,6 @@ class PartState(Progress):
     rng: np.random.Generator
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
     linear: float = 0.0
-    done: float = 0.0
     most: int | None = None
     """Rivals that an image may keep."""
 

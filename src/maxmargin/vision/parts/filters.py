@@ -134,6 +134,7 @@ class FilterBound:
     """
 
     closed = False
+    holder = "images"
 
     def __init__(
         self,
