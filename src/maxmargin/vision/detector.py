@@ -416,7 +416,7 @@ class DeformablePartDetector(LatentEstimator):
         """
         check_is_fitted(self)
         _check_asked(threshold, most)
-        star = Star(self.star_, self.coef_, method="auto")
+        star = Star(self.star_, self.coef_)
         return self._detect(star, image, threshold, overlap=overlap, most=most)
 
     def _detect(self, star: Star, image: Any, threshold: float | None, **asked: Any) -> Detections:
@@ -436,7 +436,7 @@ class DeformablePartDetector(LatentEstimator):
             images = list_images(images)
         elif getattr(images, "ndim", 3) < 3:
             raise ImageError("predict is for many images, in a list. Use detect for one.")
-        star = Star(self.star_, self.coef_, method="auto")
+        star = Star(self.star_, self.coef_)
         return [self._detect(star, image, threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
@@ -446,7 +446,7 @@ class DeformablePartDetector(LatentEstimator):
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
         given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
-        star = Star(self.star_, self.coef_, method="auto")
+        star = Star(self.star_, self.coef_)
         found, photos = [], []
         for photo, pixels in read_all(given):
             one = self._detect(star, pixels, LOW)

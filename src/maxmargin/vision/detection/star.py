@@ -59,22 +59,14 @@ class Star:
     w : float array (n_weights,)
     views : list of int or None
         What to search for; by default all views of the model.
-    method : str
-        See ``Correlator``: "auto" pays for weights that are used for many images.
     """
 
-    def __init__(
-        self,
-        model: StarModel,
-        w: np.ndarray,
-        views: Sequence[int] | None = None,
-        method: str = "products",
-    ) -> None:
-        self.model, self.method = model, method
+    def __init__(self, model: StarModel, w: np.ndarray, views: Sequence[int] | None = None) -> None:
+        self.model = model
         self.views = model.views if views is None else list(views)
         self._filters = [model.view(w, v) for v in self.views]
-        self._roots = Correlator([view.root for view in self._filters], method)
-        self._parts = Correlator([part.filter for view in self._filters for part in view.parts], method)
+        self._roots = Correlator([view.root for view in self._filters])
+        self._parts = Correlator([part.filter for view in self._filters for part in view.parts])
 
     def responses(self, level: Level) -> Responses:
         """What all filters give at all places of a level: most of the work."""
@@ -116,7 +108,7 @@ class Star:
         return found
 
     def rounding(self, level: Level, found: LevelScores) -> float:
-        """By how much a score of a level may be above what was found; only for ``method`` "products"."""
+        """By how much a score of a level may be above what was found."""
         worst = 0.0
         for v, (view, (size, error)) in enumerate(zip(self._filters, self._root_roundings, strict=True)):
             parts = self._part_bounds(v, level, found)
@@ -155,8 +147,7 @@ class Star:
 
     @cached_property
     def _negative(self) -> Correlator:
-        filters = [part.filter for view in self._filters for part in view.parts if part.sign < 0]
-        return Correlator(filters, self.method)
+        return Correlator([part.filter for view in self._filters for part in view.parts if part.sign < 0])
 
     def _nothing(self, level: Level) -> LevelScores:
         rows, columns = level.coarse.shape[:2]
@@ -187,7 +178,7 @@ def _best_of(
 
 
 def _rounding(weights: np.ndarray) -> tuple[float, float]:
-    """Σ ‖cell‖ of a filter, and by how much its responses may be off where cells have norm 1; for "products"."""
+    """Σ ‖cell‖ of a filter, and by how much its responses may be off where cells have norm 1."""
     size = float(np.sqrt(np.einsum("ijk,ijk->ij", weights, weights)).sum())
     rows, columns, depth = weights.shape
     return size, gamma(rows + columns * depth + 2, SINGLE) * size
