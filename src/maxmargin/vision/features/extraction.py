@@ -19,7 +19,7 @@ import numpy as np
 
 from ..images import ImageError, decode, read_bytes, read_image
 from .cache import FeatureCache
-from .stacking import CacheTrouble, Stack
+from .stacking import Stack, warn_of_cache
 
 _BLOCK = 8  # images handed to a worker at a time
 _LISTED = 10  # broken images that a message names
@@ -100,7 +100,7 @@ def over_images(
     ([[0.0], [255.0]], [0, 1])
     """
     with Stack(cache, room=len(images)) as rows:
-        kept = feed_images(images, work, rows, cache=cache, **run)
+        kept = feed_images(images, work, rows.take, cache=cache, **run)
         return rows.finish(), kept
 
 
@@ -133,23 +133,18 @@ def over_ragged_images(
     ([0.0, 255.0, 255.0, 255.0], [0, 1, 4])
     """
     with Stack(cache, ragged=True) as rows:
-        kept = feed_images(images, work, rows, cache=cache, **run)
+        kept = feed_images(images, work, rows.take, cache=cache, **run)
         return rows.finish(), rows.first, kept
 
 
-class Taker(Protocol):
-    """What is handed the results, in the order of the images. ``warn`` is told of trouble with the cache."""
-
-    warn: CacheTrouble
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        """Takes what the work gave for image i; or says why that cannot be used."""
+Take = Callable[[int, np.ndarray], str]
+"""Is handed what the work gave for image i, in the order of the images; or says why that cannot be used."""
 
 
 def feed_images(
     images: Sequence[Any],
     work: Work,
-    taker: Taker,
+    take: Take,
     *,
     settings: str = "",
     cache: str | os.PathLike[str] | None = None,
@@ -157,7 +152,7 @@ def feed_images(
     on_error: str = "raise",
     verbose: int = 0,
 ) -> np.ndarray:
-    """Hands ``work`` of every image to ``taker``, and returns the positions of the images of which there was any.
+    """Hands ``work`` of every image to ``take``, and returns the positions of the images of which there was any.
 
     Parameters
     ----------
@@ -165,7 +160,7 @@ def feed_images(
         Anything that ``read_image`` takes.
     work : Work
         Called with each image.
-    taker : Taker
+    take : function
     settings : str, default ""
         Identifies the work in the cache: two works whose results differ must have different settings.
     cache : path, optional
@@ -191,15 +186,17 @@ def feed_images(
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
     broken: list[tuple[Any, int, str]] = []
     kept: list[int] = []
-    with _Progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
+    trouble = ""
+    with _progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
         for i, (source, done) in enumerate(all_done):
-            reason = done.reason or taker.take(i, done.value)  # type: ignore[arg-type]
+            reason = done.reason or take(i, done.value)  # type: ignore[arg-type]
             if reason:
                 broken.append((source, i, reason))
             else:
                 kept.append(i)
-            if done.trouble:
-                taker.warn(done.trouble)
+            if done.trouble and not trouble:
+                trouble = done.trouble
+                warn_of_cache(trouble)
             progress(i + 1, done.cached)
         if broken:
             _complain(broken, n, on_error)
@@ -372,39 +369,28 @@ def _in_processes(task: _Task, workers: int) -> Iterator[_Submit]:
         executor.shutdown(wait=True, kill_workers=True)
 
 
-class _Progress:
+@contextlib.contextmanager
+def _progress(n: int, verbose: int) -> Iterator[Callable[[int, bool], None]]:
     """One line on the terminal that is rewritten, and left standing at the end."""
+    if verbose <= 0:
+        yield lambda done, cached: None
+        return
+    from rich.console import Console
 
-    def __init__(self, n: int, verbose: int) -> None:
-        self.n, self.verbose = n, verbose
-        self._cached = 0
-        self._line = ""
-        self._status: Any = None
+    console, begin, line, from_cache = Console(stderr=True), time.perf_counter(), "", 0
+    try:
+        with console.status(f"images: 0 of {n}") as status:
 
-    def __enter__(self) -> _Progress:
-        self._begin = self._shown = time.perf_counter()
-        if self.verbose > 0:
-            from rich.console import Console
+            def show(done: int, cached: bool) -> None:
+                nonlocal line, from_cache
+                from_cache += cached
+                seconds = max(time.perf_counter() - begin, 1e-9)
+                kept = f" ({from_cache} from the cache)" if from_cache else ""
+                line = f"images: {done} of {n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
+                left = (n - done) * seconds / done
+                status.update(line + (f", about {left:.0f} s left" if done < n else ""))
 
-            self._console = Console(stderr=True)
-            self._status = self._console.status(f"images: 0 of {self.n}")
-            self._status.start()
-        return self
-
-    def __call__(self, done: int, cached: bool) -> None:
-        self._cached += cached
-        now = time.perf_counter()
-        if self._status is None or (now - self._shown < 0.1 and done < self.n):
-            return
-        self._shown = now
-        seconds = max(now - self._begin, 1e-9)
-        kept = f" ({self._cached} from the cache)" if self._cached else ""
-        self._line = f"images: {done} of {self.n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
-        left = (self.n - done) * seconds / done
-        self._status.update(self._line + (f", about {left:.0f} s left" if done < self.n else ""))
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-            if self._line:
-                self._console.print(self._line, highlight=False)
+            yield show
+    finally:
+        if line:
+            console.print(line, highlight=False)

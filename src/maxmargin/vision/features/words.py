@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...persistence import storable_part
 from .numbers import checked_grid, whole
 from .sift import DenseSIFT, Descriptors
 
@@ -18,6 +19,7 @@ _VERSION = 1  # of the numbers: raised when the same settings give others
 _BLOCK = 1024  # rows whose products with all words stay in the cache of a core
 
 
+@storable_part("grid", "n_words", "n_sampled", "max_iter", "random_state", sift="DenseSIFT", vocabulary_="float[n, d]")
 @dataclass(eq=False, repr=False)
 class WordHistograms:
     """How often each visual word occurs in each region of a regular grid.
