@@ -415,15 +415,17 @@ class DeformablePartDetector(LatentEstimator):
         most : int
         """
         check_is_fitted(self)
-        _check_asked(threshold, most)
-        star = Star(self.star_, self.coef_)
-        return self._detect(star, image, threshold, overlap=overlap, most=most)
-
-    def _detect(self, star: Star, image: Any, threshold: float | None, **asked: Any) -> Detections:
+        whole("most", most, 0, "detections")
+        if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
+            raise ValueError(
+                f"threshold must be None or a number, the least score of a detection, got {shown(threshold)}."
+            )
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
-        least, regression = self.threshold_ if threshold is None else threshold, self.box_regression_
-        return find(star, levels, *pixels.shape[:2], threshold=least, regression=regression, **asked)
+        return find(
+            Star(self.star_, self.coef_), levels, *pixels.shape[:2], overlap=overlap, most=most,
+            threshold=self.threshold_ if threshold is None else threshold, regression=self.box_regression_,
+        )  # fmt: skip
 
     @one_blas_thread()
     def predict(
@@ -431,13 +433,11 @@ class DeformablePartDetector(LatentEstimator):
     ) -> list[Detections]:
         """``detect`` for each of many images: a list of them, a folder or a pattern."""
         check_is_fitted(self)
-        _check_asked(threshold, most)
         if isinstance(images, str | os.PathLike):
             images = list_images(images)
         elif getattr(images, "ndim", 3) < 3:
             raise ImageError("predict is for many images, in a list. Use detect for one.")
-        star = Star(self.star_, self.coef_)
-        return [self._detect(star, image, threshold, overlap=overlap, most=most) for image in images]
+        return [self.detect(image, threshold=threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
     def precision_recall(
@@ -445,15 +445,17 @@ class DeformablePartDetector(LatentEstimator):
     ) -> PrecisionRecall:
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
-        given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
-        star = Star(self.star_, self.coef_)
         found, photos = [], []
-        for photo, pixels in read_all(given):
-            one = self._detect(star, pixels, LOW)
+        for photo, pixels in read_all(self._annotated(images, boxes, label, root)):
+            one = self.detect(pixels, threshold=LOW)
             found.append((one.boxes, one.scores))
             photos.append(photo)
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
+
+    def _annotated(self, images: Any, boxes: Any, label: Any, root: Any) -> Annotated:
+        """Images with boxes of the class that was learned, if no other is named."""
+        return annotated(images, boxes, label=self.label_ if label is None else label, root=root)
 
     def score(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
@@ -495,7 +497,7 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         check_path(path)  # before all images are searched
         if boxes is not None or isinstance(images, Annotated):
-            given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+            given = self._annotated(images, boxes, label, root)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
         return self._write_report(path, images, None, None, title, name)
 
@@ -513,14 +515,8 @@ class DeformablePartDetector(LatentEstimator):
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
         self._check_weighing()
-        given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
-        pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
+        photos = photos_of(self._annotated(images, boxes, label, root))
+        pyramids = PyramidStore(photos, self.grid_, self.star_.has_parts, memory)
         objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))
-
-
-def _check_asked(threshold: Any, most: Any) -> None:
-    whole("most", most, 0, "detections")
-    if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
-        raise ValueError(f"threshold must be None or a number, the least score of a detection, got {shown(threshold)}.")
