@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..images import ImageError, ImageFolder, list_images
-from .coco import read_coco
+from ..images import ImageError, ImageFolder, list_images, some
 from .image_names import ImageNames
-from .records import CORNERS, Record, chosen, corners, some
+from .records import CORNERS, Record, chosen, corners, folder_of_images, read_coco, read_voc
 from .tables import is_table, read_csv, read_table
-from .voc import folder_of_images, read_voc
 
 _TABLES = (".csv", ".tsv", ".txt")
 

@@ -179,14 +179,9 @@ class WindowBound:
             off = n * error + gamma(best.size + 4) * total if n else 0.0
             losses.append(TotalLoss(self.window_budget * total, rounding=self.window_budget * off))
             if total > 0.0:
-                row, column = np.nonzero(best > -1.0)
-                score = best[row, column]
-                if score.size > most:
-                    top = np.argpartition(-score, most)[:most]
-                    row, column, score = row[top], column[top], score[top]
-                which = free[:, row, column].argmax(axis=0)
-                example.append(self.n_positives + self.images.window(i, k, row, column))
-                placements.append(found.placements(k, which, row, column))
+                some, score = found.above(k, free, -1.0, most)
+                example.append(self.n_positives + self.images.window(i, k, some[:, 2], some[:, 3]))
+                placements.append(some)
                 scores.append(score)
         ids = np.array(self.objective.in_image[i], np.int64)
         lowest, score, errors = self.lowest(ids, levels, w)

@@ -49,6 +49,17 @@ class LevelScores:
         out[:, 5::2] = self.at_column[which, :, row, column]
         return out
 
+    def above(self, k: int, scores: np.ndarray, threshold: float, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Placements of the best views at places that score more than a threshold, and their scores; of more than
+        ``most`` the best. ``scores`` are those of all views, as they count here."""
+        best = scores.max(axis=0)
+        row, column = np.nonzero(best > threshold)
+        score = best[row, column]
+        if score.size > most:
+            top = np.argpartition(-score, most)[:most]
+            row, column, score = row[top], column[top], score[top]
+        return self.placements(k, scores[:, row, column].argmax(axis=0), row, column), score
+
 
 class Star:
     """A model at given weights, ready to be searched for.

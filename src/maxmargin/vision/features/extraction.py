@@ -17,12 +17,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..images import ImageError, decode, read_bytes, read_image
+from ..images import ImageError, decode, read_bytes, read_image, some
 from .cache import FeatureCache
 from .stacking import Stack, warn_of_cache
 
 _BLOCK = 8  # images handed to a worker at a time
-_LISTED = 10  # broken images that a message names
 
 # Workers divide the cores among themselves already.
 _ONE_THREAD = {
@@ -218,10 +217,8 @@ def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
 
 
 def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None:
-    lines = [f"  {_named(source, i, reason)}" for source, i, reason in broken[:_LISTED]]
-    if len(broken) > _LISTED:
-        lines.append(f"  and {len(broken) - _LISTED} more")
-    message = f"{len(broken)} of {n} images cannot be used:\n" + "\n".join(lines)
+    lines = [_named(source, i, reason) for source, i, reason in broken]
+    message = f"{len(broken)} of {n} images cannot be used:\n  " + some(lines, most=10, between="\n  ")
     if len(broken) == n:
         raise ImageError(f"{message}\nNone is left.")
     if on_error == "raise":
