@@ -8,9 +8,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+ImageSource: TypeAlias = "str | os.PathLike[str] | np.ndarray | PillowImage"
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
@@ -35,7 +40,7 @@ class ImageError(ValueError):
         return ImageError, (str(self), self.path)  # errors travel between processes, and the usual way loses the path
 
 
-def read_image(source: Any, *, color: bool = False) -> np.ndarray:
+def read_image(source: ImageSource, *, color: bool = False) -> np.ndarray:
     """An image as unsigned bytes, grey (h, w) or, with ``color``, RGB (h, w, 3).
 
     Parameters
@@ -69,12 +74,12 @@ def read_image(source: Any, *, color: bool = False) -> np.ndarray:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return decode(read_bytes(path), path, color=color)
-    if hasattr(source, "getexif"):
-        return _of_pillow(source, color)
     if isinstance(source, np.ndarray):
         if np.ma.is_masked(source):
             raise ImageError("The image is a masked array with masked pixels. Fill them in: image.filled(value).")
         return _of_array(source, color)
+    if hasattr(source, "getexif"):
+        return _of_pillow(source, color)
     raise ImageError(
         f"An image is a path, an array or a Pillow image, got {type(source).__name__}. "
         "Write bytes to a file first, and turn tensors into NumPy arrays of shape (h, w, 3)."
@@ -139,7 +144,7 @@ def said_of(image: Any) -> str:
     return f"shape {image.shape} of {image.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
 
 
-def _of_pillow(image: Any, color: bool, name: str = "The image") -> np.ndarray:
+def _of_pillow(image: PillowImage, color: bool, name: str = "The image") -> np.ndarray:
     if 0 in image.size:
         raise ImageError(f"{name} has no pixels: it is {image.size[0]} × {image.size[1]}. Remove it.")
     image.load()
@@ -154,7 +159,7 @@ def _of_pillow(image: Any, color: bool, name: str = "The image") -> np.ndarray:
     return np.array(image.convert("RGB" if color else "L"))
 
 
-def _upright(image: Any) -> Any:
+def _upright(image: PillowImage) -> PillowImage:
     """The image as its EXIF orientation says it should be seen."""
     way = pillow().Transpose
     turns = {
@@ -162,7 +167,7 @@ def _upright(image: Any) -> Any:
         6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90,
     }  # fmt: skip
     try:
-        turn = turns.get(image.getexif().get(_ORIENTATION))
+        turn = turns.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # a damaged tag is no reason to lose the pixels
         return image
     if turn is None:

@@ -24,6 +24,7 @@ from ...solvers.searchers import search
 from ...solvers.state import Weighted
 from .objective import Hard, WindowBound
 from .star import Star
+from .training_images import placed
 
 _CHUNK = 4  # images that are searched at the same weights
 _WORK = 0.5  # work begins once as much of the goal was seen outside the cache,
@@ -59,7 +60,7 @@ class Mining(Explore["MiningState"]):
     memory: int
     most: int = 50
     n_jobs: int = 1
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
 
     def room(self, n_weights: int, n_positives: int) -> int:
         """How many hard examples there is memory for; an error if they are too few to work with."""
@@ -200,7 +201,9 @@ class HardExamples:
         pairs = zip(example.tolist(), placements, strict=True)
         return np.array([self.key(i, place) not in self.known for i, place in pairs], bool)
 
-    def add(self, example: np.ndarray, placements: np.ndarray, features: np.ndarray, alpha: Any = 0.0) -> None:
+    def add(
+        self, example: np.ndarray, placements: np.ndarray, features: np.ndarray, alpha: float | np.ndarray = 0.0
+    ) -> None:
         """Take in constraints that are not at hand yet, with their shares."""
         n = example.size
         self._make_room(n)
@@ -268,7 +271,7 @@ class HardExamples:
     def planes(self) -> Planes:
         """The shares, without features."""
         some = self.alpha > 0.0
-        return Planes(self.example[some], cast("Any", self.placement[some]), self.alpha[some])
+        return placed(self.example[some], self.placement[some], self.alpha[some])
 
 
 @dataclass(kw_only=True)

@@ -6,11 +6,10 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..images import ImageError, read_image, some
+from ..images import ImageError, ImageSource, read_image, some
 from .annotations import Annotated
 from .records import CORNERS
 
@@ -19,7 +18,7 @@ from .records import CORNERS
 class Photo:
     """One image: where it is read from, its size, the boxes in it, of which some are to be ignored, and its name."""
 
-    source: Any
+    source: ImageSource
     height: int
     width: int
     boxes: np.ndarray

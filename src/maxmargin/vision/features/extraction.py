@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import json
 import os
-import threading
 import time
 import warnings
 from collections import deque
@@ -17,11 +16,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..images import ImageError, decode, read_bytes, read_image, some
+from ..images import ImageError, ImageSource, decode, read_bytes, read_image, some
 from .cache import FeatureCache
 from .stacking import Stack, warn_of_cache
 
-_BLOCK = 8  # images handed to a worker at a time
+_BLOCK = 8  # images handed to a process at a time
 
 # Workers divide the cores among themselves already.
 _ONE_THREAD = {
@@ -70,7 +69,7 @@ class Draw:
 
 
 def over_images(
-    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
+    images: Sequence[ImageSource], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """``work`` of every image, stacked.
 
@@ -104,7 +103,7 @@ def over_images(
 
 
 def over_ragged_images(
-    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
+    images: Sequence[ImageSource], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``work`` of every image, one after the other, where it gives more rows for some images than for others.
 
@@ -141,7 +140,7 @@ Take = Callable[[int, np.ndarray], str]
 
 
 def feed_images(
-    images: Sequence[Any],
+    images: Sequence[ImageSource],
     work: Work,
     take: Take,
     *,
@@ -183,7 +182,7 @@ def feed_images(
     _check(images, settings, cache, on_error)
     n, workers = len(images), check_threads(n_jobs)
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
-    broken: list[tuple[Any, int, str]] = []
+    broken: list[tuple[ImageSource, int, str]] = []
     kept: list[int] = []
     trouble = ""
     with _progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
@@ -202,7 +201,7 @@ def feed_images(
     return np.array(kept, dtype=np.intp)
 
 
-def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
+def _check(images: Any, settings: str, cache: str | os.PathLike[str] | None, on_error: str) -> None:
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
@@ -216,7 +215,7 @@ def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
         raise ValueError("A cache needs settings: a text that differs where the results of the work would differ.")
 
 
-def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None:
+def _complain(broken: list[tuple[ImageSource, int, str]], n: int, on_error: str) -> None:
     lines = [_named(source, i, reason) for source, i, reason in broken]
     message = f"{len(broken)} of {n} images cannot be used:\n  " + some(lines, most=10, between="\n  ")
     if len(broken) == n:
@@ -226,7 +225,7 @@ def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None
     warnings.warn(f"{message}\nThey are left out.", stacklevel=4)
 
 
-def _named(source: Any, i: int, reason: str) -> str:
+def _named(source: ImageSource, i: int, reason: str) -> str:
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else f"image {i}"
     return reason if name in reason else f"{name}: {reason}"
 
@@ -248,21 +247,19 @@ class _Task:
         self.cache = cache
         self.full = False  # the disk refused: go on without
 
-    def __call__(self, source: Any) -> _Done:
+    def __call__(self, source: ImageSource) -> _Done:
         try:
             return self._done(source)
         except (ImportError, MemoryError):  # no image is to blame
             raise
-        except SystemError as error:  # what compiled code makes of Ctrl-C
-            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
-            return _Done(None, str(error))
-        except (ImageError, ValueError) as error:
+        except ValueError as error:
             return _Done(None, str(error))
         except Exception as error:
+            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # as compiled code raises it
+                raise KeyboardInterrupt from error
             return _Done(None, f"{type(error).__name__}: {error}")
 
-    def _done(self, source: Any) -> _Done:
+    def _done(self, source: ImageSource) -> _Done:
         color = bool(self.work.color)
         data: bytes | np.ndarray
         if isinstance(source, str | os.PathLike):
@@ -287,17 +284,19 @@ class _Task:
         return _Done(value, trouble=trouble)
 
 
-def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
+def _in_order(
+    task: _Task, images: Sequence[ImageSource], workers: int
+) -> Generator[tuple[ImageSource, _Done], None, None]:
     """Images and what became of them, in their order."""
     workers = min(workers, -(-len(images) // _BLOCK))
     if workers == 1:
         yield from ((source, task(source)) for source in images)
         return
-    shared = _in_threads if getattr(task.work, "releases_gil", False) else _in_processes
-    with shared(task, workers) as submit:
-        ahead: deque[tuple[list, Future[list[_Done]]]] = deque()
+    threads = getattr(task.work, "releases_gil", False)
+    with (_in_threads if threads else _in_processes)(task, workers) as submit:
+        ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]] = deque()
         sources = iter(images)
-        while block := list(itertools.islice(sources, _BLOCK)):
+        while block := list(itertools.islice(sources, 1 if threads else _BLOCK)):
             ahead.append((block, submit(block)))
             if len(ahead) > 2 * workers:
                 yield from _first(ahead)
@@ -305,31 +304,25 @@ def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tup
             yield from _first(ahead)
 
 
-def _first(ahead: deque[tuple[list, Future[list[_Done]]]]) -> Iterator[tuple[Any, _Done]]:
+def _first(ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]]) -> Iterator[tuple[ImageSource, _Done]]:
     block, future = ahead.popleft()
     return zip(block, future.result(), strict=True)
 
 
-_Submit = Callable[[list], "Future[list[_Done]]"]
+_Submit = Callable[[list[ImageSource]], "Future[list[_Done]]"]
 
 
 @contextlib.contextmanager
 def _in_threads(task: _Task, workers: int) -> Iterator[_Submit]:
-    stop = threading.Event()
     executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
-
-    def block_done(block: list) -> list[_Done]:
-        return [task(source) for source in block if not stop.is_set()]
-
     try:
-        yield lambda block: executor.submit(block_done, block)
+        yield lambda block: executor.submit(lambda: [task(source) for source in block])
     finally:
         # Interrupted or not, nobody is still at work afterwards; at most the image in hand is waited for.
-        stop.set()
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-_task: Any = None
+_task: _Task
 
 
 def _bind(pickled: bytes) -> None:
@@ -339,7 +332,7 @@ def _bind(pickled: bytes) -> None:
     _task = pickle.loads(pickled)
 
 
-def _block_done(block: list) -> list[_Done]:
+def _block_done(block: list[ImageSource]) -> list[_Done]:
     return [_task(source) for source in block]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...estimators import inputs
+from ..images import ImageSource
 from .cnn import CNNRegions
 from .extraction import lacking
 from .words import WordHistograms
@@ -29,7 +30,7 @@ def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, rand
     return WordHistograms(grid, n_words, random_state=seed)
 
 
-def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
+def trained(extractor: Any, images: Sequence[ImageSource], **run: Any) -> Any:
     """An extractor that has learned what it has to learn from images, such as words, if it had not yet."""
     if not hasattr(extractor, "fit") or any(hasattr(extractor, learned) for learned in ("vocabulary_", "basis_")):
         return extractor

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...persistence import storable_part
+from ..images import ImageSource
 from .extraction import Draw, feed_images, lacking
 from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
@@ -102,7 +103,7 @@ class ReducedPatches:
     def patch_shape(self) -> tuple[int]:
         return (self.n_components,)
 
-    def fit(self, images: Sequence[Any], **run: Any) -> ReducedPatches:
+    def fit(self, images: Sequence[ImageSource], **run: Any) -> ReducedPatches:
         """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
 
         ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
