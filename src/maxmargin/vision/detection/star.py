@@ -78,6 +78,10 @@ class Star:
         self._filters = [model.view(w, v) for v in self.views]
         self._roots = Correlator([view.root for view in self._filters])
         self._parts = Correlator([part.filter for view in self._filters for part in view.parts])
+        self._against = [
+            (v, p, part) for v, view in enumerate(self._filters) for p, part in enumerate(view.parts) if part.sign < 0
+        ]
+        self._negative = Correlator([part.filter for _, _, part in self._against])
 
     def responses(self, level: Level) -> Responses:
         """What all filters give at all places of a level: most of the work."""
@@ -107,11 +111,8 @@ class Star:
     def negative_places(self, level: Level) -> LevelScores:
         """Where negative parts are, for all places of the roots; nothing else is looked for."""
         found = self._nothing(level)
-        negative = [
-            (v, p, part) for v, view in enumerate(self._filters) for p, part in enumerate(view.parts) if part.sign < 0
-        ]
         responses = self._negative(level.fine) if level.fine is not None else []
-        for (v, p, part), response in zip(negative, responses, strict=False):
+        for (v, p, part), response in zip(self._against, responses, strict=False):
             rows, columns = self.model.size_of(self.views[v])
             shape = (level.coarse.shape[0] - rows + 1, level.coarse.shape[1] - columns + 1)
             if min(shape) > 0:
@@ -155,10 +156,6 @@ class Star:
     def _reach(self) -> int:
         """How far a part is expected from its root."""
         return max((abs(part.top) + abs(part.left) for view in self._filters for part in view.parts), default=0)
-
-    @cached_property
-    def _negative(self) -> Correlator:
-        return Correlator([part.filter for view in self._filters for part in view.parts if part.sign < 0])
 
     def _nothing(self, level: Level) -> LevelScores:
         rows, columns = level.coarse.shape[:2]
