@@ -146,9 +146,8 @@ def pieces(folder: str, boxes: str, breed: str, images: int, repeats: int) -> di
         ("48 parts of 6 × 6", [level.fine for level in levels], [(6, 6)] * 48),
     ):
         filters = [rng.normal(size=(*shape, 32)).astype(np.float32) for shape in shapes]
-        for method in ("products", "fft", "auto"):
-            correlator = Correlator(filters, method)
-            works[f"{text}: {method}"] = lambda made=correlator, grids=cells: [made(some) for some in grids]
+        correlator = Correlator(filters)
+        works[f"filters: {text}"] = lambda made=correlator, grids=cells: [made(some) for some in grids]
     cost = np.array([0.01, 0.0, 0.01, 0.0])  # about what detectors learn
     maps = {}
     for size in MAPS:

@@ -125,7 +125,7 @@ def test_holding_out_depends_on_names_and_keeps_shares():
         (["--holdout", "0.01"], "at least one must be held out"),
         (["--holdout", "0.5", "--test", "x"], "Leave one of them out"),
         (["--test-boxes", "x.csv"], "--test, which is missing"),
-        (["--label", "squre"], "no boxes of the class 'squre'; it has square (8). Is 'square' meant?"),
+        (["--label", "squre"], "no boxes of the class 'squre'; it has square (8). Perhaps you meant 'square'."),
         (["--memory", "lots"], "--memory must be a number of bytes"),
         (["--report", "no/such/r.html"], "there is no folder no/such"),
         (["--test", "no-such-folder"], "no-such-folder"),

@@ -318,7 +318,12 @@ def test_classes_are_chosen(folder, tmp_path):
     path = coco_file(tmp_path)
     said = f"{path} has boxes of 2 classes: cat (3), dog (1). A detector finds one: choose with label='cat'."
     fails(said, folder, path)
-    fails("has no boxes of the class 'dogs'; it has cat (3), dog (1). Is 'dog' meant?", folder, path, label="dogs")
+    fails(
+        "has no boxes of the class 'dogs'; it has cat (3), dog (1). Perhaps you meant 'dog'.",
+        folder,
+        path,
+        label="dogs",
+    )
     fails("has no boxes of the class 'cow'; it has cat (3), dog (1).", folder, path, label="cow")
     fails("The table of boxes has boxes of 2 classes: cat (3), dog (1).", folder, rows())
     found = annotated(folder, path, label="dog")

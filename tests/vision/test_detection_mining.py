@@ -9,8 +9,7 @@ from maxmargin.latent.loop import value
 from maxmargin.solvers import solve
 from maxmargin.solvers.certificate import certify, lower_bound
 from maxmargin.solvers.dual_coordinate import DualCoordinate
-from maxmargin.vision.detection.hard_examples import HardExamples
-from maxmargin.vision.detection.mining import Mining
+from maxmargin.vision.detection.mining import HardExamples, Mining
 from maxmargin.vision.detection.model import Component, Part, Prior, StarModel
 
 ONE = StarModel((Component(3, 3, (Part(2, 2, 1, 1),)), Component(2, 3)))

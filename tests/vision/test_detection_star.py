@@ -64,18 +64,6 @@ def test_scores_are_those_of_the_placements(rng, model, hold):
         np.testing.assert_allclose(model.features(levels, placements) @ w, scores, atol=2e-5)
 
 
-@pytest.mark.parametrize("method", ["fft", "auto"])
-def test_every_way_to_correlate_finds_the_same(rng, method):
-    model = StarModel(AGAINST.components, mirrored=True)
-    w, held, level = random_weights(rng, model), random_weights(rng, model), random_level(rng)
-    one = Star(model, w).scores(level, Star(model, held).negative_places(level))
-    places = Star(model, held, method=method).negative_places(level)
-    other = Star(model, w, method=method).scores(level, places)
-    inside = np.isfinite(one.scores)
-    np.testing.assert_array_equal(inside, np.isfinite(other.scores))
-    np.testing.assert_allclose(one.scores[inside], other.scores[inside], atol=1e-4)
-
-
 @pytest.mark.parametrize("model", [AGAINST, TWO_AGAINST], ids=["against", "two"])
 def test_negative_places_are_those_of_the_whole_search(rng, model):
     model = StarModel(model.components, mirrored=True)

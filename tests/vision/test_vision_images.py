@@ -17,9 +17,9 @@ from thinned import rotating
 
 Image = pytest.importorskip("PIL.Image", reason="needs maxmargin[vision]")
 
-from maxmargin.vision.features import cache as cache_module  # noqa: E402
 from maxmargin.vision.features.cache import FeatureCache  # noqa: E402
 from maxmargin.vision.features.extraction import over_images  # noqa: E402
+from maxmargin.vision.features.stacking import StackFile  # noqa: E402
 from maxmargin.vision.images import ImageError, ImageFolder, list_images, read_image  # noqa: E402
 
 
@@ -332,10 +332,10 @@ def refusing(monkeypatch, module, name, after):
 
 
 @pytest.mark.parametrize(
-    ("part", "name", "after"), [("FeatureCache", "store", 5), ("StackFile", "append", 0), ("StackFile", "finish", 0)]
+    ("part", "name", "after"), [(FeatureCache, "store", 5), (StackFile, "append", 0), (StackFile, "finish", 0)]
 )
 def test_a_full_disk_is_said_once_and_loses_nothing(tmp_path, paths, plain, monkeypatch, part, name, after):
-    refusing(monkeypatch, getattr(cache_module, part), name, after)
+    refusing(monkeypatch, part, name, after)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         values, kept = over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a")

@@ -151,8 +151,6 @@ def test_vocabularies_refuse_what_they_cannot_use():
         learn_words(values, 60)
     with pytest.raises(ValueError, match="1 of them different"):
         learn_words(np.zeros((30, 8)), 2)
-    with pytest.raises(ValueError, match="finite"):
-        learn_words(np.where(values > 2, np.nan, values), 2)
     with pytest.raises(ValueError, match="5 numbers, and words 8"):
         nearest_words(values[:, :5], values)
     with pytest.raises(ValueError, match="n_words"):

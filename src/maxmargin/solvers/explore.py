@@ -17,7 +17,7 @@ The loop is told here. ``block_ascent``, ``stream_ascent``, ``oracle_ascent`` an
 view is, how one looks at it, and when optimizing pays; all of them optimize by ``DualCoordinate.run``. Pools are
 of three kinds, because their kernels read different arrays: rows of closed constraints, packed side by side
 (``constraints.pool``); planes, several of an example, with their Gram blocks (``constraints.cache``); features of hard
-windows, long rows that never move (``vision.detection.hard_examples``).
+windows, long rows that never move (``vision.detection.mining``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
+from ..protocols import BoundChooser
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from ..validation import shown
@@ -35,7 +36,7 @@ from .detection.training import DetectorTraining, Stage, images_for, objective_f
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
 from .features.numbers import FINEST, whole
-from .images import ImageError, list_images, read_image
+from .images import ImageError, ImageSource, list_images, read_image
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -166,7 +167,7 @@ class DeformablePartDetector(LatentEstimator):
         flips: bool = True,
         root_area: float | None = None,
         part_size: int = 6,
-        negative_parts_from: Any = None,
+        negative_parts_from: DeformablePartDetector | Sequence[DeformablePartDetector] | None = None,
         overlap: float = 0.7,
         background_overlap: float = 0.3,
         stiffness: float = 0.002,
@@ -176,16 +177,16 @@ class DeformablePartDetector(LatentEstimator):
         octave_scales: int = 5,
         finest: float | None = None,
         padding: int = 3,
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.5,
         box_regression: bool = True,
         tol: float = 0.02,
         bound_tol: float = 0.003,
         max_bounds: int = 8,
         max_passes: int = 100,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -234,11 +235,11 @@ class DeformablePartDetector(LatentEstimator):
         images: Any,
         boxes: Any = None,
         *,
-        label: Any = None,
-        root: Any = None,
-        checkpoint: Any = None,
+        label: str | None = None,
+        root: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callable[[BoundRecord], object]] = (),
     ) -> DeformablePartDetector:
         """Train from boxes.
 
@@ -338,8 +339,8 @@ class DeformablePartDetector(LatentEstimator):
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
         if self.negative_parts_from is None:
             return None
-        others = self.negative_parts_from
-        others = list(others) if isinstance(others, list | tuple) else [others]
+        given = self.negative_parts_from
+        others = [*given] if isinstance(given, Sequence) else [given]
         if not others:
             raise ValueError("negative_parts_from is empty. Give a fitted detector or several, or None.")
         for other in others:
@@ -400,7 +401,7 @@ class DeformablePartDetector(LatentEstimator):
 
     @one_blas_thread()
     def detect(
-        self, image: Any, *, threshold: float | None = None, overlap: float = OVERLAP, most: int = MOST
+        self, image: ImageSource, *, threshold: float | None = None, overlap: float = OVERLAP, most: int = MOST
     ) -> Detections:
         """Objects in an image, the best first.
 
@@ -415,15 +416,17 @@ class DeformablePartDetector(LatentEstimator):
         most : int
         """
         check_is_fitted(self)
-        _check_asked(threshold, most)
-        star = Star(self.star_, self.coef_, method="auto")
-        return self._detect(star, image, threshold, overlap=overlap, most=most)
-
-    def _detect(self, star: Star, image: Any, threshold: float | None, **asked: Any) -> Detections:
+        whole("most", most, 0, "detections")
+        if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
+            raise ValueError(
+                f"threshold must be None or a number, the least score of a detection, got {shown(threshold)}."
+            )
         pixels = read_image(image, color=True)
         levels = self.grid_.pyramid(pixels, self.star_.has_parts)
-        least, regression = self.threshold_ if threshold is None else threshold, self.box_regression_
-        return find(star, levels, *pixels.shape[:2], threshold=least, regression=regression, **asked)
+        return find(
+            Star(self.star_, self.coef_), levels, *pixels.shape[:2], overlap=overlap, most=most,
+            threshold=self.threshold_ if threshold is None else threshold, regression=self.box_regression_,
+        )  # fmt: skip
 
     @one_blas_thread()
     def predict(
@@ -431,42 +434,44 @@ class DeformablePartDetector(LatentEstimator):
     ) -> list[Detections]:
         """``detect`` for each of many images: a list of them, a folder or a pattern."""
         check_is_fitted(self)
-        _check_asked(threshold, most)
         if isinstance(images, str | os.PathLike):
             images = list_images(images)
         elif getattr(images, "ndim", 3) < 3:
             raise ImageError("predict is for many images, in a list. Use detect for one.")
-        star = Star(self.star_, self.coef_, method="auto")
-        return [self._detect(star, image, threshold, overlap=overlap, most=most) for image in images]
+        return [self.detect(image, threshold=threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
     def precision_recall(
-        self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None
+        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
     ) -> PrecisionRecall:
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
-        given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
-        star = Star(self.star_, self.coef_, method="auto")
         found, photos = [], []
-        for photo, pixels in read_all(given):
-            one = self._detect(star, pixels, LOW)
+        for photo, pixels in read_all(self._annotated(images, boxes, label, root)):
+            one = self.detect(pixels, threshold=LOW)
             found.append((one.boxes, one.scores))
             photos.append(photo)
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
-    def score(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> float:
+    def _annotated(self, images: Any, boxes: Any, label: str | None, root: str | os.PathLike[str] | None) -> Annotated:
+        """Images with boxes of the class that was learned, if no other is named."""
+        return annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+
+    def score(
+        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
+    ) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
         return self.precision_recall(images, boxes, label=label, root=root).average_precision
 
     def report(
         self,
-        path: Any,
+        path: str | os.PathLike[str],
         images: Any = None,
         boxes: Any = None,
         *,
-        label: Any = None,
-        root: Any = None,
+        label: str | None = None,
+        root: str | os.PathLike[str] | None = None,
         title: str | None = None,
         name: str | None = None,
     ) -> Path:
@@ -495,7 +500,7 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         check_path(path)  # before all images are searched
         if boxes is not None or isinstance(images, Annotated):
-            given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+            given = self._annotated(images, boxes, label, root)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
         return self._write_report(path, images, None, None, title, name)
 
@@ -509,18 +514,14 @@ class DeformablePartDetector(LatentEstimator):
         return content(self, images, data.y, data.name)
 
     @one_blas_thread()
-    def certify(self, images: Any, boxes: Any = None, *, label: Any = None, root: Any = None) -> Certificate:
+    def certify(
+        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
+    ) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
         self._check_weighing()
-        given = annotated(images, boxes, label=self.label_ if label is None else label, root=root)
         memory = int(0.9 * self._memory())
-        pyramids = PyramidStore(photos_of(given), self.grid_, self.star_.has_parts, memory)
+        photos = photos_of(self._annotated(images, boxes, label, root))
+        pyramids = PyramidStore(photos, self.grid_, self.star_.has_parts, memory)
         objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))
-
-
-def _check_asked(threshold: Any, most: Any) -> None:
-    whole("most", most, 0, "detections")
-    if threshold is not None and (not isinstance(threshold, int | float | np.number) or np.isnan(threshold)):
-        raise ValueError(f"threshold must be None or a number, the least score of a detection, got {shown(threshold)}.")

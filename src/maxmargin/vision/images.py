@@ -6,11 +6,16 @@ import glob
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+ImageSource: TypeAlias = "str | os.PathLike[str] | np.ndarray | PillowImage"
 
 SUFFIXES = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
@@ -27,20 +32,15 @@ class ImageError(ValueError):
     ``path`` is the file or folder, where there is one.
     """
 
-    def __init__(self, message: str, *, path: str | None = None) -> None:
+    def __init__(self, message: str, path: str | None = None) -> None:
         super().__init__(message)
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, tuple[str, str | None]]:
-        # Errors travel between processes, and the usual way loses keyword arguments.
-        return _again, (str(self), self.path)
+    def __reduce__(self) -> tuple[type[ImageError], tuple[str, str | None]]:
+        return ImageError, (str(self), self.path)  # errors travel between processes, and the usual way loses the path
 
 
-def _again(message: str, path: str | None) -> ImageError:
-    return ImageError(message, path=path)
-
-
-def read_image(source: Any, *, color: bool = False) -> np.ndarray:
+def read_image(source: ImageSource, *, color: bool = False) -> np.ndarray:
     """An image as unsigned bytes, grey (h, w) or, with ``color``, RGB (h, w, 3).
 
     Parameters
@@ -74,12 +74,12 @@ def read_image(source: Any, *, color: bool = False) -> np.ndarray:
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         return decode(read_bytes(path), path, color=color)
-    if hasattr(source, "getexif"):
-        return _of_pillow(source, color)
     if isinstance(source, np.ndarray):
         if np.ma.is_masked(source):
             raise ImageError("The image is a masked array with masked pixels. Fill them in: image.filled(value).")
         return _of_array(source, color)
+    if hasattr(source, "getexif"):
+        return _of_pillow(source, color)
     raise ImageError(
         f"An image is a path, an array or a Pillow image, got {type(source).__name__}. "
         "Write bytes to a file first, and turn tensors into NumPy arrays of shape (h, w, 3)."
@@ -89,22 +89,22 @@ def read_image(source: Any, *, color: bool = False) -> np.ndarray:
 def read_bytes(path: str) -> bytes:
     """The bytes of an image file that is there and not empty."""
     if os.path.isdir(path):
-        raise ImageError(f"{path} is a folder, not an image. list_images({path!r}) lists the images in it.", path=path)
+        raise ImageError(f"{path} is a folder, not an image. list_images({path!r}) lists the images in it.", path)
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ImageError(f"{path} is no file but a pipe or a device. Remove it.", path=path)
+            raise ImageError(f"{path} is no file but a pipe or a device. Remove it.", path)
         data = Path(path).read_bytes()
     except FileNotFoundError:
-        raise ImageError(
-            f"{path} does not exist. Relative paths start at {os.getcwd()}; is it another folder?", path=path
-        ) from None
+        raise _not_there(path) from None
     except OSError as error:
-        raise ImageError(
-            f"{path} cannot be read: {error.strerror or error}. Check its permissions.", path=path
-        ) from None
+        raise ImageError(f"{path} cannot be read: {error.strerror or error}. Check its permissions.", path) from None
     if not data:
-        raise ImageError(f"{path} is empty (0 bytes). Fetch it again, or remove it.", path=path)
+        raise ImageError(f"{path} is empty (0 bytes). Fetch it again, or remove it.", path)
     return data
+
+
+def _not_there(path: str) -> ImageError:
+    return ImageError(f"{path} does not exist. Relative paths start at {os.getcwd()}; is it another folder?", path)
 
 
 def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
@@ -113,23 +113,21 @@ def decode(data: bytes, path: str, *, color: bool) -> np.ndarray:
     try:
         with Image.open(io.BytesIO(data)) as image:
             return _of_pillow(image, color, path)
-    except (ImageError, ImportError, MemoryError):
+    except (ImportError, MemoryError):
+        raise
+    except ImageError as error:
+        error.path = path
         raise
     except Image.UnidentifiedImageError:
-        raise ImageError(
-            f"{path} is not an image that Pillow can read ({len(data)} bytes). Make it PNG or JPEG, or remove it.",
-            path=path,
-        ) from None
+        wrong = f"is not an image that Pillow can read ({len(data)} bytes). Make it PNG or JPEG, or remove it."
     except Image.DecompressionBombError:
-        raise ImageError(
-            f"{path} has more than {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels, which may be an attack on memory. "
-            "If it is not, make it smaller, or set PIL.Image.MAX_IMAGE_PIXELS higher.",
-            path=path,
-        ) from None
+        wrong = (
+            f"has more than {2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels, which may be an attack on memory. "
+            "If it is not, make it smaller, or set PIL.Image.MAX_IMAGE_PIXELS higher."
+        )
     except Exception as error:  # Pillow's readers fail in many ways on damaged files
-        raise ImageError(
-            f"{path} is damaged or cut short: {error or type(error).__name__}. Fetch it again, or remove it.", path=path
-        ) from None
+        wrong = f"is damaged or cut short: {error or type(error).__name__}. Fetch it again, or remove it."
+    raise ImageError(f"{path} {wrong}", path)
 
 
 def pillow() -> Any:
@@ -146,23 +144,22 @@ def said_of(image: Any) -> str:
     return f"shape {image.shape} of {image.dtype}" if isinstance(image, np.ndarray) else type(image).__name__
 
 
-def _of_pillow(image: Any, color: bool, path: str | None = None) -> np.ndarray:
+def _of_pillow(image: PillowImage, color: bool, name: str = "The image") -> np.ndarray:
     if 0 in image.size:
-        size = f"{image.size[0]} × {image.size[1]}"
-        raise ImageError(f"{path or 'The image'} has no pixels: it is {size}. Remove it.", path=path)
+        raise ImageError(f"{name} has no pixels: it is {image.size[0]} × {image.size[1]}. Remove it.")
     image.load()
     image = _upright(image)
     if image.mode == "F" or image.mode.startswith("I"):
         values = np.asarray(image)
         if image.mode == "I" and values.min() >= 0 and values.max() < 2**16:
             values = values.astype(np.uint16)  # how some versions of Pillow hold 16-bit files
-        return _of_array(values, color, path)
+        return _of_array(values, color, name)
     if image.mode in ("LA", "PA", "RGBA", "RGBa") or "transparency" in image.info:
-        return _of_array(np.asarray(image.convert("RGBA")), color, path)
+        return _of_array(np.asarray(image.convert("RGBA")), color, name)
     return np.array(image.convert("RGB" if color else "L"))
 
 
-def _upright(image: Any) -> Any:
+def _upright(image: PillowImage) -> PillowImage:
     """The image as its EXIF orientation says it should be seen."""
     way = pillow().Transpose
     turns = {
@@ -170,7 +167,7 @@ def _upright(image: Any) -> Any:
         6: way.ROTATE_270, 7: way.TRANSVERSE, 8: way.ROTATE_90,
     }  # fmt: skip
     try:
-        turn = turns.get(image.getexif().get(_ORIENTATION))
+        turn = turns.get(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # a damaged tag is no reason to lose the pixels
         return image
     if turn is None:
@@ -180,8 +177,7 @@ def _upright(image: Any) -> Any:
     return turned
 
 
-def _of_array(values: np.ndarray, color: bool, path: str | None = None) -> np.ndarray:
-    name = path or "The array"
+def _of_array(values: np.ndarray, color: bool, name: str = "The array") -> np.ndarray:
     if values.ndim == 3 and values.shape[2] == 1:
         values = values[:, :, 0]
     if values.ndim not in (2, 3) or (values.ndim == 3 and values.shape[2] not in (3, 4)):
@@ -189,12 +185,11 @@ def _of_array(values: np.ndarray, color: bool, path: str | None = None) -> np.nd
         todo = " The colours must come last: np.moveaxis(image, 0, -1)." if swapped else ""
         raise ImageError(
             f"{name} has shape {values.shape}, but an image is (height, width), (height, width, 3) or "
-            f"(height, width, 4).{todo}",
-            path=path,
+            f"(height, width, 4).{todo}"
         )
     if values.size == 0:
-        raise ImageError(f"{name} has no pixels: its shape is {values.shape}. Leave it out.", path=path)
-    pixels = _as_bytes(values, path)
+        raise ImageError(f"{name} has no pixels: its shape is {values.shape}. Leave it out.")
+    pixels = _as_bytes(values, name)
     if pixels.ndim == 3 and pixels.shape[2] == 4:
         alpha = pixels[:, :, 3:].astype(np.uint32)
         pixels = ((pixels[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8)
@@ -207,8 +202,7 @@ def _of_array(values: np.ndarray, color: bool, path: str | None = None) -> np.nd
     return ((19595 * r + 38470 * g + 7471 * b + 0x8000) >> 16).astype(np.uint8)
 
 
-def _as_bytes(values: np.ndarray, path: str | None) -> np.ndarray:
-    name = path or "The array"
+def _as_bytes(values: np.ndarray, name: str) -> np.ndarray:
     if values.dtype == np.uint8:
         return values
     if values.dtype == np.bool_:
@@ -220,14 +214,12 @@ def _as_bytes(values: np.ndarray, path: str | None) -> np.ndarray:
         if not (low >= -1e-6 and high <= 1 + 1e-6):  # NaN fails too; what resizing overshoots is let through
             raise ImageError(
                 f"{name} holds floats from {low:g} to {high:g}, but floats must lie between 0 and 1. "
-                "Divide by the value of white, or give unsigned bytes.",
-                path=path,
+                "Divide by the value of white, or give unsigned bytes."
             )
         return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
     raise ImageError(
         f"{name} holds {values.dtype}, but pixels are uint8, uint16, or floats from 0 to 1. "
-        "If the values lie between 0 and 255, use image.astype(np.uint8).",
-        path=path,
+        "If the values lie between 0 and 255, use image.astype(np.uint8)."
     )
 
 
@@ -273,8 +265,10 @@ class ImageFolder:
         if not isinstance(path, str | os.PathLike):
             raise ImageError(f"path must be a folder with one sub-folder per class, got {type(path).__name__}.")
         self.path = os.fspath(path)
-        _check_folder(self.path)
-        entries = _visible(self.path)
+        if not os.path.isdir(self.path):
+            given = "is a file, not a folder" if os.path.exists(self.path) else "does not exist"
+            raise ImageError(f"{path} {given}. A folder with one sub-folder per class is needed.", self.path)
+        entries = sorted(name for name in os.listdir(self.path) if not name.startswith("."))
         names = [name for name in entries if os.path.isdir(os.path.join(self.path, name))]
         beside = [name for name in entries if name not in names]
         if not names:
@@ -283,7 +277,7 @@ class ImageFolder:
             raise ImageError(
                 f"{self.path} must have one sub-folder per class, but {found}. Move the images of each class into "
                 "a folder that has the name of the class.",
-                path=self.path,
+                self.path,
             )
         self.ignored = len(beside)
         self.paths: list[str] = []
@@ -300,8 +294,8 @@ class ImageFolder:
         if empty:
             raise ImageError(
                 f"{len(empty)} of the {len(names)} class folders in {self.path} have no images: "
-                f"{_some(empty)}. Put images into them, or remove them.",
-                path=self.path,
+                f"{some(empty, most=10)}. Put images into them, or remove them.",
+                self.path,
             )
         self.labels = np.array(labels)
         self.classes = np.array(names)
@@ -344,28 +338,15 @@ def list_images(path: Any) -> list[str]:
     elif glob.has_magic(name):
         files, what = [file for file in glob.glob(name, recursive=True) if os.path.isfile(file)], "pattern"
     else:
-        raise ImageError(
-            f"{name} does not exist. Relative paths start at {os.getcwd()}; is it another folder?", path=name
-        )
+        raise _not_there(name)
     images = sorted(filter(_is_image, files))
     if not images:
         raise ImageError(
             f"There are no images in the {what} {name} ({len(files)} other files). The names of images end in one of: "
             f"{' '.join(SUFFIXES)}.",
-            path=name,
+            name,
         )
     return images
-
-
-def _check_folder(path: str) -> None:
-    if os.path.isdir(path):
-        return
-    given = "is a file, not a folder" if os.path.exists(path) else "does not exist"
-    raise ImageError(f"{path} {given}. A folder with one sub-folder per class is needed.", path=path)
-
-
-def _visible(folder: str) -> list[str]:
-    return sorted(name for name in os.listdir(folder) if not name.startswith("."))
 
 
 def _is_image(path: str) -> bool:
@@ -385,6 +366,11 @@ def _files(folder: str) -> Iterator[str]:
         yield from (os.path.join(here, name) for name in files if not name.startswith("."))
 
 
-def _some(names: list[str], most: int = 10) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def some(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
+    """The first of many names, and how many more there are.
+
+    >>> some(["a.jpg", "b.jpg", "c.jpg"], most=2)
+    'a.jpg, b.jpg, and 1 more'
+    """
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return between.join([*names[:most], *more])

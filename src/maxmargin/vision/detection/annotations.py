@@ -5,19 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..images import ImageError, ImageFolder, list_images
-from .coco import read_coco
+from ..images import ImageError, ImageFolder, ImageSource, list_images, some
 from .image_names import ImageNames
-from .records import CORNERS, Record, chosen, corners, some
+from .records import CORNERS, Record, chosen, corners, folder_of_images, read_coco, read_voc
 from .tables import is_table, read_csv, read_table
-from .voc import folder_of_images, read_voc
 
 _TABLES = (".csv", ".tsv", ".txt")
 
@@ -46,7 +44,7 @@ class Annotated:
         The class of the objects, where it has a name.
     """
 
-    images: list[Any]
+    images: list[ImageSource]
     boxes: list[np.ndarray]
     ignored: list[np.ndarray]
     label: str | None = None
@@ -194,7 +192,7 @@ def _of_list(images: Any, boxes: Any, label: Any, root: str | None) -> Annotated
     return _with_positives(sources, boxes_of, None if label is None else str(label), "boxes")
 
 
-def _rows(entry: Any, where: str) -> list[Any]:
+def _rows(entry: Any, where: str) -> list[list[float]]:
     """The boxes of one image: none, one, or a list of them."""
     try:
         array = np.asarray([] if entry is None else entry, dtype=np.float64)
@@ -307,7 +305,7 @@ def _by_path(records: list[Record], names: ImageNames) -> tuple[dict[str, Boxes]
     return boxes, [name for name, path in found.items() if path is None]
 
 
-def _with_positives(images: list[Any], given: list[Boxes], label: str | None, source: str) -> Annotated:
+def _with_positives(images: Sequence[ImageSource], given: list[Boxes], label: str | None, source: str) -> Annotated:
     boxes = [np.array([box for box, _ in some], dtype=np.float64).reshape(-1, 4) for some in given]
     ignored = [np.array([flag for _, flag in some], dtype=bool) for some in given]
     counted = sum(map(len, boxes))
@@ -327,4 +325,4 @@ def _with_positives(images: list[Any], given: list[Boxes], label: str | None, so
             f"All {counted} boxes in {source} lie between 0 and 1: they seem to be parts of the width and the height. "
             "Pixels are needed: multiply x by the width and y by the height of the image."
         )
-    return Annotated(images, boxes, ignored, label)
+    return Annotated(list(images), boxes, ignored, label)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .finding import Detections
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+    from PIL.ImageDraw import ImageDraw as Draw
+    from PIL.ImageFont import FreeTypeFont, ImageFont as PlainFont
 
 _COLOURS = ("#ff7043", "#4fc3f7", "#ffd54f", "#ba68c8", "#81c784", "#f06292")  # of components, in turn
 _PART, _AGAINST = "#ffffff", "#7c4dff"
@@ -12,7 +19,7 @@ _DARK = "#202020"
 _SIDE = 320  # pixels: the longer side of smaller images is brought to this, so that scores can be read
 
 
-def drawn(pixels: np.ndarray, found: Any, *, parts: bool = True) -> Any:
+def drawn(pixels: np.ndarray, found: Detections, *, parts: bool = True) -> PillowImage:
     """A Pillow image with the detections drawn into it, the best on top.
 
     ``pixels`` is an array (h, w, 3) of bytes, ``found`` the detections in it. The larger the image, the wider are
@@ -39,7 +46,7 @@ def drawn(pixels: np.ndarray, found: Any, *, parts: bool = True) -> Any:
     return image
 
 
-def _frame(draw: Any, box: np.ndarray, colour: str, width: int) -> None:
+def _frame(draw: Draw, box: np.ndarray, colour: str, width: int) -> None:
     """A frame just within a box, with a dark rim that makes it stand out from any background."""
     x0, y0, x1, y1 = (round(float(edge)) for edge in box)
     x1, y1 = max(x0 + 2, x1 - 1), max(y0 + 2, y1 - 1)
@@ -47,7 +54,7 @@ def _frame(draw: Any, box: np.ndarray, colour: str, width: int) -> None:
     draw.rectangle((x0, y0, x1, y1), outline=colour, width=width)
 
 
-def _tag(draw: Any, box: np.ndarray, text: str, colour: str, font: Any) -> None:
+def _tag(draw: Draw, box: np.ndarray, text: str, colour: str, font: FreeTypeFont | PlainFont) -> None:
     """The score, above the upper left corner where there is room, within the box where there is none."""
     left, top, right, bottom = draw.textbbox((0, 0), text, font=font)
     wide, high = right - left + 6, bottom - top + 6
@@ -58,7 +65,7 @@ def _tag(draw: Any, box: np.ndarray, text: str, colour: str, font: Any) -> None:
     draw.text((x + 3 - left, y + 3 - top), text, fill=_DARK, font=font)
 
 
-def _font(size: int) -> Any:
+def _font(size: int) -> FreeTypeFont | PlainFont:
     from PIL import ImageFont
 
     try:

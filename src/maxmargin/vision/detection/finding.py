@@ -94,14 +94,8 @@ def candidates(star: Star, levels: Sequence[Level], threshold: float) -> tuple[n
     placements, scores = [np.empty((0, star.model.placement_length), np.int32)], [np.empty(0, np.float32)]
     for k, level in enumerate(levels):
         found = star.scores(level)
-        best = found.scores.max(axis=0)
-        row, column = np.nonzero(best > threshold)
-        score = best[row, column]
-        if score.size > _CANDIDATES:
-            top = np.argpartition(-score, _CANDIDATES)[:_CANDIDATES]
-            row, column, score = row[top], column[top], score[top]
-        which = found.scores[:, row, column].argmax(axis=0)
-        placements.append(found.placements(k, which, row, column))
+        some, score = found.above(k, found.scores, threshold, _CANDIDATES)
+        placements.append(some)
         scores.append(score)
     every = np.concatenate(scores)
     top = np.argsort(-every, kind="stable")[:_CANDIDATES]

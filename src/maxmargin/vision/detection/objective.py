@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
-from typing import Any, NamedTuple
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -32,7 +32,9 @@ from ..features.cell_pyramid import Level
 from ..kernels.windows import hinge_sum
 from .model import StarModel, by_view_and_level
 from .star import LevelScores, Star
-from .training_images import TrainingImages, by_image, check_held, own_shares
+from .training_images import TrainingImages, by_image, check_held, own_shares, placed
+
+T = TypeVar("T")
 
 
 class DetectionObjective:
@@ -66,13 +68,13 @@ class DetectionObjective:
         for i, positive in enumerate(images.positives):
             self.in_image[positive.image].append(i)
 
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Sequence[np.ndarray], weights: np.ndarray | None = None) -> Problem:
         return Problem(WindowBound(self, latent, weights), self.regularizer)
 
     def evaluate(self, w: np.ndarray) -> DetectionEvaluation:
         return DetectionEvaluation(self, w)
 
-    def initial(self, rng: np.random.Generator | None) -> Any:
+    def initial(self, rng: np.random.Generator | None) -> NoReturn:
         raise ValueError("A detector is trained from given placements or weights: see detection.training.")
 
     def carriers(self, alpha: Planes) -> np.ndarray:
@@ -83,7 +85,7 @@ class DetectionObjective:
             carries[-1] = True
         return carries
 
-    def over_images(self, work: Callable[[int], Any], images: Iterable[int]) -> Iterator[Any]:
+    def over_images(self, work: Callable[[int], T], images: Iterable[int]) -> Iterator[T]:
         """The work for each image, in order, on all threads; few results wait at the same time."""
         images = list(images)
         if self.n_jobs == 1:
@@ -132,7 +134,9 @@ class WindowBound:
     closed = False
     holder = "images"
 
-    def __init__(self, objective: DetectionObjective, latent: Any, weights: np.ndarray | None = None) -> None:
+    def __init__(
+        self, objective: DetectionObjective, latent: Sequence[np.ndarray], weights: np.ndarray | None = None
+    ) -> None:
         self.objective, self.images, self.model = objective, objective.images, objective.model
         n = objective.n_positives
         check_held(self.model, self.images, latent)
@@ -180,14 +184,9 @@ class WindowBound:
             off = n * error + gamma(best.size + 4) * total if n else 0.0
             losses.append(TotalLoss(self.window_budget * total, rounding=self.window_budget * off))
             if total > 0.0:
-                row, column = np.nonzero(best > -1.0)
-                score = best[row, column]
-                if score.size > most:
-                    top = np.argpartition(-score, most)[:most]
-                    row, column, score = row[top], column[top], score[top]
-                which = free[:, row, column].argmax(axis=0)
-                example.append(self.n_positives + self.images.window(i, k, row, column))
-                placements.append(found.placements(k, which, row, column))
+                some, score = found.above(k, free, -1.0, most)
+                example.append(self.n_positives + self.images.window(i, k, some[:, 2], some[:, 3]))
+                placements.append(some)
                 scores.append(score)
         ids = np.array(self.objective.in_image[i], np.int64)
         lowest, score, errors = self.lowest(ids, levels, w)
@@ -219,8 +218,7 @@ class WindowBound:
     # What ``solve`` and certificates ask for.
 
     def no_shares(self) -> Planes:
-        nothing: Any = np.empty((0, self.model.placement_length), np.int32)
-        return Planes(np.empty(0, np.int64), nothing, np.empty(0))
+        return placed(np.empty(0, np.int64), np.empty((0, self.model.placement_length), np.int32), np.empty(0))
 
     def feasible(self, alpha: Planes) -> Planes:
         alpha = own_shares(self.model, self.images, alpha)
@@ -235,8 +233,7 @@ class WindowBound:
             within(some, budget)
             ranked[begin:end] = some
             begin = end
-        labels: Any = np.asarray(alpha.labels)[order]
-        return Planes(example, labels, ranked)
+        return placed(example, np.asarray(alpha.labels)[order], ranked)
 
     def totals(self, alpha: Planes) -> Totals:
         alpha = self.feasible(alpha)
@@ -336,14 +333,14 @@ class DetectionEvaluation:
         model = objective.model
         self.scores = np.empty(objective.n_positives)
         self._roots: list[np.ndarray] = [np.empty(0)] * objective.n_positives
-        best: list[Any] = [None] * objective.n_positives
+        best = [np.empty(0)] * objective.n_positives
         views = range(2 * len(model.components))
         stars = {view: Star(model, self.w, views=[view]) for view in views}
         images = [i for i, some in enumerate(objective.in_image) if some]
         for i, found in zip(images, objective.over_images(lambda i: self._search(i, stars), images), strict=True):
             for p, placements, one, score in zip(objective.in_image[i], *found, strict=True):
                 self._roots[p], best[p], self.scores[p] = placements, one, score
-        self.best: Any = [*best, self.w.copy()] if model.has_negative_parts else best
+        self.best = [*best, self.w.copy()] if model.has_negative_parts else best
 
     def _search(self, i: int, stars: dict[int, Star]) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
         """For every positive example of an image: all its roots with their parts, the best of them, and its score."""
@@ -369,13 +366,13 @@ class DetectionEvaluation:
         # seem not to.
         return every, np.array(best), objective.model.features(levels, np.array(best)) @ self.w
 
-    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Sequence[np.ndarray]) -> np.ndarray:
         """C_i·(loss under what is fixed − loss); the last entry is that of all windows together."""
         objective, n = self.objective, self.objective.n_positives
         positive = np.flatnonzero(ids < n)
         regret = np.zeros(ids.size)
         if positive.size:
-            examples, places = ids[positive], [latent[at] for at in positive]
+            examples, places = ids[positive], [latent[at] for at in positive.tolist()]
             held, best = self._held_scores(examples, np.array(places, np.int32)), self.scores[examples]
             more = objective.positive_C * (np.maximum(0.0, 1.0 - held) - np.maximum(0.0, 1.0 - best))
             # Sums of one row depend on how many are summed at a time, by a bit or two.
@@ -423,7 +420,7 @@ class DetectionEvaluation:
         """There are as many placements as places to the power of parts."""
         return None
 
-    def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
+    def propose(self, i: int, z: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Another root for a positive example, with its parts at their best; windows have nothing to propose."""
         if i >= self.objective.n_positives:
             return z

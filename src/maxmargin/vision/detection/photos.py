@@ -6,20 +6,19 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..images import ImageError, read_image
+from ..images import ImageError, ImageSource, read_image, some
 from .annotations import Annotated
-from .records import CORNERS, some
+from .records import CORNERS
 
 
 @dataclass(frozen=True)
 class Photo:
     """One image: where it is read from, its size, the boxes in it, of which some are to be ignored, and its name."""
 
-    source: Any
+    source: ImageSource
     height: int
     width: int
     boxes: np.ndarray
@@ -71,7 +70,7 @@ def read_all(given: Annotated) -> Iterator[tuple[Photo, np.ndarray]]:
         objects += int((~ignored).sum())
         yield Photo(source, height, width, boxes, ignored, name), pixels
     if broken:
-        message = f"{len(broken)} of {len(given)} images cannot be used:\n  " + some(broken, "\n  ")
+        message = f"{len(broken)} of {len(given)} images cannot be used:\n  " + some(broken, between="\n  ")
         if len(broken) == len(given):
             raise ImageError(f"{message}\nNone is left.")
         if not objects:

@@ -1,23 +1,29 @@
-"""A box as its source wrote it down, where that was, and what it means in edges of pixels.
+"""A box as its source wrote it down, where that was, and what it means in edges of pixels; COCO and VOC files of them.
 
-All files and tables of boxes become lists of records. A box is only looked at when its class is asked for: mistakes in
-the boxes of other classes are nobody's trouble.
+All files and tables of boxes become lists of records (tables: ``tables``). A box is only looked at when its class is
+asked for: mistakes in the boxes of other classes are nobody's trouble.
 """
 
 from __future__ import annotations
 
-import difflib
+import json
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+from ...validation import meant
+from ..images import some
 
 CORNERS = "x_min, y_min, x_max, y_max"
 SIZES = "x, y, width, height"
 INCLUSIVE = "xmin, ymin, xmax, ymax, counted from 1, the last row and column included"
 
+_EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CLASSES = 20  # that a message names
-_IMAGES = 5
 
 
 class Record(NamedTuple):
@@ -108,20 +114,154 @@ def chosen(records: list[Record], label: Any, source: str) -> tuple[list[Record]
             )
         wanted = next(iter(counts))
     elif wanted not in counts:
-        close = difflib.get_close_matches(wanted, [name for name in counts if name], 1, 0.7)
-        hint = f" Is {close[0]!r} meant?" if close else " Give label one of these."
+        hint = meant(wanted, filter(None, counts)) or " Give label one of these."
         raise ValueError(f"{source} has no boxes of the class {wanted!r}; it has {_listed(counts)}.{hint}")
     return [
         record if record.box is None or record.label == wanted else record._replace(box=None) for record in records
     ], wanted
 
 
-def _listed(counts: Counter) -> str:
-    some = ", ".join(f"{name} ({count})" for name, count in counts.most_common(_CLASSES))
-    return some + (f" and {len(counts) - _CLASSES} more" if len(counts) > _CLASSES else "")
+def _listed(counts: Counter[str]) -> str:
+    return some([f"{name} ({count})" for name, count in counts.most_common()], most=_CLASSES)
 
 
-def some(names: Sequence[str], between: str = ", ") -> str:
-    """The first of many images, and how many more there are."""
-    more = [f"and {len(names) - _IMAGES} more"] if len(names) > _IMAGES else []
-    return between.join([*names[:_IMAGES], *more])
+# COCO: a JSON file with a list of images, one of annotations, one of categories.
+
+
+def read_coco(path: str) -> list[Record]:
+    """First a record without a box for each image, then the boxes. Crowds, and what is marked ``ignore``, are ignored.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> from maxmargin.vision.detection.records import read_coco
+    >>> content = {
+    ...     "images": [{"id": 7, "file_name": "a.jpg"}],
+    ...     "annotations": [{"id": 1, "image_id": 7, "category_id": 2, "bbox": [3, 4, 10, 20]}],
+    ...     "categories": [{"id": 2, "name": "cat"}],
+    ... }
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     file = pathlib.Path(root, "boxes.json")
+    ...     _ = file.write_text(json.dumps(content))
+    ...     listed, box = read_coco(str(file))
+    >>> listed.box, box.image, box.box, box.label
+    (None, 'a.jpg', [3, 4, 10, 20], 'cat')
+    """
+    content = _parsed(path)
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is no COCO file: an object is needed at its top, got a {type(content).__name__}.")
+    if not isinstance(content.get("categories", []), list):
+        raise ValueError(f'{path} is no COCO file: "categories" must be a list, if it is there.')
+    lacking = [key for key in ("images", "annotations") if not isinstance(content.get(key), list)]
+    if lacking:
+        raise ValueError(
+            f"{path} is no COCO file of boxes: it has no list {' and no list '.join(map(repr, lacking))}; its keys are "
+            f"{', '.join(map(repr, list(content)[:10])) or 'none'}."
+        )
+    names, categories = _named(content, "images", "file_name", path), _named(content, "categories", "name", path)
+    records = [Record(name, None, SIZES, None, False, path) for name in names.values()]
+    for i, annotation in enumerate(content["annotations"]):
+        where = f"{path}, annotations[{i}]"
+        image, box = str(_of(annotation, "image_id", where)), _of(annotation, "bbox", where)
+        if image not in names:
+            raise ValueError(f'{where}: image_id is {image}, but no image in "images" has this id. Take it out.')
+        label = None
+        if categories:
+            category = str(_of(annotation, "category_id", where))
+            if category not in categories:
+                raise ValueError(
+                    f'{where}: category_id is {category}, but "categories" has only the ids '
+                    f"{', '.join(list(categories)[:10])}. Mend it, or take it out."
+                )
+            label = categories[category]
+        ignored = bool(annotation.get("iscrowd") or annotation.get("ignore"))
+        records.append(Record(names[image], box, SIZES, label, ignored, where))
+    return records
+
+
+def _parsed(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}. Is it cut short?"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not JSON: byte {error.start} is no UTF-8. Save it as UTF-8.") from None
+    except ValueError as error:  # numbers of thousands of digits
+        raise ValueError(f"{path} is not JSON that can be read: {error}.") from None
+    except RecursionError:
+        raise ValueError(f"{path} is no COCO file: its lists lie too deep within each other.") from None
+
+
+def _of(entry: Any, key: str, where: str) -> Any:
+    if not isinstance(entry, dict) or entry.get(key) is None:
+        raise ValueError(f"{where}: {key!r} is missing. Put it in, or take this entry out.")
+    return entry[key]
+
+
+def _named(content: Any, part: str, name: str, path: str) -> dict[str, str]:
+    """Names by ids. These are numbers, or the text of numbers, and not always the same in all lists."""
+    found = {}
+    for i, entry in enumerate(content.get(part, [])):
+        where = f"{path}, {part}[{i}]"
+        found[str(_of(entry, "id", where))] = str(_of(entry, name, where))
+    return found
+
+
+# PASCAL VOC: an XML file for each image.
+
+
+def read_voc(paths: list[str]) -> list[Record]:
+    """For each file a record without a box, then its boxes. Objects marked difficult are ignored.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from maxmargin.vision.detection.records import read_voc
+    >>> with tempfile.TemporaryDirectory() as root:
+    ...     file = pathlib.Path(root, "a.xml")
+    ...     _ = file.write_text(
+    ...         "<annotation><filename>a.jpg</filename><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
+    ...         "<xmax>9</xmax><ymax>5</ymax></bndbox></object></annotation>"
+    ...     )
+    ...     listed, box = read_voc([str(file)])
+    >>> listed.box, box.image, box.box, box.label
+    (None, 'a.jpg', ['1', '1', '9', '5'], 'cat')
+    """
+    return [record for path in paths for record in _records(path)]
+
+
+def folder_of_images(path: str) -> str:
+    """Where the images of an XML file are: ``JPEGImages`` beside its folder, or the folder itself."""
+    here = os.path.dirname(os.path.abspath(path))
+    beside = os.path.join(os.path.dirname(here), "JPEGImages")
+    return beside if os.path.isdir(beside) else here
+
+
+def _records(path: str) -> list[Record]:
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        line, column = error.position
+        raise ValueError(f"{path} is not XML: line {line}, column {column}: {error}. Is it cut short?") from None
+    except (ValueError, LookupError) as error:  # an encoding that nobody knows
+        raise ValueError(f"{path} is not XML that can be read: {error}. Save it as UTF-8.") from None
+    if root.tag != "annotation":
+        raise ValueError(f"{path} is no VOC file: <annotation> is needed at its top, got <{root.tag}>.")
+    stem = os.path.splitext(os.path.basename(path))[0]
+    image = (root.findtext("filename") or "").strip() or stem
+    records = [Record(image, None, INCLUSIVE, None, False, path)]
+    for i, thing in enumerate(root.findall("object"), 1):
+        where = f"{path}, object {i}"
+        label = (thing.findtext("name") or "").strip()
+        if not label:
+            raise ValueError(f"{where}: <name> is missing, the class of the object. Put it in, or take it out.")
+        # Parts of an object, such as heads and hands, have boxes of their own within it: those are not meant.
+        box = [(thing.findtext(f"bndbox/{edge}") or "").strip() for edge in _EDGES]
+        lacking = [edge for edge, text in zip(_EDGES, box, strict=True) if not text]
+        if lacking:
+            raise ValueError(f"{where}: <bndbox> has no <{'>, <'.join(lacking)}>. Put it in, or take the object out.")
+        difficult = (thing.findtext("difficult") or "").strip().lower() in ("1", "true")
+        records.append(Record(image, box, INCLUSIVE, label, difficult, where))
+    return records

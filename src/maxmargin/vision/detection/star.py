@@ -49,6 +49,17 @@ class LevelScores:
         out[:, 5::2] = self.at_column[which, :, row, column]
         return out
 
+    def above(self, k: int, scores: np.ndarray, threshold: float, most: int) -> tuple[np.ndarray, np.ndarray]:
+        """Placements of the best views at places that score more than a threshold, and their scores; of more than
+        ``most`` the best. ``scores`` are those of all views, as they count here."""
+        best = scores.max(axis=0)
+        row, column = np.nonzero(best > threshold)
+        score = best[row, column]
+        if score.size > most:
+            top = np.argpartition(-score, most)[:most]
+            row, column, score = row[top], column[top], score[top]
+        return self.placements(k, scores[:, row, column].argmax(axis=0), row, column), score
+
 
 class Star:
     """A model at given weights, ready to be searched for.
@@ -59,22 +70,18 @@ class Star:
     w : float array (n_weights,)
     views : list of int or None
         What to search for; by default all views of the model.
-    method : str
-        See ``Correlator``: "auto" pays for weights that are used for many images.
     """
 
-    def __init__(
-        self,
-        model: StarModel,
-        w: np.ndarray,
-        views: Sequence[int] | None = None,
-        method: str = "products",
-    ) -> None:
-        self.model, self.method = model, method
+    def __init__(self, model: StarModel, w: np.ndarray, views: Sequence[int] | None = None) -> None:
+        self.model = model
         self.views = model.views if views is None else list(views)
         self._filters = [model.view(w, v) for v in self.views]
-        self._roots = Correlator([view.root for view in self._filters], method)
-        self._parts = Correlator([part.filter for view in self._filters for part in view.parts], method)
+        self._roots = Correlator([view.root for view in self._filters])
+        self._parts = Correlator([part.filter for view in self._filters for part in view.parts])
+        self._against = [
+            (v, p, part) for v, view in enumerate(self._filters) for p, part in enumerate(view.parts) if part.sign < 0
+        ]
+        self._negative = Correlator([part.filter for _, _, part in self._against])
 
     def responses(self, level: Level) -> Responses:
         """What all filters give at all places of a level: most of the work."""
@@ -104,11 +111,8 @@ class Star:
     def negative_places(self, level: Level) -> LevelScores:
         """Where negative parts are, for all places of the roots; nothing else is looked for."""
         found = self._nothing(level)
-        negative = [
-            (v, p, part) for v, view in enumerate(self._filters) for p, part in enumerate(view.parts) if part.sign < 0
-        ]
         responses = self._negative(level.fine) if level.fine is not None else []
-        for (v, p, part), response in zip(negative, responses, strict=False):
+        for (v, p, part), response in zip(self._against, responses, strict=False):
             rows, columns = self.model.size_of(self.views[v])
             shape = (level.coarse.shape[0] - rows + 1, level.coarse.shape[1] - columns + 1)
             if min(shape) > 0:
@@ -116,7 +120,7 @@ class Star:
         return found
 
     def rounding(self, level: Level, found: LevelScores) -> float:
-        """By how much a score of a level may be above what was found; only for ``method`` "products"."""
+        """By how much a score of a level may be above what was found."""
         worst = 0.0
         for v, (view, (size, error)) in enumerate(zip(self._filters, self._root_roundings, strict=True)):
             parts = self._part_bounds(v, level, found)
@@ -153,11 +157,6 @@ class Star:
         """How far a part is expected from its root."""
         return max((abs(part.top) + abs(part.left) for view in self._filters for part in view.parts), default=0)
 
-    @cached_property
-    def _negative(self) -> Correlator:
-        filters = [part.filter for view in self._filters for part in view.parts if part.sign < 0]
-        return Correlator(filters, self.method)
-
     def _nothing(self, level: Level) -> LevelScores:
         rows, columns = level.coarse.shape[:2]
         places = np.zeros((2, len(self.views), self.model.most_parts, rows, columns), np.int16)
@@ -187,7 +186,7 @@ def _best_of(
 
 
 def _rounding(weights: np.ndarray) -> tuple[float, float]:
-    """Σ ‖cell‖ of a filter, and by how much its responses may be off where cells have norm 1; for "products"."""
+    """Σ ‖cell‖ of a filter, and by how much its responses may be off where cells have norm 1."""
     size = float(np.sqrt(np.einsum("ijk,ijk->ij", weights, weights)).sum())
     rows, columns, depth = weights.shape
     return size, gamma(rows + columns * depth + 2, SINGLE) * size

@@ -89,44 +89,28 @@ def read_csv(path: str) -> list[Record]:
         raise ValueError(
             f"{path} is empty. A table with a row for each box is needed; its first line names the columns."
         )
-    names, reader = _opened(text, path)
-    columns = _columns(names, f"{path}, line {reader.line_num},")
-    records = []
-    line = reader.line_num + 1
+    head = next(line for line in text.splitlines() if line.strip())
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(_DELIMITERS, key=head.count), strict=True)
+    columns, names, records, line = None, [], [], 1
     try:
         for row in reader:
-            if any(field.strip() for field in row):
-                where = f"{path}, line {line}"
-                if len(row) != len(names):
-                    raise ValueError(
-                        f"{where}: {len(row)} fields, but the first line names {len(names)} columns. "
-                        "Mend this line; text with a delimiter in it must stand in quotes."
-                    )
-                records.append(_record(dict(zip(reversed(names), reversed(row), strict=True)), columns, where))
-            line = reader.line_num + 1
+            where, line = f"{path}, line {line}", reader.line_num + 1
+            if not any(field.strip() for field in row):
+                continue
+            if columns is None:
+                names, columns = row, _columns(row, f"{where},")
+                continue
+            if len(row) != len(names):
+                raise ValueError(
+                    f"{where}: {len(row)} fields, but the first line names {len(names)} columns. "
+                    "Mend this line; text with a delimiter in it must stand in quotes."
+                )
+            records.append(_record(dict(zip(reversed(names), reversed(row), strict=True)), columns, where))
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: this is not CSV: {error}. Mend this line.") from None
     if not records:
         raise ValueError(f"{path} names columns, but has no rows. One row for each box is needed.")
     return records
-
-
-def _opened(text: str, path: str) -> tuple[list[str], Any]:
-    """The names of the columns, and a reader of the rows, with the delimiter that finds most columns."""
-    best: tuple[int, list[str], Any] | None = None
-    known = {*_IMAGE, *_LABEL, *_LOW["x"], *_LOW["y"], *_HIGH["x"], *_HIGH["y"], *_SIZE["x"], *_SIZE["y"]}
-    for delimiter in _DELIMITERS:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        try:
-            names = next((row for row in reader if any(field.strip() for field in row)), [])
-        except csv.Error:
-            continue
-        found = len(known.intersection(map(_plain, names)))
-        if best is None or found > best[0]:
-            best = found, names, reader
-    if best is None:
-        raise ValueError(f"{path}, line 1: this is not CSV: a quote has no end. The first line must name the columns.")
-    return best[1], best[2]
 
 
 class _Columns(NamedTuple):

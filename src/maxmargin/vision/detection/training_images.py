@@ -237,11 +237,16 @@ def own_shares(model: StarModel, images: TrainingImages, alpha: Planes) -> Plane
         # A positive example may be seen in a mirror, others need not.
         searched = np.isin(labels[windows, 0], model.views)
         fits[windows] = searched & images.are_windows(i, example[windows], labels[windows])
-    kept: Any = labels[fits]
-    return Planes(example[fits], kept, share[fits])
+    return placed(example[fits], labels[fits], share[fits])
 
 
-def check_held(model: StarModel, images: TrainingImages, latent: Any) -> None:
+def placed(example: np.ndarray, placements: np.ndarray, alpha: np.ndarray) -> Planes:
+    """Dual variables whose labels are the rows of an array."""
+    labels: Any = placements
+    return Planes(example, labels, alpha)
+
+
+def check_held(model: StarModel, images: TrainingImages, latent: Sequence[np.ndarray]) -> None:
     """What a bound holds must be placements of these images, at roots that fit the boxes, and weights if need be."""
     n = len(images.positives)
     if len(latent) != n + model.has_negative_parts:

@@ -1,8 +1,7 @@
-"""Features on disk: one small file per image, found by what the image is, and one large file with the rows of all."""
+"""Features on disk: one small file per image, found by what the image is."""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import os
@@ -10,7 +9,7 @@ import os
 import numpy as np
 from numpy.lib import format as npy
 
-from ...files import Scratch, replacing
+from ...files import replacing
 
 _VERSION = "1"  # of the files; older ones are not found any more
 _DIGEST = 16  # bytes at the end of an entry, by which damage is seen
@@ -81,53 +80,6 @@ class FeatureCache:
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, key[:2], key[2:] + ".feature")
-
-
-class StackFile:
-    """Rows that are written one after the other into a file, and mapped into memory when all are there.
-
-    They are written as to any file, not into a map: on a full disk that is an error, and not the end of the process.
-    """
-
-    def __init__(self, folder: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.shape, self.dtype, self.n_rows = shape, dtype, 0
-        self._scratch = Scratch(folder, "stacked")
-        # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
-        try:
-            self._file = open(self._scratch.folder / "rows", "w+b", buffering=0)  # noqa: SIM115
-        except OSError:
-            self._scratch.remove()
-            raise
-
-    def append(self, rows: np.ndarray) -> None:
-        left = memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
-        while left:
-            left = left[self._file.write(left) :]
-        self.n_rows += len(rows)
-
-    def written(self) -> np.ndarray:
-        """All rows so far, in memory."""
-        found = np.empty((self.n_rows, *self.shape), self.dtype)
-        self._file.seek(0)
-        left = found.reshape(-1).view(np.uint8).data
-        while left:
-            got = self._file.readinto(left)
-            if not got:
-                raise OSError("rows that were written cannot be read again")
-            left = left[got:]
-        return found
-
-    def finish(self) -> np.ndarray:
-        """The map. The file has no name any more, where the system allows it, and goes with the map."""
-        mapped = np.memmap(self._file, self.dtype, "r", shape=(self.n_rows, *self.shape))
-        self.discard()  # some systems do not let go of a file that is mapped: there it stays
-        return mapped
-
-    def discard(self) -> None:
-        """Close and remove what is not finished."""
-        with contextlib.suppress(OSError):
-            self._file.close()
-        self._scratch.remove()
 
 
 def _digest(body: bytes) -> bytes:

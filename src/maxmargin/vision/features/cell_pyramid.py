@@ -19,6 +19,7 @@ from ..kernels.resize import resize
 from .hog import checked_pixels, features_of_cells
 from .numbers import FINEST, MOST_SCALES, whole
 
+Numbers = float | np.ndarray
 _MOST_PAD = 64  # cells: no object lies farther beyond an image
 
 
@@ -42,7 +43,9 @@ class Frame:
     height: float
     width: float
 
-    def box(self, row: Any, column: Any, rows: Any, columns: Any) -> tuple[Any, Any, Any, Any]:
+    def box(
+        self, row: Numbers, column: Numbers, rows: Numbers, columns: Numbers
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """x_min, y_min, x_max, y_max of windows of coarse cells, in pixels of the image.
 
         Numbers, or arrays that are broadcast. Halves are fine cells.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ...persistence import storable_part
 from ..images import pillow
 from .numbers import checked_grid, whole
 from .patch_format import checked_precision, patch_dtype, windows_of
@@ -50,6 +51,7 @@ class _Averages:
         return values.astype(np.float32, copy=False)
 
 
+@storable_part("grid", "size", "context", "root", "normalize")
 @dataclass(eq=False, repr=False)
 class CNNRegions(_Averages):
     """EfficientNet-lite0 seen through a grid: the last convolutional map, averaged over each region.
@@ -136,6 +138,7 @@ def _spans(cells: int, regions: int) -> list[slice]:
     return [slice(i * cells // regions, -(-(i + 1) * cells // regions)) for i in range(regions)]
 
 
+@storable_part("sizes", "window", "stride", "flips", "context", "root", "normalize", "dtype")
 @dataclass(eq=False, repr=False)
 class CNNPatches(_Averages):
     """Windows of the last convolutional map of EfficientNet-lite0, at several sizes of the image, and the whole image.

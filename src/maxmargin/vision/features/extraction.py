@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import json
 import os
-import threading
 import time
 import warnings
 from collections import deque
@@ -17,12 +16,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..images import ImageError, decode, read_bytes, read_image
+from ..images import ImageError, ImageSource, decode, read_bytes, read_image, some
 from .cache import FeatureCache
-from .stacking import CacheTrouble, Stack
+from .stacking import Stack, warn_of_cache
 
-_BLOCK = 8  # images handed to a worker at a time
-_LISTED = 10  # broken images that a message names
+_BLOCK = 8  # images handed to a process at a time
 
 # Workers divide the cores among themselves already.
 _ONE_THREAD = {
@@ -71,7 +69,7 @@ class Draw:
 
 
 def over_images(
-    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
+    images: Sequence[ImageSource], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """``work`` of every image, stacked.
 
@@ -100,12 +98,12 @@ def over_images(
     ([[0.0], [255.0]], [0, 1])
     """
     with Stack(cache, room=len(images)) as rows:
-        kept = feed_images(images, work, rows, cache=cache, **run)
+        kept = feed_images(images, work, rows.take, cache=cache, **run)
         return rows.finish(), kept
 
 
 def over_ragged_images(
-    images: Sequence[Any], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
+    images: Sequence[ImageSource], work: Work, *, cache: str | os.PathLike[str] | None = None, **run: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``work`` of every image, one after the other, where it gives more rows for some images than for others.
 
@@ -133,23 +131,18 @@ def over_ragged_images(
     ([0.0, 255.0, 255.0, 255.0], [0, 1, 4])
     """
     with Stack(cache, ragged=True) as rows:
-        kept = feed_images(images, work, rows, cache=cache, **run)
+        kept = feed_images(images, work, rows.take, cache=cache, **run)
         return rows.finish(), rows.first, kept
 
 
-class Taker(Protocol):
-    """What is handed the results, in the order of the images. ``warn`` is told of trouble with the cache."""
-
-    warn: CacheTrouble
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        """Takes what the work gave for image i; or says why that cannot be used."""
+Take = Callable[[int, np.ndarray], str]
+"""Is handed what the work gave for image i, in the order of the images; or says why that cannot be used."""
 
 
 def feed_images(
-    images: Sequence[Any],
+    images: Sequence[ImageSource],
     work: Work,
-    taker: Taker,
+    take: Take,
     *,
     settings: str = "",
     cache: str | os.PathLike[str] | None = None,
@@ -157,7 +150,7 @@ def feed_images(
     on_error: str = "raise",
     verbose: int = 0,
 ) -> np.ndarray:
-    """Hands ``work`` of every image to ``taker``, and returns the positions of the images of which there was any.
+    """Hands ``work`` of every image to ``take``, and returns the positions of the images of which there was any.
 
     Parameters
     ----------
@@ -165,7 +158,7 @@ def feed_images(
         Anything that ``read_image`` takes.
     work : Work
         Called with each image.
-    taker : Taker
+    take : function
     settings : str, default ""
         Identifies the work in the cache: two works whose results differ must have different settings.
     cache : path, optional
@@ -189,24 +182,26 @@ def feed_images(
     _check(images, settings, cache, on_error)
     n, workers = len(images), check_threads(n_jobs)
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
-    broken: list[tuple[Any, int, str]] = []
+    broken: list[tuple[ImageSource, int, str]] = []
     kept: list[int] = []
-    with _Progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
+    trouble = ""
+    with _progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
         for i, (source, done) in enumerate(all_done):
-            reason = done.reason or taker.take(i, done.value)  # type: ignore[arg-type]
+            reason = done.reason or take(i, done.value)  # type: ignore[arg-type]
             if reason:
                 broken.append((source, i, reason))
             else:
                 kept.append(i)
-            if done.trouble:
-                taker.warn(done.trouble)
+            if done.trouble and not trouble:
+                trouble = done.trouble
+                warn_of_cache(trouble)
             progress(i + 1, done.cached)
         if broken:
             _complain(broken, n, on_error)
     return np.array(kept, dtype=np.intp)
 
 
-def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
+def _check(images: Any, settings: str, cache: str | os.PathLike[str] | None, on_error: str) -> None:
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error must be "raise" or "skip", got {on_error!r}.')
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__len__"):
@@ -220,11 +215,9 @@ def _check(images: Any, settings: str, cache: Any, on_error: str) -> None:
         raise ValueError("A cache needs settings: a text that differs where the results of the work would differ.")
 
 
-def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None:
-    lines = [f"  {_named(source, i, reason)}" for source, i, reason in broken[:_LISTED]]
-    if len(broken) > _LISTED:
-        lines.append(f"  and {len(broken) - _LISTED} more")
-    message = f"{len(broken)} of {n} images cannot be used:\n" + "\n".join(lines)
+def _complain(broken: list[tuple[ImageSource, int, str]], n: int, on_error: str) -> None:
+    lines = [_named(source, i, reason) for source, i, reason in broken]
+    message = f"{len(broken)} of {n} images cannot be used:\n  " + some(lines, most=10, between="\n  ")
     if len(broken) == n:
         raise ImageError(f"{message}\nNone is left.")
     if on_error == "raise":
@@ -232,7 +225,7 @@ def _complain(broken: list[tuple[Any, int, str]], n: int, on_error: str) -> None
     warnings.warn(f"{message}\nThey are left out.", stacklevel=4)
 
 
-def _named(source: Any, i: int, reason: str) -> str:
+def _named(source: ImageSource, i: int, reason: str) -> str:
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else f"image {i}"
     return reason if name in reason else f"{name}: {reason}"
 
@@ -254,21 +247,19 @@ class _Task:
         self.cache = cache
         self.full = False  # the disk refused: go on without
 
-    def __call__(self, source: Any) -> _Done:
+    def __call__(self, source: ImageSource) -> _Done:
         try:
             return self._done(source)
         except (ImportError, MemoryError):  # no image is to blame
             raise
-        except SystemError as error:  # what compiled code makes of Ctrl-C
-            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
-            return _Done(None, str(error))
-        except (ImageError, ValueError) as error:
+        except ValueError as error:
             return _Done(None, str(error))
         except Exception as error:
+            if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # as compiled code raises it
+                raise KeyboardInterrupt from error
             return _Done(None, f"{type(error).__name__}: {error}")
 
-    def _done(self, source: Any) -> _Done:
+    def _done(self, source: ImageSource) -> _Done:
         color = bool(self.work.color)
         data: bytes | np.ndarray
         if isinstance(source, str | os.PathLike):
@@ -293,17 +284,19 @@ class _Task:
         return _Done(value, trouble=trouble)
 
 
-def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tuple[Any, _Done], None, None]:
+def _in_order(
+    task: _Task, images: Sequence[ImageSource], workers: int
+) -> Generator[tuple[ImageSource, _Done], None, None]:
     """Images and what became of them, in their order."""
     workers = min(workers, -(-len(images) // _BLOCK))
     if workers == 1:
         yield from ((source, task(source)) for source in images)
         return
-    shared = _in_threads if getattr(task.work, "releases_gil", False) else _in_processes
-    with shared(task, workers) as submit:
-        ahead: deque[tuple[list, Future[list[_Done]]]] = deque()
+    threads = getattr(task.work, "releases_gil", False)
+    with (_in_threads if threads else _in_processes)(task, workers) as submit:
+        ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]] = deque()
         sources = iter(images)
-        while block := list(itertools.islice(sources, _BLOCK)):
+        while block := list(itertools.islice(sources, 1 if threads else _BLOCK)):
             ahead.append((block, submit(block)))
             if len(ahead) > 2 * workers:
                 yield from _first(ahead)
@@ -311,31 +304,25 @@ def _in_order(task: _Task, images: Sequence[Any], workers: int) -> Generator[tup
             yield from _first(ahead)
 
 
-def _first(ahead: deque[tuple[list, Future[list[_Done]]]]) -> Iterator[tuple[Any, _Done]]:
+def _first(ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]]) -> Iterator[tuple[ImageSource, _Done]]:
     block, future = ahead.popleft()
     return zip(block, future.result(), strict=True)
 
 
-_Submit = Callable[[list], "Future[list[_Done]]"]
+_Submit = Callable[[list[ImageSource]], "Future[list[_Done]]"]
 
 
 @contextlib.contextmanager
 def _in_threads(task: _Task, workers: int) -> Iterator[_Submit]:
-    stop = threading.Event()
     executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
-
-    def block_done(block: list) -> list[_Done]:
-        return [task(source) for source in block if not stop.is_set()]
-
     try:
-        yield lambda block: executor.submit(block_done, block)
+        yield lambda block: executor.submit(lambda: [task(source) for source in block])
     finally:
         # Interrupted or not, nobody is still at work afterwards; at most the image in hand is waited for.
-        stop.set()
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-_task: Any = None
+_task: _Task
 
 
 def _bind(pickled: bytes) -> None:
@@ -345,7 +332,7 @@ def _bind(pickled: bytes) -> None:
     _task = pickle.loads(pickled)
 
 
-def _block_done(block: list) -> list[_Done]:
+def _block_done(block: list[ImageSource]) -> list[_Done]:
     return [_task(source) for source in block]
 
 
@@ -372,39 +359,28 @@ def _in_processes(task: _Task, workers: int) -> Iterator[_Submit]:
         executor.shutdown(wait=True, kill_workers=True)
 
 
-class _Progress:
+@contextlib.contextmanager
+def _progress(n: int, verbose: int) -> Iterator[Callable[[int, bool], None]]:
     """One line on the terminal that is rewritten, and left standing at the end."""
+    if verbose <= 0:
+        yield lambda done, cached: None
+        return
+    from rich.console import Console
 
-    def __init__(self, n: int, verbose: int) -> None:
-        self.n, self.verbose = n, verbose
-        self._cached = 0
-        self._line = ""
-        self._status: Any = None
+    console, begin, line, from_cache = Console(stderr=True), time.perf_counter(), "", 0
+    try:
+        with console.status(f"images: 0 of {n}") as status:
 
-    def __enter__(self) -> _Progress:
-        self._begin = self._shown = time.perf_counter()
-        if self.verbose > 0:
-            from rich.console import Console
+            def show(done: int, cached: bool) -> None:
+                nonlocal line, from_cache
+                from_cache += cached
+                seconds = max(time.perf_counter() - begin, 1e-9)
+                kept = f" ({from_cache} from the cache)" if from_cache else ""
+                line = f"images: {done} of {n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
+                left = (n - done) * seconds / done
+                status.update(line + (f", about {left:.0f} s left" if done < n else ""))
 
-            self._console = Console(stderr=True)
-            self._status = self._console.status(f"images: 0 of {self.n}")
-            self._status.start()
-        return self
-
-    def __call__(self, done: int, cached: bool) -> None:
-        self._cached += cached
-        now = time.perf_counter()
-        if self._status is None or (now - self._shown < 0.1 and done < self.n):
-            return
-        self._shown = now
-        seconds = max(now - self._begin, 1e-9)
-        kept = f" ({self._cached} from the cache)" if self._cached else ""
-        self._line = f"images: {done} of {self.n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
-        left = (self.n - done) * seconds / done
-        self._status.update(self._line + (f", about {left:.0f} s left" if done < self.n else ""))
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-            if self._line:
-                self._console.print(self._line, highlight=False)
+            yield show
+    finally:
+        if line:
+            console.print(line, highlight=False)

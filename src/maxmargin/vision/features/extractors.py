@@ -1,4 +1,4 @@
-"""What describes the regions of images, by name, and how it is kept in files."""
+"""What describes the regions of images, by name."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...estimators import inputs
-from ...persistence import storable_part
-from .cnn import CNNPatches, CNNRegions
+from ..images import ImageSource
+from .cnn import CNNRegions
 from .extraction import lacking
-from .hog_patches import HOGPatches
-from .reduction import ReducedPatches
-from .sift import DenseSIFT
 from .words import WordHistograms
 
 
@@ -33,25 +30,10 @@ def extractor_for(features: Any, grid: int | tuple[int, int], n_words: int, rand
     return WordHistograms(grid, n_words, random_state=seed)
 
 
-def trained(extractor: Any, images: Sequence[Any], **run: Any) -> Any:
+def trained(extractor: Any, images: Sequence[ImageSource], **run: Any) -> Any:
     """An extractor that has learned what it has to learn from images, such as words, if it had not yet."""
     if not hasattr(extractor, "fit") or any(hasattr(extractor, learned) for learned in ("vocabulary_", "basis_")):
         return extractor
     extractor = copy.deepcopy(extractor)  # parameters are the user's
     extractor.fit(images, **run)
     return extractor
-
-
-storable_part("patch", "step", "scales", root="bool|int", contrast="float", clip="float", max_side="float|none")(
-    DenseSIFT
-)
-storable_part("grid", "n_words", "n_sampled", "max_iter", "random_state", sift="DenseSIFT", vocabulary_="float[n, d]")(
-    WordHistograms
-)
-storable_part("grid", "size", "context", "root", "normalize")(CNNRegions)
-storable_part("size", "cell", "octave_scales", "stride", "max_side", "flips", "color", "dtype")(HOGPatches)
-storable_part("sizes", "window", "stride", "flips", "context", "root", "normalize", "dtype")(CNNPatches)
-storable_part(
-    "extractor", "n_components", "n_sampled", "random_state", "dtype",
-    mean_="float[d]", basis_="float[c, d]", variances_="float[c]",
-)(ReducedPatches)  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...persistence import storable_part
 from ..images import pillow
 from ..kernels.hog import LENGTH
 from .hog import hog, mirrored
@@ -19,6 +20,7 @@ _VERSION = 1  # of the numbers: raised when the same settings give others
 _THIN = 100
 
 
+@storable_part("size", "cell", "octave_scales", "stride", "max_side", "flips", "color", "dtype")
 @dataclass(eq=False, repr=False)
 class HOGPatches:
     """All square patches of a pyramid of histograms of oriented gradients (Naderi Parizi, chapter 3).

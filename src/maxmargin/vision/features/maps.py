@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import os
-import tempfile
 from collections.abc import Callable
 
 import numpy as np
+
+from .stacking import Stack
 
 _BLOCK = 2**24  # values at a time
 _DENSE = 0.8
@@ -79,28 +79,13 @@ def first_not_finite(regions: np.ndarray) -> int | None:
     return None
 
 
-def _in_file(shape: tuple[int, ...], folder: str | os.PathLike[str]) -> np.ndarray | None:
-    """Room for an array in a file that is gone with it; None if the disk has none."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            # All of it now: a map that grows beyond the disk would end the process.
-            os.posix_fallocate(file.fileno(), 0, 4 * math.prod(shape))
-            return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)
-    except (AttributeError, OSError):
-        return None
-
-
 def mapped(
     name: str, regions: np.ndarray, mean: np.ndarray | None = None, folder: str | os.PathLike[str] | None = None
 ) -> np.ndarray:
     """ψ of many images, less a mean, block by block; in a file of that folder where the regions are mapped from one."""
-    out = None
-    if isinstance(regions, np.memmap) and folder is not None:
-        out = _in_file(regions.shape, folder)
-    if out is None:
-        out = np.empty(regions.shape, np.float32)
     size = max(1, _BLOCK // max(1, int(np.prod(regions.shape[1:]))))
-    for start in range(0, len(regions), size):
-        block = MAPS[name](regions[start : start + size])
-        out[start : start + size] = block if mean is None else block - mean
-    return out
+    with Stack(folder if isinstance(regions, np.memmap) else None, ragged=True, room=len(regions)) as rows:
+        for start in range(0, len(regions), size):
+            block = MAPS[name](regions[start : start + size])
+            rows.take(start, block if mean is None else (block - mean).astype(np.float32, copy=False))
+        return rows.finish()

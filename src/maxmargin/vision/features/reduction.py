@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from ...persistence import storable_part
+from ..images import ImageSource
 from .extraction import Draw, feed_images, lacking
 from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
-from .stacking import CacheTrouble
 
 _VERSION = 1  # of the numbers: raised when the same settings give others
 _BLOCK = 4096  # rows that are multiplied at a time
 _TIED = 1e-3  # entries whose sizes differ by no more than this share are equally large
 
 
+@storable_part(
+    "extractor", "n_components", "n_sampled", "random_state", "dtype",
+    mean_="float[d]", basis_="float[c, d]", variances_="float[c]",
+)  # fmt: skip
 @dataclass(eq=False, repr=False)
 class ReducedPatches:
     """Patches of another extractor, projected onto the principal components of a sample.
@@ -98,7 +103,7 @@ class ReducedPatches:
     def patch_shape(self) -> tuple[int]:
         return (self.n_components,)
 
-    def fit(self, images: Sequence[Any], **run: Any) -> ReducedPatches:
+    def fit(self, images: Sequence[ImageSource], **run: Any) -> ReducedPatches:
         """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
 
         ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
@@ -112,7 +117,7 @@ class ReducedPatches:
             color=self.color, releases_gil=self.releases_gil,
         )  # fmt: skip
         moments = _Moments(self.n_components)
-        feed_images(images, draw, moments, settings=draw.settings(), **run)
+        feed_images(images, draw, moments.take, settings=draw.settings(), **run)
         self.mean_, self.basis_, self.variances_ = moments.leading()
         return self
 
@@ -157,7 +162,6 @@ class _Moments:
     def __init__(self, n_components: int) -> None:
         self.n_components = n_components
         self.n_rows = 0
-        self.warn = CacheTrouble()
         self._waiting: list[np.ndarray] = []
         self._shift: np.ndarray | None = None
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...persistence import storable_part
 from ..images import pillow, said_of
 from ..kernels.sift import LENGTH, SIDE, cells, descriptors, directions
 from .numbers import whole
@@ -32,6 +33,7 @@ class Descriptors:
 _LARGEST = 2**20  # pixels: no image is larger
 
 
+@storable_part("patch", "step", "scales", root="bool|int", contrast="float", clip="float", max_side="float|none")
 @dataclass(frozen=True)
 class DenseSIFT:
     """SIFT descriptors of upright square patches on a regular grid.

@@ -2,65 +2,80 @@
 
 from __future__ import annotations
 
+import math
 import os
+import tempfile
 import warnings
 from typing import Any
 
 import numpy as np
 
-from .cache import StackFile
-
 _GROWTH = 1.25
 
 
-class CacheTrouble:
-    """Says once that the cache cannot be written, however often that is found."""
-
-    def __init__(self) -> None:
-        self._said = False
-
-    def __call__(self, trouble: str) -> None:
-        if not self._said:
-            self._said = True
-            warnings.warn(
-                f"The cache cannot be written ({trouble}). The work goes on without it, in memory.",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+def warn_of_cache(trouble: str) -> None:
+    """Say that the cache cannot be written."""
+    message = f"The cache cannot be written ({trouble}). The work goes on without it, in memory."
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 class Growing:
-    """Rows in memory, to which more are added. What was added before is moved, not held twice."""
+    """Rows in memory, to which more are added. What was added before is moved, not held twice.
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, room: int = 0) -> None:
-        self.n_rows = 0
-        self._values = np.empty((room, *shape), dtype)
+    With ``apart`` the fields of rows are arrays of their own, each in one piece.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, room: int = 0, apart: bool = False) -> None:
+        self.n_rows, self._apart = 0, apart
+        kinds = {name: dtype[name] for name in dtype.names or ()} if apart else {"": dtype}
+        self._fields = {name: np.empty((room, *shape, *kind.shape), kind.base) for name, kind in kinds.items()}
 
     def append(self, rows: np.ndarray) -> None:
         end = self.n_rows + len(rows)
-        if end > len(self._values):
-            self._values.resize((max(end, int(_GROWTH * len(self._values))), *self._values.shape[1:]), refcheck=False)
-        self._values[self.n_rows : end] = rows
+        for name, values in self._fields.items():
+            if end > len(values):
+                values.resize((max(end, int(_GROWTH * len(values))), *values.shape[1:]), refcheck=False)
+            values[self.n_rows : end] = rows[name] if self._apart else rows
         self.n_rows = end
 
-    def finish(self) -> np.ndarray:
+    def finish(self) -> np.ndarray | dict[str, np.ndarray]:
         """All rows. Nothing can be added any more."""
-        self._values.resize((self.n_rows, *self._values.shape[1:]), refcheck=False)
-        return self._values
+        for values in self._fields.values():
+            values.resize((self.n_rows, *values.shape[1:]), refcheck=False)
+        return self._fields if self._apart else self._fields[""]
 
 
-class GrowingFields:
-    """The same for rows with fields, each of which is an array of its own."""
+class StackFile:
+    """Rows that are written one after the other into a file, and mapped into memory when all are there.
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, room: int = 0) -> None:
-        self._fields = {name: Growing((*shape, *dtype[name].shape), dtype[name].base, room) for name in dtype.names}
+    They are written as to any file, not into a map: on a full disk that is an error, and not the end of the process.
+    The file has no name, and goes with its map.
+    """
+
+    def __init__(self, folder: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape, self.dtype, self.n_rows = shape, dtype, 0
+        # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
 
     def append(self, rows: np.ndarray) -> None:
-        for name, field in self._fields.items():
-            field.append(rows[name])
+        left = memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
+        while left:
+            left = left[self._file.write(left) :]
+        self.n_rows += len(rows)
 
-    def finish(self) -> dict[str, np.ndarray]:
-        return {name: field.finish() for name, field in self._fields.items()}
+    def written(self) -> np.ndarray:
+        """All rows so far, in memory."""
+        self._file.seek(0)
+        found = np.fromfile(self._file, self.dtype, self.n_rows * math.prod(self.shape))
+        return found.reshape(self.n_rows, *self.shape)
+
+    def finish(self) -> np.ndarray:
+        mapped = np.memmap(self._file, self.dtype, "r", shape=(self.n_rows, *self.shape))
+        self.discard()
+        return mapped
+
+    def discard(self) -> None:
+        self._file.close()
 
 
 class Stack:
@@ -73,20 +88,18 @@ class Stack:
         Whether each image has as many rows as it has, one image after the other, or one row.
     room : int
         Rows that there will be at most, if that is known.
-    memory : type
-        What keeps rows in memory.
+    apart : bool
+        Whether fields of rows are arrays of their own, where they are in memory.
     """
 
     def __init__(
-        self, cache: str | os.PathLike[str] | None, *, ragged: bool = False, room: int = 0, memory: Any = Growing
+        self, cache: str | os.PathLike[str] | None, *, ragged: bool = False, room: int = 0, apart: bool = False
     ) -> None:
         self._folder = None if cache is None else os.fspath(cache)
-        self._ragged, self._room, self._kind = ragged, room, memory
+        self._ragged, self._room, self._apart = ragged, room, apart
         self._like: tuple[tuple[int, ...], np.dtype, int] | None = None
-        self._file: StackFile | None = None
-        self._memory: Any = None
+        self._rows: Growing | StackFile | None = None
         self._ends = [0]
-        self.warn = CacheTrouble()
 
     @property
     def first(self) -> np.ndarray:
@@ -97,8 +110,8 @@ class Stack:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.discard()
+        if isinstance(self._rows, StackFile):
+            self._rows.discard()
 
     def take(self, i: int, value: np.ndarray) -> str:
         """Adds what was found for image i; or says why it does not fit the others."""
@@ -107,7 +120,7 @@ class Stack:
         rows = value if self._ragged else value[None]
         if self._like is None:
             self._like = rows.shape[1:], rows.dtype, i
-            self._begin(rows.shape[1:], rows.dtype)
+            self._rows = self._begun(rows.shape[1:], rows.dtype)
         shape, dtype, image = self._like
         if (rows.shape[1:], rows.dtype) != (shape, dtype):
             like = f"({', '.join(['n', *map(str, shape)])}{'' if shape else ','})" if self._ragged else str(shape)
@@ -115,41 +128,35 @@ class Stack:
                 f"the work gave {rows.dtype} of shape {value.shape}, but {dtype} of shape {like} for image {image}; "
                 f"it must be the same for all{', but for the number of rows' if self._ragged else ''}"
             )
-        if self._file is not None:
-            try:
-                self._file.append(rows)
-            except OSError as error:
-                self._to_memory(error)
-        if self._file is None:
-            self._memory.append(rows)
+        try:
+            self._rows.append(rows)  # type: ignore[union-attr]
+        except OSError as error:
+            self._to_memory(error).append(rows)
         self._ends.append(self._ends[-1] + len(rows))
         return ""
 
     def finish(self) -> Any:
         """All rows: a map of the file, or in memory."""
-        if self._file is not None and self._file.n_rows:
-            try:
-                return self._file.finish()
-            except OSError as error:
-                self._to_memory(error)
-        elif self._file is not None:
+        if isinstance(self._rows, StackFile) and not self._rows.n_rows:
             self._to_memory()  # what is empty cannot be mapped
-        return self._memory.finish()
+        try:
+            return self._rows.finish()  # type: ignore[union-attr]
+        except OSError as error:
+            return self._to_memory(error).finish()
 
-    def _begin(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        if self._folder is not None and 0 not in shape:  # what is empty cannot be mapped
+    def _begun(self, shape: tuple[int, ...], dtype: np.dtype) -> Growing | StackFile:
+        if self._folder is not None and 0 not in shape:
             try:
-                self._file = StackFile(self._folder, shape, dtype)
-                return
+                return StackFile(self._folder, shape, dtype)
             except OSError as error:
-                self.warn(f"{self._folder}: {error.strerror or error}")
-        self._memory = self._kind(shape, dtype, self._room)
+                warn_of_cache(f"{self._folder}: {error.strerror or error}")
+        return Growing(shape, dtype, self._room, self._apart)
 
-    def _to_memory(self, error: OSError | None = None) -> None:
+    def _to_memory(self, error: OSError | None = None) -> Growing:
         if error is not None:
-            self.warn(f"{self._folder}: {error.strerror or error}")
-        file: StackFile = self._file  # type: ignore[assignment]
-        self._memory = self._kind(file.shape, file.dtype, max(self._room, file.n_rows))
-        self._memory.append(file.written())
+            warn_of_cache(f"{self._folder}: {error.strerror or error}")
+        file: StackFile = self._rows  # type: ignore[assignment]
+        self._rows = memory = Growing(file.shape, file.dtype, max(self._room, file.n_rows), self._apart)
+        memory.append(file.written())
         file.discard()
-        self._file = None
+        return memory

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...persistence import storable_part
+from ..images import ImageSource
 from .numbers import checked_grid, whole
 from .sift import DenseSIFT, Descriptors
 
@@ -18,6 +20,7 @@ _VERSION = 1  # of the numbers: raised when the same settings give others
 _BLOCK = 1024  # rows whose products with all words stay in the cache of a core
 
 
+@storable_part("grid", "n_words", "n_sampled", "max_iter", "random_state", sift="DenseSIFT", vocabulary_="float[n, d]")
 @dataclass(eq=False, repr=False)
 class WordHistograms:
     """How often each visual word occurs in each region of a regular grid.
@@ -89,7 +92,9 @@ class WordHistograms:
             raise ValueError(f"n_words is {self.n_words}, and the vocabulary has {len(words)} words.")
         self._words = words
 
-    def fit(self, images: Sequence[Any], *, cache: Any = None, n_jobs: int | None = None, **run: Any) -> WordHistograms:
+    def fit(
+        self, images: Sequence[ImageSource], *, cache: Any = None, n_jobs: int | None = None, **run: Any
+    ) -> WordHistograms:
         """Learn the vocabulary from images: paths or arrays, whatever ``read_image`` takes.
 
         ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``; the cache keeps the
@@ -156,9 +161,7 @@ def learn_words(
 
     from ...estimators.inputs import check_threads
 
-    threads, values = check_threads(n_jobs), _matrix(values)
-    if not np.isfinite(values).all():
-        raise ValueError("Descriptors must be finite, and some are not.")
+    threads = check_threads(n_jobs)
     distinct = _distinct(values, n_words)
     if distinct < n_words:
         raise ValueError(
@@ -177,7 +180,7 @@ def nearest_words(values: np.ndarray, words: np.ndarray) -> np.ndarray:
     ‖v − w‖² is least where v·w − ‖w‖²/2 is largest: one product of matrices. Words that are equally far but for
     rounding may be taken for each other.
     """
-    values, half = _matrix(values), 0.5 * np.einsum("ij,ij->i", words, words)
+    half = 0.5 * np.einsum("ij,ij->i", words, words)
     if values.shape[1] != words.shape[1]:
         raise ValueError(
             f"Descriptors have {values.shape[1]} numbers, and words {words.shape[1]}. "
@@ -189,13 +192,6 @@ def nearest_words(values: np.ndarray, words: np.ndarray) -> np.ndarray:
         scores -= half
         out[start : start + _BLOCK] = scores.argmax(axis=1)
     return out
-
-
-def _matrix(values: np.ndarray) -> np.ndarray:
-    values = np.asarray(values, dtype=np.float32)
-    if values.ndim != 2:
-        raise ValueError(f"Descriptors are the rows of a matrix, got an array of shape {values.shape}.")
-    return values
 
 
 def _distinct(values: np.ndarray, enough: int) -> int:

@@ -1,39 +1,18 @@
-"""Responses of filters at all places of a grid of cells, as matrix products and as products of spectra.
+"""Responses of filters at all places of a grid of cells, as matrix products.
 
 A filter F of h × w cells, each of d features, responds to cells X, where it lies wholly within the grid, with
 
     S(r, c) = Σ_{i < h} Σ_{j < w} Σ_k F(i, j, k) X(r + i, c + j, k)
 
-Products. A row of a window is w·d numbers next to each other in memory, so with A the matrix of all such runs, the
+A row of a window is w·d numbers next to each other in memory, so with A the matrix of all such runs, the
 responses of all rows of all filters are one product A·B, with a column of B for each row of each filter, and S is the
 sum of h columns, each taken from another row of cells. No more is multiplied than S needs, and the product, whose inner
 dimension is w·d, does not have to write w times as much as it reads, as a product cell by cell would.
-
-Spectra. The transform of S is Σ_k X̂(k) · conj(F̂(k)); the sum over k is taken before the transform back. On a tile of
-T × T cells what wraps around touches only places where the filter does not lie within the tile.
 """
 
 import numpy as np
 
 from ...kernels import compiled
-
-_CHUNK = 256  # frequencies at a time: their sums stay in the nearest cache, what is summed in the second
-
-
-@compiled
-def runs(cells, first, last, w, out):
-    """Rows of windows, w·d numbers each, of every place in the rows of cells from ``first`` to before ``last``."""
-    d = cells.shape[2]
-    places = cells.shape[1] - w + 1
-    flat = cells.reshape(cells.shape[0], cells.shape[1] * d)
-    at = 0
-    for r in range(first, last):
-        row = flat[r]
-        for c in range(places):
-            to = out[at]
-            for j in range(np.uint64(w * d)):
-                to[j] = row[np.uint64(c * d) + j]
-            at += 1
 
 
 @compiled
@@ -56,40 +35,3 @@ def add_rows(product, first, places, heights, column, begin, height, out):
                 at = np.uint64(r * places) * step + np.uint64(column[f] + i)
                 for c in range(np.uint64(places)):
                     to[c] += flat[at + c * step]
-
-
-@compiled
-def tile(cells, top, left, out):
-    """Feature by feature, the cells from (top, left) on as far as there are any, then zeros; ``out`` is (d, T, U)."""
-    d, tall, wide = out.shape
-    rows = max(min(cells.shape[0] - top, tall), 0)
-    columns = max(min(cells.shape[1] - left, wide), 0)
-    for k in range(d):
-        out[k, :, columns:] = np.float32(0.0)
-        out[k, rows:] = np.float32(0.0)
-    for r in range(rows):
-        for start in range(0, columns, 16):  # so many lines of memory are read for all features, and then no more
-            end = min(start + 16, columns)
-            for k in range(d):
-                for c in range(start, end):
-                    out[k, r, c] = cells[top + r, left + c, k]
-
-
-@compiled
-def add_spectra(spectra, filters, out):
-    """``out[t, f]`` = Σ_k spectra[t, k] · filters[f, k], frequency by frequency, for all tiles t.
-
-    The spectra of the filters are the most numbers by far: they are read once.
-    """
-    n, d, length = filters.shape
-    for start in range(0, length, _CHUNK):
-        end = min(start + _CHUNK, length)
-        for f in range(n):
-            for t in range(spectra.shape[0]):
-                to = out[t, f, start:end]
-                to[:] = np.complex64(0.0)
-                for k in range(d):
-                    a = spectra[t, k, start:end]
-                    b = filters[f, k, start:end]
-                    for j in range(end - start):
-                        to[j] += a[j] * b[j]

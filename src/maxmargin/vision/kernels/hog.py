@@ -42,27 +42,23 @@ _half = np.float32(0.5)
 def _differences(above, here, below, dx, dy):
     """Of the neighbours of a row's pixels, twice the gradient, in the colour where it is longest; if equal, the first.
 
-    The rows are (channels, w). The first loop is apart, so that grey images do not pay for colours.
+    The rows are (channels, w).
     """
     channels, w = here.shape
+    dx[:] = _zero
+    dy[:] = _zero
     for k in range(channels):
         up, row, down = above[k], here[k], below[k]
-        if k == 0:
-            for x in range(w):
-                dy[x] = np.float32(down[x]) - np.float32(up[x])
-            for x in range(1, w - 1):
-                dx[x] = np.float32(row[x + 1]) - np.float32(row[x - 1])
-        else:
-            for x in range(1, w - 1):
-                gx = np.float32(row[x + 1]) - np.float32(row[x - 1])
-                gy = np.float32(down[x]) - np.float32(up[x])
-                longer = gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]
-                dx[x] = gx if longer else dx[x]
-                dy[x] = gy if longer else dy[x]
+        for x in range(1, w - 1):
+            gx = np.float32(row[x + 1]) - np.float32(row[x - 1])
+            gy = np.float32(down[x]) - np.float32(up[x])
+            longer = gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]
+            dx[x] = gx if longer else dx[x]
+            dy[x] = gy if longer else dy[x]
         for x in (0, w - 1):
             gx = np.float32(row[min(x + 1, w - 1)]) - np.float32(row[max(x - 1, 0)])
             gy = np.float32(down[x]) - np.float32(up[x])
-            if k == 0 or gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]:
+            if gx * gx + gy * gy > dx[x] * dx[x] + dy[x] * dy[x]:
                 dx[x] = gx
                 dy[x] = gy
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..features.extraction import feed_images
-from ..features.stacking import Growing, GrowingFields, Stack
+from ..features.stacking import Stack
 
 _BLOCK = 2**16  # patches that are looked at together
 
@@ -164,9 +164,9 @@ def gather_patches(
     ((10, 1152), [0, 2, 4, 7, 10])
     """
     views = int(getattr(extractor, "n_views", 1))
-    # In memory values and windows are apart, each in one piece.
-    with Stack(cache, ragged=True, memory=GrowingFields if cache is None else Growing) as rows:
-        kept = feed_images(images, _Checked(extractor, views), rows, settings=extractor.settings(), cache=cache, **run)
+    work = _Checked(extractor, views)
+    with Stack(cache, ragged=True, apart=True) as rows:
+        kept = feed_images(images, work, rows.take, settings=extractor.settings(), cache=cache, **run)
         found = rows.finish()
     return Patches(found["value"], _by_view(rows.first, views), found["window"], views), kept
 
