@@ -11,8 +11,7 @@ from unittest import mock
 
 import numpy as np
 
-from maxmargin.distributed.replies import Failure, reply
-from maxmargin.distributed.transport import Ticket, WorkerDied, WorkerTransport, fold, sums
+from maxmargin.distributed.transport import Failure, Ticket, WorkerDied, WorkerTransport, fold, reply, sums
 
 
 class _Held:
