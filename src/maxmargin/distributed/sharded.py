@@ -20,7 +20,7 @@ from ..solvers.certificate import lower_bound
 from .interior import InteriorOnShards
 from .saved import folder_of, identity_of, joined, saved_by_others
 from .shard import Beginning
-from .worker_group import WorkerGroup
+from .worker_group import Call, WorkerGroup
 
 
 class OnShards:
@@ -171,7 +171,7 @@ class Sharded:
         self.pool.place[len(self.pool) - n :] = self.first[k] + places[:n]
         self.pool_alpha = np.concatenate([self.pool_alpha, alpha[:n]])
         if n < places.size:
-            self.workers.give_back(k, places[n:], alpha[n:])
+            Call(self.workers, k, "take_back", lambda k: (places[n:], alpha[n:])).result()
 
     def no_shares(self) -> Any:
         return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))

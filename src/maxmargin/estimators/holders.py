@@ -25,7 +25,8 @@ from ..constraints.sourced import chosen, is_seekable
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
-from ..distributed.oracles import remote_oracle
+from ..distributed.oracles import RemoteOracle
+from ..distributed.requests import Requests
 from ..distributed.searching import Searches
 from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded, solve_on_shards
@@ -331,7 +332,7 @@ class Cluster:
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = remote_oracle(workers, like.open.n_examples, like.n_weights)
+        oracle = RemoteOracle(Requests(workers, like.open.n_examples), like.n_weights)
         return Problem(Searched(oracle, like.open.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:
