@@ -20,17 +20,17 @@ And one is the cluster's own:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..problem import Problem, TotalLoss
+from ..problem import Planes, Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.pooling import work_on
 from ..solvers.state import Progress
-from .sharded import OnShards, Sharded
+from .sharded import Sharded
 from .work import Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
@@ -72,7 +72,7 @@ class ShardAscent:
 
     def start(self, problem: Problem, warm: Any = None) -> ShardState:
         sharded: Any = problem.constraints
-        if not sharded.first.size or (warm is not None and not isinstance(warm, OnShards)):
+        if not sharded.first.size or warm is not None:
             sharded.begin(warm)
         state = ShardState(
             sharded=sharded,
@@ -98,6 +98,7 @@ class ShardAscent:
 
     def step(self, problem: Problem, state: ShardState) -> ShardState:
         """Work at the centre, if it has anything to do, and one round."""
+        state.gathered = None
         if state.deaths != state.sharded.workers.deaths:
             self._recount(problem, state)
         everything = self._everything(state)
@@ -242,7 +243,7 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.workers.deaths
-            state.linear, state.v, *_ = state.sharded.totals(state.alpha)
+            state.linear, state.v, *_ = state.sharded.totals()
             if state.deaths == state.sharded.workers.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
@@ -281,7 +282,7 @@ class ShardState(Progress):
     active_before: int = 0
     bias: float = 1.0
     """By how much the last estimate was too small."""
-    alpha: OnShards = field(default_factory=OnShards)
+    gathered: np.ndarray | Planes | None = None
 
     def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:
         """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
@@ -289,6 +290,13 @@ class ShardState(Progress):
         if work > 0.0:
             wanted = int(max(seconds - work, 0.0) / (work / sweeps))
             self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
+
+    @property
+    def alpha(self) -> np.ndarray | Planes:
+        """The dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
+        if self.gathered is None:
+            self.gathered = self.sharded.gather()
+        return self.gathered
 
     @property
     def nbytes(self) -> int:

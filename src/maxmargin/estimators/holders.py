@@ -27,9 +27,10 @@ from ..data.splitting import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
 from ..distributed.requests import Requests
+from ..distributed.saved import Saving
 from ..distributed.searching import Searches
 from ..distributed.shard import Shard
-from ..distributed.sharded import Saving, Sharded, solve_on_shards
+from ..distributed.sharded import Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Oracle, Seekable, Solver
@@ -204,7 +205,7 @@ class OnWorkers(OnDisk):
         resumed = folder is not None and folder.holds_a_state  # then workers have saved what is better
         problem.constraints.begin(None if resumed else warm)
         solver = _chosen(task, problem, warm, threads)
-        return solve_on_shards(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
+        return solve(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
 
 
 def _chosen(task: Any, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
