@@ -21,17 +21,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..problem import Planes, Problem, TotalLoss
+from ..problem import Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.pooling import work_on
 from ..solvers.state import Progress
 from .sharded import Sharded
-from .work import Report, Task
+from .work import Duals, Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
@@ -62,7 +62,7 @@ class ShardAscent:
         work as long as the calls. Runs with a number and a seed can be repeated to the bit.
     """
 
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
     centre: int = 2**30
     n_threads: int = 1
     inner_fraction: float = 0.3
@@ -70,8 +70,8 @@ class ShardAscent:
     momentum_after: int = 2
     sweeps: int | None = None
 
-    def start(self, problem: Problem, warm: Any = None) -> ShardState:
-        sharded: Any = problem.constraints
+    def start(self, problem: Problem, warm: Duals | None = None) -> ShardState:
+        sharded = cast(Sharded, problem.constraints)
         if not sharded.first.size or warm is not None:
             sharded.begin(warm)
         state = ShardState(
@@ -282,7 +282,7 @@ class ShardState(Progress):
     active_before: int = 0
     bias: float = 1.0
     """By how much the last estimate was too small."""
-    gathered: np.ndarray | Planes | None = None
+    gathered: Duals | None = None
 
     def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:
         """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
@@ -292,7 +292,7 @@ class ShardState(Progress):
             self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
 
     @property
-    def alpha(self) -> np.ndarray | Planes:
+    def alpha(self) -> Duals:
         """The dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
         if self.gathered is None:
             self.gathered = self.sharded.gather()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ..solvers.interior_rows import added_advances, added_looks
 
 if TYPE_CHECKING:
     from .sharded import Sharded
+    from .worker_group import Arguments
 
 
 class InteriorOnShards:
@@ -65,7 +66,7 @@ class InteriorOnShards:
             self._fetched[name] = np.concatenate(self._ask(lambda k: (name,)))
         return self._fetched[name]
 
-    def _ask(self, question: Callable[[int], tuple[Any, ...]]) -> list[Any]:
+    def _ask(self, question: Arguments) -> list[Any]:
         return [answer for answer in self._workers.ask("interior", question) if answer is not None]
 
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:

@@ -209,6 +209,7 @@ class _Worker:
                 pass_fds=[far.fileno()],
                 env=os.environ | environment,
             )
+        self.pid = self.process.pid
         self._wire = _Wire(near)
         name = f"maxmargin-worker-{index}"
         self._talking = threading.Thread(target=self._talk, name=name, daemon=True)
@@ -370,9 +371,6 @@ class LocalProcesses(WorkerTransport[_Worker]):
         if len(heavy) == 1:
             return tuple(a.copy() for a in heavy[0])
         return fold(heavy, sums) if heavy else ()
-
-    def pid(self, worker: int) -> int:
-        return self._worker(worker).process.pid
 
     def close(self) -> None:
         self._closed = True

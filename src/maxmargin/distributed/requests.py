@@ -71,9 +71,7 @@ class Requests:
         """Ask a worker's recipe; ``before`` makes sure that the worker knows what it is about."""
         return Question(self, k, question, before)
 
-    def ask_all(
-        self, question: Callable[[int], tuple[Any, ...]], before: Callable[[], None] | None = None
-    ) -> list[Any]:
+    def ask_all(self, question: Arguments, before: Callable[[], None] | None = None) -> list[Any]:
         """The answers of all workers that have examples."""
         return [call.result() for call in [self.ask(k, *question(k), before=before) for k in self.staffed]]
 

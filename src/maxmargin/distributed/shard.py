@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..checkpoint import CheckpointFolder
+from ..constraints.description import Description
 from ..problem import Problem, TotalLoss
 from ..rounding import gamma
 from ..solvers.interior_rows import InteriorRows
 from .transport import Answer
-from .work import BlockWork, ClosedWork, OpenWork, Task, Work
+from .work import BlockWork, ClosedWork, Duals, OpenWork, Task, Work
 
 _ADDITIONS = 64  # that a sum over shards takes on its way, at most: they are added four at a time
 
@@ -21,7 +22,7 @@ _ADDITIONS = 64  # that a sum over shards takes on its way, at most: they are ad
 class Recipe(Protocol):
     """How a worker comes to the problems of its shard. It travels to the worker, the data need not."""
 
-    def problem(self, question: Any) -> Problem | None:
+    def problem(self, question: int) -> Problem | None:
         """The shard's own part of a problem, with the regularizer of the whole; None if it has no examples."""
         ...
 
@@ -29,9 +30,9 @@ class Recipe(Protocol):
 class Beginning(NamedTuple):
     """What a worker needs to begin, or to begin again, with a problem."""
 
-    question: Any
+    question: int
     """Which of the recipe's problems."""
-    alpha: Any
+    alpha: Duals | None
     """Dual variables; None: those that were saved, or none."""
     away: np.ndarray
     """Examples whose dual variables the driver has."""
@@ -80,7 +81,7 @@ class Shard:
         self._work = _work(self._problem, alpha, start)
         return self._problem.constraints.n_examples
 
-    def describe(self) -> Any:
+    def describe(self) -> Description | None:
         """The constraints in a few numbers; None if there are none."""
         return None if self._problem is None else self._problem.constraints.describe()  # type: ignore[attr-defined]
 
@@ -105,7 +106,7 @@ class Shard:
         if self._work is not None:
             self._work.agree(away)
 
-    def totals(self, alpha: Any = None) -> Answer:
+    def totals(self, alpha: Duals | None = None) -> Answer:
         """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
         the shard's own."""
         if self._work is None or self._problem is None:
@@ -118,7 +119,7 @@ class Shard:
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         return TotalLoss(0.0) if self._problem is None else self._problem.constraints.evaluate(np.array(w))
 
-    def shares(self) -> Any:
+    def shares(self) -> Duals | None:
         """The dual variables that are here."""
         return None if self._work is None else self._work.alpha
 
@@ -128,7 +129,7 @@ class Shard:
             alpha = self._work.whole(*lent)
             self._folder.save({"alpha": alpha, "round": self._round, "n": self._work.n_examples})
 
-    def begin_interior(self, description: Any, n_threads: int) -> None:
+    def begin_interior(self, description: Description, n_threads: int) -> None:
         """Points of the interior-point method for the rows that are here."""
         self._rows = None if self._problem is None else InteriorRows(self._problem.constraints, n_threads, description)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..problem import Planes, TotalLoss, Totals
 from .interior import InteriorOnShards
 from .saved import Saving, joined
 from .shard import Beginning
+from .work import Duals, Parcel
 from .worker_group import Call, WorkerGroup
 
 
@@ -24,7 +25,7 @@ class Sharded:
     Parameters
     ----------
     workers : WorkerGroup
-    question : object
+    question : int
         Which of its problems a worker is to take up; see ``shard.Recipe``.
     n_examples, n_weights : int
     closed : bool
@@ -39,7 +40,7 @@ class Sharded:
     def __init__(
         self,
         workers: WorkerGroup,
-        question: Any,
+        question: int,
         n_examples: int,
         n_weights: int,
         *,
@@ -61,7 +62,7 @@ class Sharded:
         self.first = np.empty(0, np.int64)
         self._heard = workers.deaths
 
-    def begin(self, alpha: Any) -> None:
+    def begin(self, alpha: Duals | None) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
         size = self.workers.size
@@ -71,7 +72,7 @@ class Sharded:
             self._begin([None] * size)  # then it is known how many examples each has
         self._begin([None] * size if alpha is None else self._parts(alpha))
 
-    def _begin(self, parts: list[Any]) -> None:
+    def _begin(self, parts: Sequence[Duals | None]) -> None:
         size, saving, begun = self.workers.size, self._saving, False
 
         def beginning(k: int) -> tuple[Beginning]:
@@ -108,11 +109,11 @@ class Sharded:
     def oracle(self) -> None:
         """None here: searches are made by the workers."""
 
-    def _parts(self, alpha: Any) -> list[Any]:
+    def _parts(self, alpha: Duals) -> Sequence[Duals]:
         """Dual variables of all examples, shard by shard."""
         if isinstance(alpha, Planes):
             cut = np.searchsorted(self.first, alpha.example, side="right") - 1
-            parts: list[Any] = []
+            parts: list[Duals] = []
             for k in range(self.workers.size):
                 mine = np.flatnonzero(cut == k)
                 labels = [alpha.labels[i] for i in mine.tolist()]
@@ -132,7 +133,7 @@ class Sharded:
         mine = (place >= self.first[k]) & (place < self.first[k + 1])
         return place[mine] - self.first[k], self.pool_alpha[mine]
 
-    def take(self, k: int, parcel: Any, memory: int) -> None:
+    def take(self, k: int, parcel: Parcel, memory: int) -> None:
         """Examples of a worker's have come; those that there is no room for go back."""
         if self.pool is None:
             self.pool = Pool(memory)
@@ -143,16 +144,16 @@ class Sharded:
         if n < places.size:
             Call(self.workers, k, "take_back", lambda k: (places[n:], alpha[n:])).result()
 
-    def no_shares(self) -> Any:
+    def no_shares(self) -> Duals:
         return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))
 
-    def gather(self) -> np.ndarray | Planes:
+    def gather(self) -> Duals:
         """The dual variables of all examples, in the order of the data."""
         self._agree()
         shares = self.workers.ask("shares")
         if not self.closed:
             return joined(self.first, shares)
-        alpha = self.no_shares()
+        alpha = np.zeros(self.dual_shape)
         for k, part in enumerate(shares):
             if part is not None:
                 alpha[self.first[k] : self.first[k + 1]] = part
@@ -160,11 +161,11 @@ class Sharded:
             alpha[self.pool.place] = self.pool_alpha
         return alpha
 
-    def totals(self, alpha: Any = None) -> Totals:
+    def totals(self, alpha: Duals | None = None) -> Totals:
         """Σ over shards, each from nothing; without ``alpha`` that of the shards' own, and what the driver has."""
         if alpha is None:
             self._agree()
-        parts = [None] * self.workers.size if alpha is None else self._parts(alpha)
+        parts: Sequence[Duals | None] = [None] * self.workers.size if alpha is None else self._parts(alpha)
         linear, heavy = self.workers.total("totals", lambda k: (parts[k],))
         sums = DualSums(self.n_weights)
         if heavy:
@@ -176,13 +177,13 @@ class Sharded:
             sums.add(self.pool.constraints().totals(self.pool_alpha))
         return sums.totals()
 
-    def combine(self, alpha: Any) -> np.ndarray:
+    def combine(self, alpha: Duals) -> np.ndarray:
         return self.totals(alpha).v
 
-    def linear(self, alpha: Any) -> float:
+    def linear(self, alpha: Duals) -> float:
         return self.totals(alpha).linear
 
-    def feasible(self, alpha: Any) -> Any:
+    def feasible(self, alpha: Duals) -> Duals:
         return alpha
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:

@@ -177,6 +177,8 @@ def reply(work: Callable[..., Any], *args: Any) -> tuple[Any, tuple[np.ndarray, 
 class WorkerHandle(Protocol):
     """One process of a worker, as the driver sees it. It begins to make its object at once."""
 
+    pid: int
+
     def made(self) -> None:
         """Wait until the object is made; raises what the maker raises, and ``WorkerDied``."""
 
@@ -232,6 +234,9 @@ class WorkerTransport(ABC, Generic[_W]):
     def restart(self, worker: int) -> None:
         self._begin_anew(worker)
         self._until_made(worker)
+
+    def pid(self, worker: int) -> int:
+        return self._worker(worker).pid
 
     def __enter__(self) -> Self:
         return self

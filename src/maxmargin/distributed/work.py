@@ -22,6 +22,10 @@ _A_SLICE = 8  # rows that are visited together where rows are sparse: their orde
 _BETWEEN = 10  # passes over the cache in a round that searches for nothing
 
 
+Duals = np.ndarray | Planes
+"""Dual variables of a closed problem or of an open one."""
+
+
 class Task(NamedTuple):
     """What a round asks of a worker. The v that the round begins with comes beside it."""
 
@@ -89,14 +93,14 @@ class Work(ABC):
 
     @property
     @abstractmethod
-    def alpha(self) -> np.ndarray | Planes:
+    def alpha(self) -> Duals:
         """The dual variables that are here."""
 
     @abstractmethod
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         """Raise the dual objective of the shard under Ω/σ, seen from v. Returns the change of v as well."""
 
-    def whole(self, *lent: np.ndarray) -> np.ndarray | Planes:
+    def whole(self, *lent: np.ndarray) -> Duals:
         """The dual variables with those that the driver has: places and values as it tells them, or as they left."""
         return self.alpha
 
@@ -261,7 +265,7 @@ class _ExploredWork(Work):
     _state: BlockState | AscentState
 
     @property
-    def alpha(self) -> np.ndarray | Planes:
+    def alpha(self) -> Duals:
         return self._state.alpha
 
     def _aim(self, task: Task) -> None:

@@ -239,7 +239,7 @@ class Recipe(Searches):
     def __init__(self, task: Any, facts: Any, piece: Any, memory: int | None) -> None:
         self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
 
-    def problem(self, question: Any) -> Problem | None:
+    def problem(self, question: int) -> Problem | None:
         if not len(self._piece) or (is_whole(self._held) and not self._task._size(self._held.labels())):
             return None
         return self._task._problems(self._held, self._facts, [question])[0]
@@ -315,7 +315,7 @@ class Cluster:
         """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
         self.workers = WorkerGroup(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
-    def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:
+    def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
         known: Any = like.constraints
         constraints = Sharded(
