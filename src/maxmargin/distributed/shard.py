@@ -39,7 +39,7 @@ class Beginning(NamedTuple):
     seed: int
     memory: int | None
     """Bytes that the worker may use for what it keeps of the data."""
-    checkpoint: CheckpointFolder | None
+    checkpoint: CheckpointFolder
     """Where dual variables are saved, so that a worker that is killed loses little."""
 
 
@@ -72,11 +72,9 @@ class Shard:
         if self._problem is None or self._problem.constraints.n_examples == 0:
             self._problem = None
             return 0
-        alpha, saved = start.alpha, None
-        if start.checkpoint is not None:
-            self._folder = start.checkpoint.__enter__()
-            saved = self._folder.load() if alpha is None else None
-        if saved is not None:
+        alpha = start.alpha
+        self._folder = start.checkpoint.__enter__()
+        if alpha is None and (saved := self._folder.load()) is not None:
             alpha, self._round = saved["alpha"], int(saved["round"])
         self._work = _work(self._problem, alpha, start)
         return self._problem.constraints.n_examples

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
+from ..constraints.base import Closed
 from ..constraints.description import Description
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..data.errors import DataError
 from ..problem import Planes, TotalLoss, Totals
+from ..protocols import Constraints
 from .interior import InteriorOnShards
 from .saved import Saving, joined
 from .shard import Beginning
@@ -27,38 +30,33 @@ class Sharded:
     workers : WorkerGroup
     question : int
         Which of its problems a worker is to take up; see ``shard.Recipe``.
-    n_examples, n_weights : int
-    closed : bool
-    columns : tuple
-        Shape of the dual variables of one example of a closed problem.
+    like : Constraints
+        The same constraints as the driver sees them; none of their rows is asked for.
     seed : int
     memory : int or None
         Bytes for each worker.
-    saving : Saving or None
+    saving : Saving
     """
 
     def __init__(
         self,
         workers: WorkerGroup,
         question: int,
-        n_examples: int,
-        n_weights: int,
+        like: Constraints,
         *,
-        closed: bool = True,
-        columns: tuple[int, ...] = (),
-        seed: int = 0,
-        memory: int | None = None,
-        saving: Saving | None = None,
+        seed: int,
+        memory: int | None,
+        saving: Saving,
     ) -> None:
         self.workers = workers
-        self.n_examples, self.n_weights = n_examples, n_weights
-        self.closed = closed
-        self.holder = "workers" if closed else "searching workers"
-        self.columns = columns
+        self.n_examples, self.n_weights, self.closed = like.n_examples, like.n_weights, like.closed
+        self.holder = "workers" if self.closed else "searching workers"
+        self.columns = cast(Closed, like).dual_shape[1:] if self.closed else ()
+        """Shape of the dual variables of one example of a closed problem."""
         self._question, self._seed, self._memory, self._saving = question, seed, memory, saving
         self.pool: Pool | None = None
         """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
-        self.pool_alpha = np.empty((0, *columns))
+        self.pool_alpha = np.empty((0, *self.columns))
         self.first = np.empty(0, np.int64)
         self._heard = workers.deaths
 
@@ -66,14 +64,14 @@ class Sharded:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
         size = self.workers.size
-        if alpha is None and self._saving is not None:
+        if alpha is None:
             alpha = self._saving.by_others(size, self.n_examples)
         if alpha is not None and not self.first.size:
             self._begin([None] * size)  # then it is known how many examples each has
         self._begin([None] * size if alpha is None else self._parts(alpha))
 
     def _begin(self, parts: Sequence[Duals | None]) -> None:
-        size, saving, begun = self.workers.size, self._saving, False
+        begun = False
 
         def beginning(k: int) -> tuple[Beginning]:
             return (
@@ -84,7 +82,7 @@ class Sharded:
                     away=self.lent(k)[0] if begun else np.empty(0, np.int64),
                     seed=self._seed + k,
                     memory=self._memory,
-                    checkpoint=None if saving is None else saving.checkpoint(k, size),
+                    checkpoint=self._saving.checkpoint(k, self.workers.size),
                 ),
             )
 

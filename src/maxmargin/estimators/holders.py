@@ -317,17 +317,8 @@ class Cluster:
 
     def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
-        known: Any = like.constraints
-        constraints = Sharded(
-            self.workers,  # type: ignore[arg-type]
-            question,
-            known.n_examples,
-            known.n_weights,
-            closed=known.closed,
-            columns=known.dual_shape[1:] if known.closed else (),
-            saving=self._saving(part),
-            **settings,
-        )
+        workers: WorkerGroup = self.workers  # type: ignore[assignment]
+        constraints = Sharded(workers, question, like.constraints, saving=self._saving(part), **settings)
         return Problem(constraints, like.regularizer)
 
     def searched(self, like: Problem) -> Problem:
