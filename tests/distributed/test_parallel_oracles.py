@@ -19,7 +19,8 @@ from maxmargin.constraints.searched import violations
 from maxmargin.data.errors import DataError
 from maxmargin.distributed import LocalProcesses, WorkerDied
 from maxmargin.distributed.evaluations import remote_objective
-from maxmargin.distributed.oracles import RemoteOracle, introduced, remote_oracle
+from maxmargin.distributed.oracles import RemoteOracle
+from maxmargin.distributed.requests import Requests
 from maxmargin.distributed.searching import LatentSearches, Searches
 from maxmargin.distributed.shard import Shard
 from maxmargin.distributed.worker_group import WorkerGroup
@@ -81,7 +82,7 @@ def _remote(model, X, Y, sizes, transport=None):
     parts = [(X[a:b], Y[a:b]) for a, b in pairwise(ends.tolist())]
     recipes = [Answers(oracle_for(sized(model, X, Y), *part) if len(part[1]) else None) for part in parts]
     workers = WorkerGroup(transport or Inline(len(sizes)), [lambda recipe=recipe: Shard(recipe) for recipe in recipes])
-    return remote_oracle(workers, len(Y), whole.n_weights), whole
+    return RemoteOracle(Requests(workers, len(Y)), whole.n_weights), whole
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_all_workers_have_work_while_answers_are_taken_in():
             under_way.append(call)
             return call
 
-    watched = Watched(remote._requests, remote._pieces, remote.n_weights)
+    watched = Watched(remote._requests, remote.n_weights)
     chunks = watched.chunked(np.arange(40), 2)
     w = np.zeros(remote.n_weights)
     answered = 0
@@ -246,7 +247,7 @@ def test_data_that_differs_between_machines_is_refused():
     X, Y = tagged(np.random.default_rng(5), n=6, noise=1.5)
     workers = WorkerGroup(Inline(1), [lambda: Shard(Answers(oracle_for(Tags(), X, Y)))])
     with pytest.raises(DataError, match="The workers have 6 examples, the driver has counted 7"):
-        introduced(workers, 7)
+        Requests(workers, 7)
 
 
 # Workers that die, models that fail.

@@ -9,9 +9,8 @@ from hypothesis import given, settings, strategies as st
 from maxmargin.checkpoint import CheckpointFolder
 from maxmargin.constraints.pool import extracted
 from maxmargin.data.arrays import as_rows
-from maxmargin.distributed.closed_work import ClosedWork
 from maxmargin.distributed.shard import Beginning, Shard
-from maxmargin.distributed.work import Task
+from maxmargin.distributed.work import ClosedWork, Task
 from maxmargin.losses import SmoothedHinge, SquaredHinge
 from maxmargin.models import binary, multiclass
 from maxmargin.problem import Problem
@@ -208,7 +207,7 @@ class _Parts:
 
 
 def _beginning(folder, n, away=()):
-    return Beginning(n, None, np.array(away, np.int64), 0, None, str(folder / str(n)), {}, every=0.0)
+    return Beginning(n, None, np.array(away, np.int64), 0, None, CheckpointFolder(folder / str(n), {}, every=0.0))
 
 
 def test_what_has_left_is_saved_as_it_was(tmp_path):

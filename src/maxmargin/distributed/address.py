@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qs, urlsplit
 
 from maxmargin.distributed.processes import LocalProcesses
 from maxmargin.distributed.ray_actors import RayActors
@@ -33,14 +32,15 @@ def place_of(cluster: str) -> Place:
     >>> place_of("ray://auto?workers=4")
     Place(address='auto', n_workers=4)
     """
-    if here := re.fullmatch(r"(local|ray)(?::(\d+))?", cluster):
-        return Place("local" if here[1] == "ray" else None, _count(cluster, here[2]))
-    place = urlsplit(cluster)
-    question = parse_qs(place.query, keep_blank_values=True)
-    if place.scheme != "ray" or not place.netloc or place.path or place.fragment or not question.keys() <= {"workers"}:
+    found = re.fullmatch(r"(local|ray)(?::(\d+))?|ray://([^/?#]+)(?:\?workers=([^&#]*))?", cluster)
+    if found is None:
         raise ValueError(f"cluster={cluster!r} is not understood. Possible are:\n{_WORDS}.")
-    n_workers = _count(cluster, question["workers"][0]) if question else None
-    return Place("auto" if place.netloc == "auto" else f"ray://{place.netloc}", n_workers)
+    kind, count, host, more = found.groups()
+    address = {"local": None, "ray": "local"}[kind] if kind else "auto" if host == "auto" else f"ray://{host}"
+    digits = count or more
+    if digits is not None and not (digits.isdecimal() and int(digits) >= 1):
+        raise ValueError(f"cluster={cluster!r} asks for {digits!r} workers; it takes a whole number of at least 1.")
+    return Place(address, None if digits is None else int(digits))
 
 
 def transport_of(cluster: str | Transport, limit: int | None = None) -> Transport:
@@ -77,11 +77,3 @@ def transport_of(cluster: str | Transport, limit: int | None = None) -> Transpor
         return RayActors(place.address, place.n_workers, limit=limit)
     n_workers = LocalProcesses().n_workers if place.n_workers is None else place.n_workers
     return LocalProcesses(n_workers if limit is None else min(n_workers, limit))
-
-
-def _count(cluster: str, digits: str | None) -> int | None:
-    if digits is None:
-        return None
-    if not digits.isdecimal() or int(digits) < 1:
-        raise ValueError(f"cluster={cluster!r} asks for {digits!r} workers; it takes a whole number of at least 1.")
-    return int(digits)

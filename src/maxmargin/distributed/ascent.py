@@ -20,8 +20,8 @@ And one is the cluster's own:
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from ..problem import Problem, TotalLoss
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.state import Progress
-from .sharded import OnShards, Sharded
-from .work import Report, Task
+from .sharded import Sharded
+from .work import Duals, Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
@@ -61,7 +61,7 @@ class ShardAscent:
         work as long as the calls. Runs with a number and a seed can be repeated to the bit.
     """
 
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
     centre: int = 2**30
     n_threads: int = 1
     inner_fraction: float = 0.3
@@ -69,9 +69,9 @@ class ShardAscent:
     momentum_after: int = 2
     sweeps: int | None = None
 
-    def start(self, problem: Problem, warm: Any = None) -> ShardState:
-        sharded: Any = problem.constraints
-        if not sharded.first.size or (warm is not None and not isinstance(warm, OnShards)):
+    def start(self, problem: Problem, warm: Duals | None = None) -> ShardState:
+        sharded = cast(Sharded, problem.constraints)
+        if not sharded.first.size or warm is not None:
             sharded.begin(warm)
         state = ShardState(
             sharded=sharded,
@@ -97,6 +97,7 @@ class ShardAscent:
 
     def step(self, problem: Problem, state: ShardState) -> ShardState:
         """Work at the centre, if it has anything to do, and one round."""
+        state.gathered = None
         if state.deaths != state.sharded.workers.deaths:
             self._recount(problem, state)
         everything = self._everything(state)
@@ -238,7 +239,7 @@ class ShardAscent:
         """v and the linear part of the dual objective, from the dual variables that there are."""
         while True:
             state.deaths = state.sharded.workers.deaths
-            state.linear, state.v, *_ = state.sharded.totals(state.alpha)
+            state.linear, state.v, *_ = state.sharded.totals()
             if state.deaths == state.sharded.workers.deaths:
                 break
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
@@ -277,7 +278,7 @@ class ShardState(Progress):
     active_before: int = 0
     bias: float = 1.0
     """By how much the last estimate was too small."""
-    alpha: OnShards = field(default_factory=OnShards)
+    gathered: Duals | None = None
 
     def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:
         """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
@@ -285,6 +286,13 @@ class ShardState(Progress):
         if work > 0.0:
             wanted = int(max(seconds - work, 0.0) / (work / sweeps))
             self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
+
+    @property
+    def alpha(self) -> Duals:
+        """The dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
+        if self.gathered is None:
+            self.gathered = self.sharded.gather()
+        return self.gathered
 
     @property
     def nbytes(self) -> int:

@@ -13,63 +13,43 @@ from typing import Any
 
 import numpy as np
 
+from ..constraints.sourced import chosen
 from ..latent.search_state import differ
-from ..problem import Problem
 from ..protocols import Evaluation, LatentObjective, LatentOracle
-from .oracles import RemoteOracle, introduced
-from .requests import Requests, together
-from .searching import OfObjective, Piece
+from .oracles import RemoteOracle
+from .requests import Requests
 from .worker_group import WorkerGroup
 
 
-class Evaluations(OfObjective):
-    """What workers answer about an objective whose bounds are closed problems."""
-
-    _last: tuple[np.ndarray, Evaluation] | None = None
-
-    def _evaluated(self, w: np.ndarray) -> Evaluation:
-        """Several questions are asked about the same weights."""
-        if self._last is None or not np.array_equal(self._last[0], w):
-            w = np.array(w)
-            self._last = w, self._objective.evaluate(w)
-        return self._last[1]
-
-    def best(self, w: np.ndarray) -> Any:
-        return self._evaluated(w).best
-
-    def regrets(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        return self._evaluated(w).regrets(ids, latent)
-
-    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._evaluated(w).listed()
-
-
-class RemoteLatentOracle:
-    """A ``LatentOracle`` whose examples are with the workers of a group, each of which has a ``LatentSearches``.
+class _Asked:
+    """Something with all examples here, of which workers answer some questions about their own.
 
     What is asked once, or about few examples, is answered here: starts may look at all examples together, and the
     random walk over bounds asks about one at a time, which is not worth a message.
 
     Parameters
     ----------
-    here : LatentOracle
+    here : LatentOracle or LatentObjective
         The same with all examples.
     requests : Requests
-    pieces : list of Piece
+        To workers that each have a ``LatentSearches``.
     """
 
-    def __init__(self, here: LatentOracle, requests: Requests, pieces: list[Piece]) -> None:
-        self._here, self._requests, self._pieces = here, requests, pieces
-        self.n_examples, self.n_weights = here.n_examples, here.n_weights
-        self.exact = bool(getattr(here, "exact", True))
-        if hasattr(here, "exact_at"):
-            self.exact_at = here.exact_at
-        self.truths, self.propose, self.initial = here.truths, here.propose, here.initial
-        self._fixed: Any = None
+    def __init__(self, here: Any, requests: Requests) -> None:
+        self.here, self.requests = here, requests
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.here, name)
+
+
+class RemoteLatentOracle(_Asked):
+    """A ``LatentOracle`` whose examples are with the workers of a group."""
+
+    _fixed: Any = None
 
     def bound(self, latent: Any) -> RemoteOracle:
-        like = self._here.bound(latent)  # complains of values that some examples do not have
-        requests = self._requests
+        like = self.here.bound(latent)  # complains of values that some examples do not have
+        requests = self.requests
         if self._fixed is None or differ(latent, self._fixed).any():
             self._fixed = latent.copy() if isinstance(latent, np.ndarray) else list(latent)
         fixed = self._fixed
@@ -77,80 +57,29 @@ class RemoteLatentOracle:
         def before() -> None:
             requests.tell(fixed, lambda k: ("fix", requests.cut(fixed, k)))
 
-        pieces = [piece._replace(releases_gil=like.releases_gil) for piece in self._pieces]
-        return RemoteOracle(requests, pieces, self.n_weights, before)
+        oracle = RemoteOracle(requests, self.n_weights, before)
+        oracle.releases_gil = like.releases_gil
+        return oracle
 
     def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
-        sent = self._requests.sent(w)
-        found = self._requests.ask_all(lambda k: ("complete", sent))
+        sent = self.requests.sent(w)
+        found = self.requests.ask_all(lambda k: ("latent", "complete", sent))
         return _in_order([best for best, _ in found]), np.concatenate([scores for _, scores in found])
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        if ids.size < len(self._pieces):
-            return self._here.scores(ids, latent, w)
-        return _asked_about(self._requests, ids, latent, "scores", w)
+        if ids.size < self.requests.workers.size:
+            return self.here.scores(ids, latent, w)
+        return _asked_about(self.requests, ids, latent, "latent", "scores", w)
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        sent = self._requests.sent(w)
-        return _end_to_end(self._requests.ask_all(lambda k: ("listed", sent)))
+        return _listed(self.requests, "latent", w)
 
 
-def _asked_about(requests: Requests, ids: np.ndarray, latent: Any, method: str, w: np.ndarray) -> np.ndarray:
-    """One number for each of these examples with these latent values, at some weights, in the order asked for."""
-    worker, numbers, sent = requests.whose(ids), np.empty(ids.size), requests.sent(w)
-    places = [np.flatnonzero(worker == k) for k in np.unique(worker).tolist()]
-    calls = []
-    for at in places:
-        k = int(worker[at[0]])
-        values = np.asarray(latent)[at] if isinstance(latent, np.ndarray) else [latent[p] for p in at.tolist()]
-        calls.append(requests.ask(k, method, ids[at] - requests.first[k], values, sent))
-    for at, found in zip(places, together(calls), strict=True):
-        numbers[at] = found
-    return numbers
-
-
-def _in_order(parts: list[Any]) -> Any:
-    """Latent values of all examples: an array where all parts are arrays of numbers, else a list."""
-    if all(isinstance(part, np.ndarray) for part in parts):
-        return np.concatenate(parts)
-    return [value for part in parts for value in part]
-
-
-def _end_to_end(parts: list[tuple[np.ndarray, np.ndarray] | None]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Lists of numbers and where those of each example begin, as one; None if one of them cannot list."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    sizes = np.concatenate([np.diff(first) for _, first in known])
-    return np.concatenate([numbers for numbers, _ in known]), np.concatenate([[0], np.cumsum(sizes)])
-
-
-class RemoteObjective:
-    """A ``LatentObjective`` that is looked at by workers.
-
-    Parameters
-    ----------
-    here : LatentObjective
-        The same with all examples.
-    requests : Requests
-    """
-
-    def __init__(self, here: LatentObjective, requests: Requests) -> None:
-        self.here, self.requests = here, requests
-        self.n_examples, self.n_weights = here.n_examples, here.n_weights
-        self.regularizer = here.regularizer
-
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
-        return self.here.problem(latent, weights)
+class RemoteObjective(_Asked):
+    """A ``LatentObjective`` that is looked at by workers."""
 
     def evaluate(self, w: np.ndarray) -> RemoteEvaluation:
         return RemoteEvaluation(self, w)
-
-    def initial(self, rng: np.random.Generator | None) -> Any:
-        return self.here.initial(rng)
-
-    def carriers(self, alpha: Any) -> np.ndarray:
-        return self.here.carriers(alpha)
 
 
 class RemoteEvaluation:
@@ -169,26 +98,50 @@ class RemoteEvaluation:
     def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
         if ids.size < self._requests.workers.size:
             return self._here.regrets(ids, latent)
-        return _asked_about(self._requests, ids, latent, "regrets", self._w)
+        return _asked_about(self._requests, ids, latent, "evaluation", "regrets", self._w)
 
     def listed(self) -> tuple[np.ndarray, np.ndarray] | None:
-        sent = self._requests.sent(self._w)
-        return _end_to_end(self._requests.ask_all(lambda k: ("listed", sent)))
+        return _listed(self._requests, "evaluation", self._w)
 
     def propose(self, i: int, z: Any, rng: np.random.Generator) -> Any:
         return self._here.propose(i, z, rng)
 
 
+def _asked_about(requests: Requests, ids: np.ndarray, latent: Any, whom: str, method: str, w: np.ndarray) -> np.ndarray:
+    """One number for each of these examples with these latent values, at some weights, in the order asked for."""
+    numbers, sent = np.empty(ids.size), requests.sent(w)
+    calls = [
+        (at, requests.ask(k, whom, method, sent, ids[at] - requests.first[k], chosen(latent, at)))
+        for k, at in requests.by_worker(ids)
+    ]
+    for at, call in calls:
+        numbers[at] = call.result()
+    return numbers
+
+
+def _in_order(parts: list[Any]) -> Any:
+    """Latent values of all examples: an array where all parts are arrays of numbers, else a list."""
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]
+
+
+def _listed(requests: Requests, whom: str, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Lists of numbers and where those of each example begin, as one; None if one of the workers cannot list."""
+    sent = requests.sent(w)
+    parts = requests.ask_all(lambda k: (whom, "listed", sent))
+    if any(part is None for part in parts):
+        return None
+    sizes = np.concatenate([np.diff(first) for _, first in parts])
+    return np.concatenate([numbers for numbers, _ in parts]), np.concatenate([[0], np.cumsum(sizes)])
+
+
 def remote_objective(objective: LatentObjective, workers: WorkerGroup) -> LatentObjective:
-    """The same objective with its examples on the workers: ``LatentSearches`` where bounds are searched, else
-    ``Evaluations``."""
-    requests, pieces = introduced(workers, objective.n_examples)
-    if not is_searched(objective):
-        return RemoteObjective(objective, requests)
+    """The same objective with its examples on the workers, each of which has a ``LatentSearches``."""
+    requests = Requests(workers, objective.n_examples)
     known: Any = objective
-    return known.with_oracle(RemoteLatentOracle(known.oracle, requests, pieces))
-
-
-def is_searched(objective: LatentObjective) -> bool:
-    """Whether the bounds of this objective are open problems, made by a latent oracle."""
-    return hasattr(objective, "with_oracle")
+    if hasattr(objective, "with_oracle"):  # its bounds are open problems, made by a latent oracle
+        here: LatentOracle = known.oracle
+        return known.with_oracle(RemoteLatentOracle(here, requests))
+    remote: Any = RemoteObjective(objective, requests)
+    return remote

@@ -15,6 +15,7 @@ from ..solvers.interior_rows import added_advances, added_looks
 
 if TYPE_CHECKING:
     from .sharded import Sharded
+    from .worker_group import Arguments
 
 
 class InteriorOnShards:
@@ -24,6 +25,7 @@ class InteriorOnShards:
         self._sharded, self._workers = sharded, sharded.workers
         self._deaths = self._workers.deaths
         self.description = sharded.describe()
+        self._fetched: dict[str, np.ndarray] = {}
         self._workers.set_up("begin_interior", lambda k: (self.description, n_threads))
 
     @property
@@ -32,7 +34,7 @@ class InteriorOnShards:
         return self._workers.deaths != self._deaths
 
     def centre(self, w: np.ndarray) -> None:
-        self._workers.ask("interior", lambda k: ("centre", w))
+        self._ask(lambda k: ("centre", w))
 
     def look(self, w: np.ndarray, directions: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
         sums, heavy = self._workers.total("interior", lambda k: ("look", w, directions, target))
@@ -43,20 +45,29 @@ class InteriorOnShards:
     def advance(
         self, w: np.ndarray, directions: np.ndarray, target: float, length: float, precise: bool, keep: bool = False
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self._fetched.clear()
         _, heavy = self._workers.total("interior", lambda k: ("advance", w, directions, target, length, precise, keep))
         return added_advances(w.size, [heavy] if heavy else [])  # type: ignore[list-item]
 
     @property
     def alpha(self) -> np.ndarray:
-        return self.saved()[0]
+        return self._whole("alpha")
 
     @property
     def kept(self) -> np.ndarray:
-        return np.concatenate([kept for kept in self._workers.ask("interior", lambda k: ("kept",)) if kept is not None])
+        return self._whole("kept")
 
     def saved(self) -> Point:
-        points = [point for point in self._workers.ask("interior", lambda k: ("saved",)) if point is not None]
-        return Point(*(np.concatenate(parts) for parts in zip(*points, strict=True)))
+        return Point(*(np.concatenate(parts) for parts in zip(*self._ask(lambda k: ("saved",)), strict=True)))
+
+    def _whole(self, name: str) -> np.ndarray:
+        """Dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
+        if name not in self._fetched:
+            self._fetched[name] = np.concatenate(self._ask(lambda k: (name,)))
+        return self._fetched[name]
+
+    def _ask(self, question: Arguments) -> list[Any]:
+        return [answer for answer in self._workers.ask("interior", question) if answer is not None]
 
     def load(self, point: Sequence[np.ndarray], kept: np.ndarray | None = None) -> None:
         spans = [slice(a, b) for a, b in pairwise(self._sharded.first.tolist())]
@@ -65,7 +76,8 @@ class InteriorOnShards:
             mine = Point(*(p[spans[k]] if p.size else p for p in point))
             return "load", mine, None if kept is None else kept[spans[k]]
 
-        self._workers.ask("interior", part)
+        self._fetched.clear()
+        self._ask(part)
 
 
 class ShardInterior(InteriorPoint):

@@ -22,11 +22,8 @@ from ..constraints.answers import Packed
 from ..constraints.sourced import joined
 from ..constraints.sums import DualSums
 from ..data.arrays import as_rows
-from ..data.errors import DataError
 from ..problem import Planes, Rivals, TotalLoss, Totals
-from .requests import Call, Requests, together
-from .searching import Piece
-from .worker_group import WorkerGroup
+from .requests import Question, Requests
 
 _EACH = 2  # questions that a worker has at a time: the one it works on and the next
 _STALE = 4  # at most this part of all examples is searched at weights that are on their way
@@ -39,40 +36,28 @@ class RemoteOracle:
     Parameters
     ----------
     requests : Requests
-    pieces : list of Piece
-        What each worker has.
     n_weights : int
     before : function or None
         Makes sure that the workers know which problem the questions are about.
     """
 
-    def __init__(
-        self, requests: Requests, pieces: list[Piece], n_weights: int, before: Callable[[], None] | None = None
-    ) -> None:
-        self._requests, self._pieces, self._before = requests, pieces, before
+    def __init__(self, requests: Requests, n_weights: int, before: Callable[[], None] | None = None) -> None:
+        self._requests, self._before = requests, before
         self.n_examples, self.n_weights = requests.n_examples, n_weights
-        self.releases_gil = all(piece.releases_gil for piece in pieces)
-        self.n_searchers = len(requests.staffed)
-
-    @property
-    def n_ahead(self) -> int:
+        self.releases_gil = all(piece.releases_gil for piece in requests.pieces)
+        self.n_ahead = _EACH * len(requests.staffed)
         """How many chunks may be under way."""
-        return _EACH * self.n_searchers
 
     def submit(self, ids: np.ndarray, w: np.ndarray) -> Found:
         """Have examples searched; does not wait."""
-        return Found([(at, self._ask(k, "rivals", ids[at] - self._first(k), self._requests.sent(w)))
-                      for k, at in self._by_worker(ids)], ids.size, self.n_weights)  # fmt: skip
+        sent = self._requests.sent(w)
+        return Found(self._ask("rivals", ids, lambda at: (sent,)), self.n_weights)
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
         return self.submit(ids, w).result()
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        calls = []
-        for k, at in self._by_worker(ids):
-            theirs = Packed([labels[p] for p in at.tolist()])
-            calls.append((at, self._ask(k, "planes", ids[at] - self._first(k), theirs)))
-        return Found(calls, ids.size, self.n_weights).result()
+        return Found(self._ask("planes", ids, lambda at: (_packed(labels, at),)), self.n_weights).result()
 
     def chunked(self, ids: np.ndarray, size: int) -> list[np.ndarray]:
         """The same examples in chunks that each belong to one worker, all workers taking turns.
@@ -94,73 +79,51 @@ class RemoteOracle:
     def evaluate(self, w: np.ndarray, budget: np.ndarray) -> TotalLoss:
         """Σ C_i·(loss of example i): one question to each worker."""
         sent = self._requests.sent(w)
-        budgets = [budget if budget.size == 1 else self._requests.cut(budget, k) for k in range(len(self._pieces))]
-        losses = self._requests.ask_all(lambda k: ("evaluate", sent, budgets[k]), self._before)
-        return TotalLoss.sum(losses)
+
+        def question(k: int) -> tuple[Any, ...]:
+            return "evaluate", sent, budget if budget.size == 1 else self._requests.cut(budget, k)
+
+        return TotalLoss.sum(self._requests.ask_all(question, self._before))
 
     def sums(self, alpha: Planes) -> Totals:
         """What shares come to, which workers find out: rows stay where they are."""
-        calls = []
-        for k, at in self._by_worker(alpha.example):
-            theirs = Packed([alpha.labels[p] for p in at.tolist()])
-            calls.append(self._ask(k, "sums", alpha.example[at] - self._first(k), theirs, alpha.alpha[at]))
+        calls = self._ask("sums", alpha.example, lambda at: (_packed(alpha.labels, at), alpha.alpha[at]))
         sums = DualSums(self.n_weights)
-        for part in together(calls):
-            sums.add(part)
+        for _, call in calls:
+            sums.add(call.result())
         return sums.totals()
 
-    def _ask(self, k: int, *question: Any) -> Call:
-        return self._requests.ask(k, *question, before=self._before)
-
-    def _first(self, k: int) -> int:
-        return int(self._requests.first[k])
+    def _ask(
+        self, method: str, ids: np.ndarray, more: Callable[[np.ndarray], tuple[Any, ...]]
+    ) -> list[tuple[np.ndarray, Question]]:
+        """(where its examples stand among these, the question) for every worker that has any of these examples."""
+        ask, first, by_worker = self._requests.ask, self._requests.first, self._requests.by_worker(ids)
+        return [(at, ask(k, method, ids[at] - first[k], *more(at), before=self._before)) for k, at in by_worker]
 
     def _as_read(self, ids: np.ndarray) -> Iterator[np.ndarray]:
         """The examples of one worker after the other, in the order in which it reads them."""
-        for k, at in self._by_worker(ids):
+        for k, at in self._requests.by_worker(ids):
             mine = ids[at]
-            part = np.searchsorted(self._pieces[k].offsets, mine - self._first(k), side="right")
+            part = np.searchsorted(self._requests.pieces[k].offsets, mine - self._requests.first[k], side="right")
             yield mine[np.argsort(part, kind="stable")]
-
-    def _by_worker(self, ids: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """(worker, where its examples stand among these), in their order."""
-        worker = self._requests.whose(ids)
-        order = np.argsort(worker, kind="stable")
-        parts = np.split(order, np.flatnonzero(np.diff(worker[order])) + 1) if ids.size else []
-        return [(int(worker[at[0]]), at) for at in parts]
 
 
 class Found:
     """Answers under way, from one worker or from several."""
 
-    def __init__(self, calls: list[tuple[np.ndarray, Call]], n: int, n_weights: int) -> None:
-        self._calls, self._n, self._n_weights = calls, n, n_weights
+    def __init__(self, calls: list[tuple[np.ndarray, Question]], n_weights: int) -> None:
+        self._calls, self._n_weights = calls, n_weights
 
     def result(self) -> Rivals:
         """All of them, in the order in which they were asked for."""
-        if not self._n:
+        if not self._calls:
             return Rivals([], as_rows(sp.csr_matrix((0, self._n_weights))), np.empty(0))
         parts = [_own(call.result()) for _, call in self._calls]
         return parts[0] if len(parts) == 1 else joined(parts, np.concatenate([at for at, _ in self._calls]))
 
 
-def remote_oracle(workers: WorkerGroup, n_examples: int, n_weights: int) -> RemoteOracle:
-    """The oracle of a problem whose pieces the workers of the group have."""
-    requests, pieces = introduced(workers, n_examples)
-    return RemoteOracle(requests, pieces, n_weights)
-
-
-def introduced(workers: WorkerGroup, n_examples: int) -> tuple[Requests, list[Piece]]:
-    """The workers, and what each of them has, if that is all of the data."""
-    unknown = Requests(workers, [1] * workers.size)
-    pieces: list[Piece] = unknown.ask_all(lambda k: ("piece",))
-    requests = Requests(workers, [piece.n_examples for piece in pieces])
-    if requests.n_examples != n_examples:
-        raise DataError(
-            f"The workers have {requests.n_examples} examples, the driver has counted {n_examples}. Do all machines "
-            "see the same files?"
-        )
-    return requests, pieces
+def _packed(labels: Sequence[Any], at: np.ndarray) -> Packed:
+    return Packed([labels[p] for p in at.tolist()])
 
 
 def _in_turn(queues: list[list[np.ndarray]]) -> list[np.ndarray]:

@@ -6,13 +6,13 @@ import math
 import os
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
 
-from maxmargin.distributed.replies import Failure, reply
-from maxmargin.distributed.transport import Ticket, WorkerDied, WorkerTransport, fold, sums
+from maxmargin.distributed.transport import Failure, Ticket, WorkerDied, WorkerTransport, fold, reply, sums
 
 
 class _Held:
@@ -40,7 +40,7 @@ class _Held:
 class _Actor:
     """The driver's view of one worker. Ray does not begin a dead actor anew: it would have no object."""
 
-    def __init__(self, ray: Any, index: int, maker: bytes, cpus: float, patience: float) -> None:
+    def __init__(self, ray: ModuleType, index: int, maker: bytes, cpus: float, patience: float) -> None:
         self._ray = ray
         self._index = index
         self._cpus, self._patience = cpus, patience
@@ -76,7 +76,7 @@ class _Actor:
 class _RayTicket:
     """One call: two objects of Ray, the light part (with the number of heavy arrays) and the heavy one."""
 
-    def __init__(self, ray: Any, worker: int, light: Any, heavy: Any) -> None:
+    def __init__(self, ray: ModuleType, worker: int, light: Any, heavy: Any) -> None:
         self._ray = ray
         self.worker = worker
         self.light = light
@@ -104,12 +104,6 @@ class _RayTicket:
         if isinstance(answer[0], Failure):
             raise answer[0].error()
         return answer
-
-
-def _of_mine(ticket: Ticket) -> _RayTicket:
-    if not isinstance(ticket, _RayTicket):
-        raise TypeError(f"RayActors can wait for tickets of its own send(); got {type(ticket).__name__}.")
-    return ticket
 
 
 class RayActors(WorkerTransport[_Actor]):
@@ -178,7 +172,7 @@ class RayActors(WorkerTransport[_Actor]):
         return self._ray.put(np.asarray(array, order="C"))  # else it would be a copy over there, and not read-only
 
     def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
-        mine = [_of_mine(t) for t in tickets]
+        mine = cast("Sequence[_RayTicket]", tickets)
         if not mine:
             return []
         lights = [t.light for t in mine]
@@ -187,10 +181,7 @@ class RayActors(WorkerTransport[_Actor]):
         return [t for t in mine if t.light in done]
 
     def add_up(self, tickets: Sequence[Ticket]) -> tuple[np.ndarray, ...]:
-        mine = [_of_mine(t) for t in tickets]
-        for ticket in mine:
-            ticket.result()
-        full = [t for t in mine if t.n_heavy()]
+        full = [ticket for ticket in cast("Sequence[_RayTicket]", tickets) if ticket.n_heavy()]
         if not full:
             return ()
         try:
@@ -200,9 +191,6 @@ class RayActors(WorkerTransport[_Actor]):
                 ticket.check_heavy()
             raise getattr(error, "cause", None) or error from None
         return tuple(a.copy() for a in total)
-
-    def pid(self, worker: int) -> int:
-        return self._worker(worker).pid
 
     def close(self) -> None:
         if self._closed:
@@ -215,7 +203,7 @@ class RayActors(WorkerTransport[_Actor]):
             self._ray.shutdown()
 
 
-def _ray() -> Any:
+def _ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read when Ray is imported
     try:
         import ray
@@ -226,7 +214,7 @@ def _ray() -> Any:
     return ray
 
 
-def _begin(ray: Any, address: str | None, n_workers: int | None, cpus: float) -> None:
+def _begin(ray: ModuleType, address: str | None, n_workers: int | None, cpus: float) -> None:
     if address not in (None, "local"):
         try:
             ray.init(address=address, log_to_driver=False)

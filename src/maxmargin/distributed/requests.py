@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
+from ..data.errors import DataError
 from ..protocols import OracleError
-from .transport import WorkerDied
-from .worker_group import WorkerGroup
+from .searching import Piece
+from .worker_group import Arguments, Call, WorkerGroup
 
-_TRIES = 50  # deaths over one question: then it is the question that kills
 _LARGE = 2**15  # bytes from which on an array is shared rather than sent along with each question
+
+_T = TypeVar("_T", np.ndarray, list)
 
 
 class Requests:
@@ -21,27 +23,32 @@ class Requests:
     Parameters
     ----------
     workers : WorkerGroup
-    sizes : list of int
-        How many examples each has.
+        Their recipes are ``Searches``.
+    n_examples : int
+        Of the data, all of which the workers must have.
     """
 
-    def __init__(self, workers: WorkerGroup, sizes: list[int]) -> None:
+    def __init__(self, workers: WorkerGroup, n_examples: int) -> None:
         self.workers = workers
-        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.staffed = [k for k, n in enumerate(sizes) if n]
+        self.pieces: list[Piece] = workers.ask("ask", lambda k: ("piece",))
+        self.first = np.cumsum([0, *(piece.n_examples for piece in self.pieces)])
+        self.n_examples = int(self.first[-1])
+        self.staffed = [k for k, piece in enumerate(self.pieces) if piece.n_examples]
         """Workers that have examples."""
         self._told: object = None
         self._shared: tuple[np.ndarray, Any] | None = None
+        if self.n_examples != n_examples:
+            raise DataError(
+                f"The workers have {self.n_examples} examples, the driver has counted {n_examples}. Do all machines "
+                "see the same files?"
+            )
 
-    @property
-    def n_examples(self) -> int:
-        return int(self.first[-1])
+    def by_worker(self, ids: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """(worker, where its examples stand among these), in their order."""
+        worker = np.searchsorted(self.first, ids, side="right") - 1
+        return [(k, np.flatnonzero(worker == k)) for k in np.unique(worker).tolist()]
 
-    def whose(self, ids: np.ndarray) -> np.ndarray:
-        """The worker that has each of these examples."""
-        return np.searchsorted(self.first, ids, side="right") - 1
-
-    def cut(self, values: Any, k: int) -> Any:
+    def cut(self, values: _T, k: int) -> _T:
         """The part of a worker, of a sequence with an entry for every example."""
         return values[self.first[k] : self.first[k + 1]]
 
@@ -54,65 +61,42 @@ class Requests:
             self._shared = copy, self.workers.transport.broadcast(copy)
         return self._shared[1]
 
-    def tell(self, about: object, args: Callable[[int], tuple[Any, ...]]) -> None:
+    def tell(self, about: object, args: Arguments) -> None:
         """Have all workers know what the questions to come are about, those included that start anew."""
         if self._told is not about:
             self.workers.set_up("ask", args)
             self._told = about
 
-    def ask(self, k: int, *question: Any, before: Callable[[], None] | None = None) -> Call:
+    def ask(self, k: int, *question: Any, before: Callable[[], None] | None = None) -> Question:
         """Ask a worker's recipe; ``before`` makes sure that the worker knows what it is about."""
-        return Call(self, k, question, before)
+        return Question(self, k, question, before)
 
-    def ask_all(self, question: Callable[[int], tuple[Any, ...]], before: Callable[[], None] | None = None) -> list:
+    def ask_all(self, question: Arguments, before: Callable[[], None] | None = None) -> list[Any]:
         """The answers of all workers that have examples."""
-        return together([self.ask(k, *question(k), before=before) for k in self.staffed])
+        return [call.result() for call in [self.ask(k, *question(k), before=before) for k in self.staffed]]
 
 
-class Call:
-    """A question under way."""
+class Question(Call):
+    """A question to the recipe of one worker. Errors have the example's number among all."""
 
     def __init__(
         self, requests: Requests, k: int, question: tuple[Any, ...], before: Callable[[], None] | None
     ) -> None:
-        self._requests, self._k, self._question, self._before = requests, k, question, before
-        self._send()
+        def arguments(_: int) -> tuple[Any, ...]:
+            if before is not None:
+                before()
+            return question
 
-    def _send(self) -> None:
-        if self._before is not None:
-            self._before()
-        workers = self._requests.workers
-        self._deaths = workers.deaths
-        self._ticket = workers.transport.send(self._k, "ask", *self._question)
+        self._span = requests.first[k : k + 2].tolist()
+        super().__init__(requests.workers, k, "ask", arguments)
+        self._asked = question[0]
 
     def result(self) -> Any:
-        """The answer; a worker that has died, or is silent for too long, is started anew and asked again.
-
-        Each time it is silent it has twice as long: it may be the question that takes so long.
-        """
-        workers, k = self._requests.workers, self._k
-        patience = workers.give_up
-        for _ in range(_TRIES):
-            try:
-                if workers.transport.wait([self._ticket], patience):
-                    return self._ticket.result()
-                patience *= 2.0
-            except WorkerDied:
-                pass
-            except OracleError as error:
-                raise self._placed(error) from error
-            workers.start_anew(k, self._deaths)
-            self._send()
-        raise WorkerDied(k, f"{_TRIES} times in a row while it was asked for {self._question[0]}")
-
-    def _placed(self, error: OracleError) -> OracleError:
-        """The error with the example's number among all."""
-        a, b = self._requests.first[self._k : self._k + 2].tolist()
-        if error.example < 0:
-            return error
-        return OracleError(f"In examples {a} to {b - 1}, counted from the first of them: {error}", a + error.example)
-
-
-def together(calls: Iterable[Call]) -> list[Any]:
-    """The answers to questions that are all under way."""
-    return [call.result() for call in list(calls)]
+        try:
+            return super().result()
+        except OracleError as error:
+            if error.example < 0:
+                raise
+            a, b = self._span
+            text = f"In examples {a} to {b - 1}, counted from the first of them: {error}"
+            raise OracleError(text, a + error.example) from error

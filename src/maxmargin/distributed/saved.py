@@ -1,11 +1,11 @@
-"""Dual variables that the workers of an earlier run have saved, whatever their number was."""
+"""Dual variables that workers save, and what those of an earlier run have saved, whatever their number was."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,37 +13,36 @@ from ..checkpoint import CheckpointFolder
 from ..problem import Planes
 
 
-def folder_of(folder: Path, k: int, n: int) -> Path:
-    """Where worker k of n saves."""
-    return folder / f"of-{n}" / f"{k:05d}"
+@dataclass(frozen=True)
+class Saving:
+    """Where workers save their dual variables, how often, and what belongs to them.
 
+    ``kept`` says whether a later run may go on from them; else they only help workers that die.
+    """
 
-def identity_of(identity: dict[str, str], k: int, n: int) -> dict[str, str]:
-    """What is written beside what worker k of n saves."""
-    return {**identity, "shard": f"{k} of {n}"}
+    folder: Path
+    identity: dict[str, str]
+    every: float = 10.0
+    kept: bool = True
 
+    def checkpoint(self, k: int, n: int) -> CheckpointFolder:
+        """Where worker k of n saves."""
+        identity = {**self.identity, "shard": f"{k} of {n}"}
+        return CheckpointFolder(self.folder / f"of-{n}" / f"{k:05d}", identity, self.every)
 
-def saved_by_others(folder: Path, identity: dict[str, str], n: int, n_examples: int) -> Any:
-    """What a run with another number of workers than n has saved, if it is the latest and complete; else None."""
-    latest = max(folder.glob("of-*/*/CURRENT"), key=lambda path: path.stat().st_mtime, default=None)
-    if latest is None:
-        return None
-    found = re.fullmatch(r"of-(\d+)", latest.parent.parent.name)
-    if found is None or int(found[1]) == n:
-        return None
-    before = int(found[1])
-    states = []
-    for k in range(before):
-        place = folder_of(folder, k, before)
-        state = CheckpointFolder(place, identity_of(identity, k, before)).load() if place.exists() else None
-        if state is not None:
-            states.append((int(state["n"]), state["alpha"]))
-    if sum(size for size, _ in states) != n_examples:
-        return None  # some had saved nothing yet
-    if not isinstance(states[0][1], Planes):
-        return np.concatenate([alpha for _, alpha in states])
-    first = np.cumsum([0, *(size for size, _ in states)])
-    return joined(first, [alpha for _, alpha in states])
+    def by_others(self, n: int, n_examples: int) -> np.ndarray | Planes | None:
+        """What a run with another number of workers than n has saved, if it is the latest and complete; else None."""
+        latest = max(self.folder.glob("of-*/*/CURRENT"), key=lambda path: path.stat().st_mtime, default=None)
+        found = None if latest is None else re.fullmatch(r"of-(\d+)", latest.parent.parent.name)
+        if not self.kept or found is None or int(found[1]) == n:
+            return None
+        before = int(found[1])
+        states = [state for k in range(before) if (state := self.checkpoint(k, before).load()) is not None]
+        first = np.cumsum([0, *(int(state["n"]) for state in states)])
+        if first[-1] != n_examples:
+            return None  # some had saved nothing yet
+        shares = [state["alpha"] for state in states]
+        return joined(first, shares) if isinstance(shares[0], Planes) else np.concatenate(shares)
 
 
 def joined(first: np.ndarray, shards: Sequence[Planes | None]) -> Planes:

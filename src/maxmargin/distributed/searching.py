@@ -13,7 +13,7 @@ import numpy as np
 from ..constraints import Searched
 from ..constraints.answers import Packed
 from ..problem import Planes, Rivals, TotalLoss, Totals
-from ..protocols import LatentOracle, Oracle
+from ..protocols import Evaluation, Oracle
 
 _NOTHING = "This worker has no examples to be asked about."
 
@@ -65,7 +65,7 @@ class Searches(ABC):
         return oracle
 
 
-class OfObjective:
+class LatentSearches(Searches):
     """A recipe that knows the objective of a piece of the data, with latent variables.
 
     Parameters
@@ -73,6 +73,9 @@ class OfObjective:
     make : function or None
         Gives the objective; None if the piece has no examples.
     """
+
+    _fixed: Any = None
+    _last: tuple[np.ndarray, Evaluation] | None = None
 
     def __init__(self, make: Callable[[], Any] | None) -> None:
         self._make = make
@@ -87,16 +90,6 @@ class OfObjective:
         n = 0 if self._make is None else self._objective.n_examples
         return Piece(n, True, np.array([0, n]))
 
-
-class LatentSearches(OfObjective, Searches):
-    """The oracle of an objective whose bounds are searched, and have truths that change."""
-
-    _fixed: Any = None
-
-    @property
-    def _latent(self) -> LatentOracle:
-        return self._objective.oracle
-
     def fix(self, latent: Any) -> None:
         """The latent values of the bound that is asked about from now on."""
         self._fixed = latent
@@ -104,19 +97,28 @@ class LatentSearches(OfObjective, Searches):
 
     @cached_property
     def _bound(self) -> Oracle:
-        return self._latent.bound(self._fixed)
+        return self._objective.oracle.bound(self._fixed)
 
     def oracle(self) -> Oracle | None:
         return None if self._make is None else self._bound
 
-    def complete(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
-        return self._latent.complete(np.array(w))
+    def latent(self, method: str, w: np.ndarray, *args: Any) -> Any:
+        """A question to the ``LatentOracle`` of an objective whose bounds are searched."""
+        return getattr(self._objective.oracle, method)(*args, np.array(w))
 
-    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        return self._latent.scores(ids, latent, np.array(w))
+    def best(self, w: np.ndarray) -> Any:
+        return self._evaluated(w).best
 
-    def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        return self._latent.listed(np.array(w))
+    def evaluation(self, method: str, w: np.ndarray, *args: Any) -> Any:
+        """A question to the ``Evaluation`` of an objective whose bounds are closed."""
+        return getattr(self._evaluated(w), method)(*args)
+
+    def _evaluated(self, w: np.ndarray) -> Evaluation:
+        """Several questions are asked about the same weights."""
+        if self._last is None or not np.array_equal(self._last[0], w):
+            w = np.array(w)
+            self._last = w, self._objective.evaluate(w)
+        return self._last[1]
 
 
 def _light(rivals: Rivals) -> Rivals:

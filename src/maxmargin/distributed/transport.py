@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
@@ -138,8 +139,45 @@ def sums(*heavy: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(totals)
 
 
+class Failure(NamedTuple):
+    """An exception on its way to the driver: pickled, and its traceback as text."""
+
+    pickled: bytes
+    remote_traceback: str
+
+    def error(self) -> Exception:
+        error = cloudpickle.loads(self.pickled)
+        error.add_note(f"In the worker:\n{self.remote_traceback}")
+        return error
+
+
+def failure(error: Exception) -> Failure:
+    """Ready to travel. An exception that cannot be pickled and read again goes as a RuntimeError with its text."""
+    text = "".join(traceback.format_exception(error))
+    try:
+        pickled = cloudpickle.dumps(error)
+        if not isinstance(cloudpickle.loads(pickled), type(error)):
+            raise TypeError("read as something else")
+    except Exception:
+        pickled = cloudpickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+    return Failure(pickled, text)
+
+
+def reply(work: Callable[..., Any], *args: Any) -> tuple[Any, tuple[np.ndarray, ...]]:
+    """The light and the heavy part of what ``work`` returns; a ``Failure`` is the light part if it raises."""
+    try:
+        answer = work(*args)
+    except Exception as error:
+        return failure(error), ()
+    if not isinstance(answer, Answer):
+        return answer, ()
+    return answer.light, tuple(np.asarray(a) for a in answer.heavy)
+
+
 class WorkerHandle(Protocol):
     """One process of a worker, as the driver sees it. It begins to make its object at once."""
+
+    pid: int
 
     def made(self) -> None:
         """Wait until the object is made; raises what the maker raises, and ``WorkerDied``."""
@@ -196,6 +234,9 @@ class WorkerTransport(ABC, Generic[_W]):
     def restart(self, worker: int) -> None:
         self._begin_anew(worker)
         self._until_made(worker)
+
+    def pid(self, worker: int) -> int:
+        return self._worker(worker).pid
 
     def __enter__(self) -> Self:
         return self

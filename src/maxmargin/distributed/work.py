@@ -1,12 +1,29 @@
-"""What a round asks of a worker, and what comes back."""
+"""What a round asks of a worker, what comes back, and the work: solvers that improve the dual variables of a shard."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 
-from ..problem import TotalLoss, Totals
+from ..constraints.base import Closed
+from ..constraints.pool import extracted
+from ..kernels.maps import WeightMap
+from ..problem import Planes, Problem, TotalLoss
+from ..regularizers.divided import Divided
+from ..regularizers.linearly_shifted import LinearlyShifted
+from ..solvers.ascent_state import AscentState
+from ..solvers.block_ascent import BlockAscent, BlockState
+from ..solvers.choose import blocks_within
+from ..solvers.oracle_ascent import OracleAscent
+
+_A_SLICE = 8  # rows that are visited together where rows are sparse: their order in memory is of use
+_BETWEEN = 10  # passes over the cache in a round that searches for nothing
+
+
+Duals = np.ndarray | Planes
+"""Dual variables of a closed problem or of an open one."""
 
 
 class Task(NamedTuple):
@@ -28,6 +45,16 @@ class Task(NamedTuple):
     """So many bytes of the examples that still move may leave for the driver's own memory."""
 
 
+class Parcel(NamedTuple):
+    """Examples that leave for the driver."""
+
+    constraints: Closed
+    places: np.ndarray
+    """Where they were in the shard."""
+    alpha: np.ndarray
+    norms: np.ndarray
+
+
 class Report(NamedTuple):
     """What has come of a round; the change of v comes beside it."""
 
@@ -43,8 +70,7 @@ class Report(NamedTuple):
     bytes_active: int = 0
     """What those that still move would take in the driver's memory; 0 where they cannot leave."""
     loss: TotalLoss | None = None
-    parcel: Any = None
-    """Examples that leave for the driver: (constraints, their places in the shard, dual variables, norms)."""
+    parcel: Parcel | None = None
     goes_along: bool = False
     """Whether the dual variables can take part in momentum."""
     round: int = 0
@@ -52,18 +78,272 @@ class Report(NamedTuple):
     seconds: float = 0.0
 
 
-class Work(Protocol):
-    """The dual variables of a shard, and the solver that improves them while all others stand still."""
+class Work(ABC):
+    """The dual variables of a shard, and the solver that improves them while all others stand still.
 
-    n_examples: int
+    Parameters
+    ----------
+    problem : Problem
+        The shard's own constraints, and the regularizer of the whole problem.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.n_examples = problem.constraints.n_examples
 
     @property
-    def alpha(self) -> Any: ...
+    @abstractmethod
+    def alpha(self) -> Duals:
+        """The dual variables that are here."""
 
+    @abstractmethod
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         """Raise the dual objective of the shard under Ω/σ, seen from v. Returns the change of v as well."""
-        ...
 
-    def totals(self) -> Totals:
-        """The linear part of the dual objective and Σ α (truth − rival), from nothing."""
-        ...
+    def whole(self, *lent: np.ndarray) -> Duals:
+        """The dual variables with those that the driver has: places and values as it tells them, or as they left."""
+        return self.alpha
+
+    def take_back(self, places: np.ndarray, alpha: np.ndarray) -> None:  # noqa: B027 where nothing ever leaves
+        """These are the shard's own again."""
+
+    def agree(self, away: np.ndarray) -> None:  # noqa: B027
+        """All but these are the shard's own. Those that got lost on their last way are as they left."""
+
+
+class ClosedWork(Work):
+    """Sweeps over the examples of a shard, all of them or those that still move.
+
+    Examples that have left for the driver (``away``) are not visited. Their rows stay: losses are always those of the
+    whole shard.
+
+    Parameters
+    ----------
+    problem : Problem
+    alpha : array or None
+        Dual variables to begin with.
+    away : int array
+        Examples whose dual variables the driver has.
+    seed : int
+    """
+
+    def __init__(self, problem: Problem, alpha: np.ndarray | None, away: np.ndarray, seed: int) -> None:
+        super().__init__(problem)
+        self.constraints = problem.closed
+        if not self.constraints.supports(problem.regularizer.shape(problem.n_weights).kind):
+            raise ValueError(f"{type(self.constraints).__name__} has no compiled steps for {problem.regularizer!r}.")
+        self._alpha = self.constraints.no_shares() if alpha is None else self.constraints.feasible(alpha)
+        self._here = np.ones(self.n_examples, bool)
+        self._here[away] = False
+        self._lent: tuple[np.ndarray, ...] = away, self._alpha[away]  # with their values as they left
+        self._alpha[away] = 0.0
+        self._order = np.flatnonzero(self._here).astype(np.int32)
+        self._active = self._visited = self._order.size
+        self._norms = np.full(len(self.constraints.rows), -1.0, np.float32)
+        self._sigma = 1.0
+        self._rng = np.random.default_rng(seed)
+        self._previous: np.ndarray | None = None
+        self._last_step: np.ndarray | None = None
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self._alpha
+
+    def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
+        whole = self.problem.regularizer
+        regularizer = Divided(whole, task.sigma)
+        loss = self.constraints.evaluate(whole.weights(v)) if task.evaluate else None
+        self._norms *= np.float32(task.sigma / self._sigma) if task.sigma != self._sigma else np.float32(1.0)
+        self._sigma = task.sigma
+        weights = regularizer.shape(v.size).bind(v / task.sigma)
+        step, linear = self._go_along(weights, task.momentum)
+        step -= weights.v
+        if task.everything:
+            self._order = np.flatnonzero(self._here).astype(np.int32)
+            self._active = self._order.size
+        self._visited = visited = self._active
+        gap, change = self._sweep(weights)
+        for _ in range(task.sweeps - 1):
+            if not self._active:
+                break
+            visited += self._active
+            gap, more = self._sweep(weights)
+            change += more
+        step += weights.v
+        self._last_step = step
+        parcel = self._hand_over(task.hand_over) if task.hand_over else None
+        report = Report(
+            linear=linear + change,
+            gap=max(gap, 0.0),
+            visited=visited,
+            active=self._active,
+            bytes_active=int(self._active * self._bytes_per_row()),
+            n_constraints=self.constraints.n_constraints,
+            nbytes=self._alpha.nbytes,
+            loss=loss,
+            parcel=parcel,
+            goes_along=True,
+        )
+        return report, step
+
+    def _sweep(self, weights: WeightMap) -> tuple[float, float]:
+        """One step for every example that moves: the gap that was met, and the change of the linear part."""
+        size = _A_SLICE if self.constraints.rows.indices.size else 1
+        seed = int(self._rng.integers(1, 2**63))
+        self._active, gap, change = self.constraints.sweep(
+            self._alpha, weights, self._norms, self._order, self._active, size, seed
+        )
+        return gap, change
+
+    def _go_along(self, weights: WeightMap, momentum: float) -> tuple[np.ndarray, float]:
+        """α ← Proj(α + momentum·its last change): the change of v that this makes, and that of the linear part.
+
+        v has gone along as a whole before it was sent: only what the projection holds back is corrected in it.
+        """
+        if momentum == 0.0 or self._previous is None or self._last_step is None:
+            self._previous = self._alpha.copy()
+            return np.zeros(weights.v.size), 0.0
+        before = weights.v.copy()
+        change = self.constraints.extrapolate(
+            self._alpha, self._previous, momentum, weights, self._order, self._active, self._visited
+        )
+        return momentum * self._last_step + weights.v - before, change
+
+    def _hand_over(self, room: int) -> Parcel | None:
+        """Of the examples that still move as many as there is room for: they are the driver's from now on."""
+        moving = np.sort(self._order[: self._active])
+        moving = moving[: int(room / self._bytes_per_row())]
+        if not moving.size:
+            return None
+        block = extracted(self.constraints, moving)
+        parcel = Parcel(block, moving.astype(np.int64), self._alpha[moving], self._norms[moving] / self._sigma)
+        self._lent = tuple(np.concatenate(both) for both in zip(self._lent, parcel[1:3], strict=True))
+        self._here[moving] = False
+        self._alpha[moving] = 0.0
+        self._order = np.flatnonzero(self._here).astype(np.int32)
+        self._active = self._visited = 0
+        self._previous = self._last_step = None
+        return parcel
+
+    def whole(self, *lent: np.ndarray) -> np.ndarray:
+        places, alpha = self._lent = lent or self._lent
+        whole = self._alpha.copy()
+        whole[places] = alpha
+        return whole
+
+    def take_back(self, places: np.ndarray, alpha: np.ndarray) -> None:
+        self._here[places] = True
+        self._alpha[places] = alpha
+        self._order = np.flatnonzero(self._here).astype(np.int32)
+        still = ~np.isin(self._lent[0], places)
+        self._lent = self._lent[0][still], self._lent[1][still]
+
+    def agree(self, away: np.ndarray) -> None:
+        here = np.ones(self.n_examples, bool)
+        here[away] = False
+        places, alpha = self._lent
+        lost = here[places]
+        if (here != self._here).any():
+            back = lost & ~self._here[places]
+            self._alpha[places[back]] = alpha[back]
+            self._here = here
+            self._alpha[away] = 0.0
+            self._order = np.flatnonzero(here).astype(np.int32)
+            self._active = self._visited = self._order.size
+            self._previous = self._last_step = None
+        self._lent = places[~lost], alpha[~lost]
+
+    def _bytes_per_row(self) -> float:
+        rows = self.constraints.rows
+        values = rows.n_stored / max(rows.n_rows, 1) * (2 if rows.second.size else 1)
+        return values * (rows.data.itemsize + (4 if rows.indices.size else 0)) + 64 + 16 * self._alpha[:1].size
+
+
+class _ExploredWork(Work):
+    """The state of a solver that explores the examples of a shard."""
+
+    _state: BlockState | AscentState
+
+    @property
+    def alpha(self) -> Duals:
+        return self._state.alpha
+
+    def _aim(self, task: Task) -> None:
+        self._state.goal = 0.1 * task.wanted / max(abs(self._state.lower), 1e-300)
+
+    def _report(self, linear: float, gap: float, visited: int, active: int, searched: bool) -> Report:
+        state = self._state
+        loss = state.evaluated[1] if searched and state.evaluated is not None else None
+        return Report(linear, gap, visited, active, state.n_constraints, state.nbytes, loss=loss)
+
+
+class BlockWork(_ExploredWork):
+    """A closed problem in blocks: one reading of the shard a round, or one pass over the pool of examples that still
+    moved.
+
+    ``memory`` is for weights, dual variables, blocks in use and the pool together.
+    """
+
+    def __init__(self, problem: Problem, alpha: np.ndarray | None, seed: int, memory: int | None) -> None:
+        super().__init__(problem)
+        self._solver: BlockAscent = blocks_within(problem, memory, seed=seed, threads=1)
+        self._state: BlockState = self._solver.start(problem, alpha)
+        self._own = self._state.map.v.copy()
+
+    def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
+        state = self._state
+        before = v / task.sigma
+        divided = Divided(self.problem.regularizer, task.sigma, before - self._own)
+        problem = Problem(self.problem.constraints, divided)
+        state.place(divided, before)
+        linear, visited = state.linear, len(state.pool)
+        self._aim(task)
+        if task.everything:
+            if task.evaluate:
+                state.promise = 0.0  # then the reading evaluates the weights that it begins with
+            self._solver.step(problem, state)
+            visited, gap = state.visited, state.found
+        else:
+            self._solver.optimize(problem, state, 1, 0.1 * task.wanted)
+            gap = state.pool_gap
+        step = state.map.v - before
+        self._own += step
+        return self._report(state.linear - linear, gap, visited, len(state.pool), task.everything), step
+
+
+class OpenWork(_ExploredWork):
+    """An open problem: every example is searched once a round, or the shard's cache is worked on.
+
+    The solver's v is that of the shard alone, so that it can be formed anew from the cache; what the others have added
+    is a tilt of the regularizer. ``memory`` is for the cache.
+    """
+
+    def __init__(self, problem: Problem, alpha: Planes | None, seed: int, memory: int | None) -> None:
+        super().__init__(problem)
+        self._solver = OracleAscent(random_state=seed, memory=memory)
+        self._state: AscentState = self._solver.start(problem, alpha)
+
+    @property
+    def alpha(self) -> Planes:
+        planes = self._state.alpha
+        return Planes(planes.example, list(planes.labels), planes.alpha)
+
+    def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
+        state, solver = self._state, self._solver
+        before, linear = state.inner.map.v.copy(), state.inner.linear
+        shifted = LinearlyShifted(Divided(self.problem.regularizer, task.sigma), v / task.sigma - before)
+        problem = Problem(self.problem.constraints, shifted)
+        state.regularize(shifted)
+        self._aim(task)
+        visited = 0
+        if task.everything:
+            state.estimate = np.inf  # whether all are searched at the same weights is the driver's choice
+            gap = solver.explore(problem, state, self.problem.regularizer.weights(v) if task.evaluate else None)
+            visited = state.visited
+            solver.optimize(problem, state, solver.max_inner, solver.share(problem) * gap)
+        else:
+            gap = max(state.inner.seen, 0.0) if np.isfinite(state.inner.seen) else task.wanted
+            solver.optimize(problem, state, _BETWEEN, solver.share(problem) * gap)
+            gap = max(state.inner.seen, 0.0)
+        change, step = state.inner.linear - linear, state.inner.map.v - before
+        return self._report(change, gap, visited, state.active, task.everything), step

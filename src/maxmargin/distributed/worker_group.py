@@ -1,4 +1,4 @@
-"""All workers of a run as one: questions to everybody, rounds, and what to do when one of them dies or dawdles."""
+"""All workers of a run as one: questions to everybody, rounds, and what to do when one of them dies or is slow."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ _DEATHS_IN_A_ROW = 50  # of one worker, without an answer in between: then somet
 _SLOW = 8.0  # times the median time of the others
 _AT_LEAST = 5.0  # seconds: below this nobody is called slow
 
+Arguments = Callable[[int], tuple[Any, ...]]
+"""What a worker, by its number, is told or asked besides the name of the method."""
+
 
 class WorkerGroup:
     """The workers of a transport, each with a ``Shard``.
@@ -29,8 +32,8 @@ class WorkerGroup:
     makers : functions
         One for each worker; see ``Transport.start``.
     give_up : float
-        Seconds after which a worker that does not answer is ended and started anew. Where none of those asked has
-        answered in that time, it is the work that is long: they have twice as many from then on.
+        Seconds after which a worker that does not answer is ended and started anew. It may be the work that is long:
+        once it has answered, all have as many seconds as it was given, twice as many each time.
     """
 
     def __init__(self, transport: Transport, makers: Sequence[Callable[[], Any]], give_up: float = 600.0) -> None:
@@ -39,10 +42,12 @@ class WorkerGroup:
         self.deaths = 0
         transport.start(makers)
         self.size = len(makers)
-        self._told: list[tuple[str, Callable[[int], tuple[Any, ...]]]] = []
+        self.starts = [0] * self.size
+        """How often each worker was started anew."""
+        self._told: list[tuple[str, Arguments]] = []
         self._late: dict[int, tuple[Ticket, float]] = {}
 
-    def set_up(self, method: str, args: Callable[[int], tuple[Any, ...]]) -> list[Any]:
+    def set_up(self, method: str, args: Arguments) -> list[Any]:
         """Tell every worker something that it must be told again whenever it starts anew.
 
         ``args`` is asked at that time, with the number of the worker. What was told by the same method before is
@@ -55,24 +60,28 @@ class WorkerGroup:
         self._told.append((method, args))
         return answers
 
-    def ask(self, method: str, args: Callable[[int], tuple[Any, ...]] = lambda k: ()) -> list[Any]:
+    def ask(self, method: str, args: Arguments = lambda k: ()) -> list[Any]:
         """The answers of all workers, in their order. Those that die are asked again."""
-        return [ticket.result() for ticket in self._answered(method, args)]
+        return [call.result() for call in self._call_all(method, args)]
 
-    def total(
-        self, method: str, args: Callable[[int], tuple[Any, ...]] = lambda k: ()
-    ) -> tuple[list[Any], tuple[np.ndarray, ...]]:
+    def total(self, method: str, args: Arguments = lambda k: ()) -> tuple[list[Any], tuple[np.ndarray, ...]]:
         """The same, and the sums of what is heavy in the answers."""
         while True:
-            tickets = self._answered(method, args)
+            calls = self._call_all(method, args)
+            answers = [call.result() for call in calls]
             try:
-                return [ticket.result() for ticket in tickets], self.transport.add_up(tickets)
+                return answers, self.transport.add_up([call.ticket for call in calls])
             except WorkerDied as died:
                 self._revive(died.worker)  # after it had answered, before its answer was fetched
 
-    def round(
-        self, method: str, args: Callable[[int], tuple[Any, ...]]
-    ) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
+    def _call_all(self, method: str, args: Arguments) -> list[Call]:
+        if self._late:
+            # Rounds of slow workers go unheard: the sums that were kept without them do not hold any more.
+            self._late.clear()
+            self.deaths += 1
+        return [Call(self, k, method, args) for k in range(self.size)]
+
+    def round(self, method: str, args: Arguments) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
         """Call all workers once. Whoever has died, or is slow beyond reason, is left out of the answer.
 
         What a slow one finds is in the answer of the round in which it comes; until then it is not called.
@@ -83,20 +92,16 @@ class WorkerGroup:
             self.deaths += 1  # answers will go unheard, and sums that were kept without them do not hold
             raise
 
-    def _round(
-        self, method: str, args: Callable[[int], tuple[Any, ...]]
-    ) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
+    def _round(self, method: str, args: Arguments) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
         began = time.monotonic()
-        for k, (_, since) in list(self._late.items()):
-            if began - since > self.give_up:
-                del self._late[k]
-                self._revive(k)
+        for k in [k for k, (_, since) in self._late.items() if began - since > self.give_up]:
+            self._revive(k)
         late = {k: ticket for k, (ticket, _) in self._late.items()}
         called = {k: self.transport.send(k, method, *args(k)) for k in range(self.size) if k not in late}
         answers: dict[int, tuple[Ticket, Any]] = {}
         lost: list[int] = []
         times: list[float] = []
-        waiting = {**called, **late}
+        waiting = called | late
         while waiting and (called.keys() & waiting.keys() or not answers):
             patience = max(_AT_LEAST, _SLOW * statistics.median(times)) if 2 * len(times) >= self.size else self.give_up
             left = patience - (time.monotonic() - began)
@@ -112,40 +117,15 @@ class WorkerGroup:
                     answers[k] = ticket, ticket.result()
                 except WorkerDied:
                     lost.append(k)
-        silent = not answers and time.monotonic() - began >= self.give_up
+        if not answers and time.monotonic() - began >= self.give_up:
+            lost += waiting
+            self.give_up *= 2.0
         for k, ticket in waiting.items():
             self._late.setdefault(k, (ticket, began))
-            if silent:
-                lost.append(k)
-        if silent:
-            self.give_up *= 2.0
         heavy = self._added(answers, lost)
         for k in lost:
-            self._late.pop(k, None)
             self._revive(k)
         return {k: light for k, (_, light) in sorted(answers.items())}, heavy
-
-    def give_back(self, k: int, places: np.ndarray, alpha: np.ndarray) -> None:
-        """Dual variables that a worker has handed over, and shall have again."""
-        ticket = self.transport.send(k, "take_back", places, alpha)
-        try:
-            if self.transport.wait([ticket], self.give_up):
-                return ticket.result()
-        except WorkerDied:
-            pass
-        self._revive(k)
-
-    def shutdown(self, method: str, *args: Any, patience: float = 10.0) -> None:
-        """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
-        waiting = [self.transport.send(k, method, *args) for k in range(self.size)]
-        end = time.monotonic() + patience
-        while waiting and (done := self.transport.wait(waiting, max(end - time.monotonic(), 0.0))):
-            waiting = [ticket for ticket in waiting if ticket not in done]
-
-    def start_anew(self, k: int, deaths: int) -> None:
-        """Start a worker anew that has died or is silent, unless somebody was started since ``deaths`` were counted."""
-        if self.deaths == deaths:
-            self._revive(k)
 
     def _added(self, answers: dict[int, tuple[Ticket, Any]], lost: list[int]) -> tuple[np.ndarray, ...]:
         """The sums of what is heavy; an answer that cannot be fetched any more is left out."""
@@ -157,45 +137,23 @@ class WorkerGroup:
                 lost.append(died.worker)
         return ()
 
-    def _answered(self, method: str, args: Callable[[int], tuple[Any, ...]]) -> list[Ticket]:
-        """A ticket of every worker whose answer is there. Those that slow ones owe are waited for, and dropped."""
-        tickets: dict[int, Ticket] = {}
-        if self._late:
-            # Their rounds go unheard: the sums that were kept without them do not hold any more.
-            self._late.clear()
-            self.deaths += 1
-        missing = list(range(self.size))
-        tries = dict.fromkeys(missing, 0)
-        while missing:
-            sent = {k: self.transport.send(k, method, *args(k)) for k in missing}
-            missing = []
-            began = time.monotonic()
-            waiting = dict(sent)
-            while waiting:
-                left = self.give_up - (time.monotonic() - began)
-                done = self.transport.wait(list(waiting.values()), max(left, 0.0))
-                stopped = [] if done else list(waiting)
-                if len(stopped) == len(sent):
-                    self.give_up *= 2.0
-                for ticket in done:
-                    del waiting[ticket.worker]
-                    try:
-                        ticket.result()
-                        tickets[ticket.worker] = ticket
-                    except WorkerDied:
-                        stopped.append(ticket.worker)
-                for k in stopped:
-                    waiting.pop(k, None)
-                    tries[k] += 1
-                    if tries[k] > _DEATHS_IN_A_ROW:
-                        raise WorkerDied(k, f"{tries[k]} times in a row while it was asked for {method}")
-                    self._revive(k)
-                    missing.append(k)
-        return [tickets[k] for k in range(self.size)]
+    def shutdown(self, method: str, *args: Any, patience: float = 10.0) -> None:
+        """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
+        waiting = [self.transport.send(k, method, *args) for k in range(self.size)]
+        end = time.monotonic() + patience
+        while waiting and (done := self.transport.wait(waiting, max(end - time.monotonic(), 0.0))):
+            waiting = [ticket for ticket in waiting if ticket not in done]
+
+    def start_anew(self, k: int, starts: int) -> None:
+        """Start a worker anew that has died or is silent, unless that was done since its ``starts`` were counted."""
+        if self.starts[k] == starts:
+            self._revive(k)
 
     def _revive(self, k: int) -> None:
         """Start a worker anew, and tell it all that it must know."""
         self.deaths += 1
+        self.starts[k] += 1
+        self._late.pop(k, None)
         for _ in range(_DEATHS_IN_A_ROW):
             self.transport.restart(k)
             try:
@@ -209,3 +167,43 @@ class WorkerGroup:
             except WorkerDied:
                 continue
         raise WorkerDied(k, f"{_DEATHS_IN_A_ROW} times in a row while it was being set up")
+
+
+class Call:
+    """A call to one worker, which is sent again if that dies or is silent for too long.
+
+    Parameters
+    ----------
+    workers : WorkerGroup
+    k : int
+        The number of the worker.
+    method : str
+    args : function
+        Asked whenever the call is sent.
+    """
+
+    def __init__(self, workers: WorkerGroup, k: int, method: str, args: Arguments) -> None:
+        self._workers, self._k, self._method, self._args = workers, k, method, args
+        self._asked = method
+        self._send()
+
+    def _send(self) -> None:
+        args = self._args(self._k)  # before the starts are counted: it may have the worker set up, and started anew
+        self._starts = self._workers.starts[self._k]
+        self.ticket = self._workers.transport.send(self._k, self._method, *args)
+
+    def result(self) -> Any:
+        workers, k = self._workers, self._k
+        patience = workers.give_up
+        for _ in range(_DEATHS_IN_A_ROW):
+            try:
+                if workers.transport.wait([self.ticket], patience):
+                    answer = self.ticket.result()
+                    workers.give_up = max(workers.give_up, patience)
+                    return answer
+                patience *= 2.0
+            except WorkerDied:
+                pass
+            workers.start_anew(k, self._starts)
+            self._send()
+        raise WorkerDied(k, f"{_DEATHS_IN_A_ROW} times in a row while it was asked for {self._asked}")

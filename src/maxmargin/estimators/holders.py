@@ -25,10 +25,12 @@ from ..constraints.sourced import chosen, is_seekable
 from ..data.memory import Arrays
 from ..data.splitting import split
 from ..distributed import transport_of
-from ..distributed.oracles import remote_oracle
+from ..distributed.oracles import RemoteOracle
+from ..distributed.requests import Requests
+from ..distributed.saved import Saving
 from ..distributed.searching import Searches
 from ..distributed.shard import Shard
-from ..distributed.sharded import Saving, Sharded, solve_on_shards
+from ..distributed.sharded import Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Oracle, Seekable, Solver
@@ -203,7 +205,7 @@ class OnWorkers(OnDisk):
         resumed = folder is not None and folder.holds_a_state  # then workers have saved what is better
         problem.constraints.begin(None if resumed else warm)
         solver = _chosen(task, problem, warm, threads)
-        return solve_on_shards(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
+        return solve(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
 
 
 def _chosen(task: Any, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
@@ -237,7 +239,7 @@ class Recipe(Searches):
     def __init__(self, task: Any, facts: Any, piece: Any, memory: int | None) -> None:
         self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
 
-    def problem(self, question: Any) -> Problem | None:
+    def problem(self, question: int) -> Problem | None:
         if not len(self._piece) or (is_whole(self._held) and not self._task._size(self._held.labels())):
             return None
         return self._task._problems(self._held, self._facts, [question])[0]
@@ -313,25 +315,16 @@ class Cluster:
         """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
         self.workers = WorkerGroup(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
-    def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:
+    def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
-        known: Any = like.constraints
-        constraints = Sharded(
-            self.workers,  # type: ignore[arg-type]
-            question,
-            known.n_examples,
-            known.n_weights,
-            closed=known.closed,
-            columns=known.dual_shape[1:] if known.closed else (),
-            saving=self._saving(part),
-            **settings,
-        )
+        workers: WorkerGroup = self.workers  # type: ignore[assignment]
+        constraints = Sharded(workers, question, like.constraints, saving=self._saving(part), **settings)
         return Problem(constraints, like.regularizer)
 
     def searched(self, like: Problem) -> Problem:
         """The same open problem, searched by the workers and optimized here."""
         workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = remote_oracle(workers, like.open.n_examples, like.n_weights)
+        oracle = RemoteOracle(Requests(workers, like.open.n_examples), like.n_weights)
         return Problem(Searched(oracle, like.open.budget), like.regularizer)
 
     def _saving(self, part: str) -> Saving:

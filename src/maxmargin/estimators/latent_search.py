@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
-from ..distributed.evaluations import Evaluations, is_searched, remote_objective
+from ..distributed.evaluations import remote_objective
 from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
@@ -84,8 +84,7 @@ class LatentEstimator(CertifiedEstimator):
             self._search(objective, run, start, fingerprint, taken)
             return
         with Cluster(run, dict) as cluster:
-            recipe = LatentSearches if is_searched(objective) else Evaluations
-            cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
+            cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
             shared = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
             self._search(shared, run, start, fingerprint, taken)
 
