@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maxmargin.constraints import Searched, SharedSlack
-from maxmargin.constraints.sums import Aside, DualSums
+from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import sums
 from maxmargin.models import Chain
@@ -138,9 +138,6 @@ def test_sums_hand_on_what_others_say_of_their_errors():
     whole.add(totals)
     whole.add(totals)
     assert (whole.totals().v_error >= [3.0, 0.3]).all() and whole.totals().linear_error >= 6.0
-    aside = Aside(np.zeros(2))
-    aside.add(totals)
-    assert (aside.error >= [1.5, 0.15]).all()
 
 
 def test_shares_never_exceed_their_budget_in_exact_arithmetic(rng):
