@@ -19,7 +19,6 @@ from zlib import crc32
 
 import numpy as np
 
-from ..files import flush_file
 from .errors import DataError
 from .mapped import MappedFile
 from .stores import DISK, Disk
@@ -165,7 +164,6 @@ class ShardWriter:
 
     def close(self) -> Shard:
         self._writer.close()
-        flush_file(self._file)
         self._file.close()
         shard, columns, _ = read_layout(str(self._path))
         if columns != self._columns or len(shard.batches) != self._number:
