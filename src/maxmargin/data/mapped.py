@@ -77,25 +77,21 @@ def _reopened(path: str, stamp: Stamp) -> MappedFile:
     return MappedFile(path, same_here(path, stamp))
 
 
-class Pages:
-    """Gives back the pages of an array that lies in a mapped file; of other arrays there are none to give back."""
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether an array lies in a mapped file, and its pages may be given back."""
+    root, base = _memory_of(array)
+    # A private map of the caller's may hold changes, which would be lost.
+    theirs = isinstance(root, np.memmap) and root.mode not in ("r", "r+")
+    return isinstance(base, mmap.mmap) and not base.closed and not theirs
 
-    def __init__(self, array: Any) -> None:
-        root, base = _memory_of(array)
-        # A private map of the caller's may hold changes, which would be lost.
-        theirs = isinstance(root, np.memmap) and root.mode not in ("r", "r+")
-        self._map = base if isinstance(base, mmap.mmap) and not base.closed and not theirs else None
 
-    @property
-    def mapped(self) -> bool:
-        return self._map is not None
-
-    def drop(self, part: np.ndarray) -> None:
-        """This part of the array is not in use for now."""
-        if self._map is not None and part.size and min(part.strides) >= 0:
-            start = _address(part) - _address(np.frombuffer(self._map, np.uint8))
-            last = sum((n - 1) * step for n, step in zip(part.shape, part.strides, strict=True))
-            _advise(self._map, "MADV_DONTNEED", start, start + last + part.itemsize)
+def drop_pages(part: np.ndarray) -> None:
+    """This part of an array is not in use for now; nothing happens if it lies in no file."""
+    if part.size and min(part.strides) >= 0 and is_mapped(part):
+        pages = _memory_of(part)[1]
+        start = _address(part) - _address(np.frombuffer(pages, np.uint8))
+        last = sum((n - 1) * step for n, step in zip(part.shape, part.strides, strict=True))
+        _advise(pages, "MADV_DONTNEED", start, start + last + part.itemsize)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ..protocols import Chunk
 from .arrays import csr_view
 from .errors import DataError
 from .in_order import InOrder
-from .memory import CHUNK_BYTES
+from .memory import CHUNK_BYTES, numbered
 from .prefetch import prefetched
 from .stores import DISK, Disk
 
@@ -199,7 +199,7 @@ class ParquetSource(InOrder):
             x = x[keep]
             columns = {name: values[keep] for name, values in columns.items()}
         y = columns.get(self._label) if self._label else None
-        group = self._numbers(columns[self._group]) if self._group else None
+        group = numbered(columns[self._group], self._group_codes) if self._group else None
         weight = columns[self._weight].astype(np.float64) if self._weight else None
         return Chunk(np.arange(first, first + x.shape[0]), x, y, group, weight), reach
 
@@ -291,13 +291,6 @@ class ParquetSource(InOrder):
         keep[fresh] = False
         self.skipped += [f"{path}, row {row + int(i)}, column {name!r}: {what}" for i in fresh]
         self.n_skipped = len(self.skipped)
-
-    def _numbers(self, group: np.ndarray) -> np.ndarray:
-        if group.dtype.kind in "iu":
-            return group
-        names, codes = np.unique(group, return_inverse=True)
-        known = [self._group_codes.setdefault(name, len(self._group_codes)) for name in names.tolist()]
-        return np.array(known, np.int64)[codes]
 
     def _check_numeric(self, schema: Any) -> None:
         import pyarrow.types as kinds
