@@ -114,9 +114,10 @@ class Arrays(Chunked):
         for file in self._files:
             file.check()
         a, b = self.offsets[i], self.offsets[i + 1]
-        x, *entries = self._entries(a, b)
+        *places, x = self._entries(a, b)
         if self._sparse:
-            x = csr_view(x - x[0], *entries, self.n_features)
+            indptr, indices = places
+            x = csr_view(indptr - indptr[0], indices, x, self.n_features)
         path = self._files[0].path if self._files else None
         x, self._fine[i] = usable_rows(x, self._dtype, self.n_features, int(a), path=path, checked=self._fine[i])
         return self._with_columns(i, x)
