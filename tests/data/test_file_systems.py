@@ -14,7 +14,7 @@ from source_kinds import together
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.splitting import split
+from maxmargin.data.runs import split
 from maxmargin.data.stores import Store
 
 N, D = 90, 12

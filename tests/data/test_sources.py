@@ -203,7 +203,7 @@ def test_memory_of_a_mapped_file_is_given_back(tmp_path):
 def test_group_in_two_files_is_refused(tmp_path):
     np.savez(tmp_path / "0.npz", x=X[:33], group=GROUP[:33])
     np.savez(tmp_path / "1.npz", x=X[33:], group=GROUP[33:])
-    with pytest.raises(DataError, match="Group 45 is in part 0 and in part 1"):
+    with pytest.raises(DataError, match="group 45 begins again in row 33"):
         mm.data.open(str(tmp_path / "*.npz"))
 
 

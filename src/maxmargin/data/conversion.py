@@ -25,6 +25,7 @@ from .arrays import checked_sparse, usable_rows
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Bucket, Buckets, RowBuffer
+from .runs import GroupsInTurn, group_starts
 from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
@@ -119,7 +120,8 @@ class _Conversion:
         self._buckets: Buckets | None = None
         self._texts: dict[str, int] = {}
         self._encoded: list[bytes] = []
-        self._seen: set[int] = set()
+        # Without a shuffle nothing can be gathered.
+        self._in_turn = GroupsInTurn("Leave out shuffle=False: shuffling gathers groups.")
         self._width = 0
         self._rows = 0
         self._shards: list[Shard] = []
@@ -186,7 +188,7 @@ class _Conversion:
         if chunk.group is not None:
             fixed["group"] = np.asarray(chunk.group).astype(np.int64, copy=False)
             if not self._shuffle:
-                self._check_groups(fixed["group"])
+                self._in_turn.take(fixed["group"])
         if chunk.weight is not None:
             fixed["weight"] = np.asarray(chunk.weight, np.float64)
             self._refuse(~(fixed["weight"] >= 0) | np.isinf(fixed["weight"]), fixed["weight"], "weight", "not negative")
@@ -224,19 +226,6 @@ class _Conversion:
             i = int(np.flatnonzero(bad)[0])
             message = f"The {name} of row {self._rows + i} is {column[i]}; it must be {needed}."
             raise DataError(message, row=self._rows + i)
-
-    def _check_groups(self, group: np.ndarray) -> None:
-        """Without a shuffle nothing can be gathered: a group that was left may not come back."""
-        starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        last = self._hand.column("group")[-1] if self._rows and self._hand.rows else None
-        for k, name in zip(starts, group[starts].tolist(), strict=True):
-            if name in self._seen and not (k == 0 and name == last):
-                raise DataError(
-                    f"Rows of a group must be next to each other: group {name} begins again in row {self._rows + k}. "
-                    "Leave out shuffle=False: shuffling gathers groups.",
-                    row=int(self._rows + k),
-                )
-            self._seen.add(name)
 
     def _columns_of(self, chunk: Chunk, x: Any) -> Columns:
         label = None
@@ -291,7 +280,7 @@ class _Conversion:
         ends = None  # rows after which a batch may end: all of them, unless there are groups
         if columns.group:
             group = hand.column("group")[order]
-            ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, [hand.rows] * last).astype(np.int64)
+            ends = np.append(group_starts(group)[1:], [hand.rows] * last).astype(np.int64)
             reached = total[ends - 1]
         begin = 0
         while begin < hand.rows:

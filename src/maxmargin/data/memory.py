@@ -17,7 +17,7 @@ from ..protocols import Chunk, Seekable
 from .arrays import check_unmasked, checked_sparse, csr_view, usable_rows
 from .errors import DataError
 from .mapped import MappedFile, drop_pages, is_mapped, map_npy, packed, unpacked
-from .runs import Chunked, joined
+from .runs import Chunked, GroupsInTurn, group_starts, joined
 from .stores import DISK
 
 CHUNK_BYTES = 4 << 20
@@ -280,27 +280,12 @@ def numbered(group: np.ndarray, names: dict[Any, int]) -> np.ndarray:
     return np.array([names.setdefault(name, len(names)) for name in found.tolist()], np.int64)[codes]
 
 
-def group_starts(group: np.ndarray) -> np.ndarray:
-    """Rows where a group begins."""
-    return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]])) if group.size else np.empty(0, np.int64)
-
-
 def _cut(n: int, group: np.ndarray | None, rows: int) -> np.ndarray:
     """Offsets of chunks of about ``rows`` rows that never part a group."""
     if group is None:
         return np.append(np.arange(0, n, rows), n)
-    starts = group_starts(group)
-    names = group[starts]
-    ordered = np.argsort(names, kind="stable")
-    again = np.flatnonzero(names[ordered][1:] == names[ordered][:-1])
-    if again.size:
-        k = ordered[again[0] + 1]
-        raise DataError(
-            f"Rows of a group must be next to each other: group {names[k]} begins again in row {starts[k]}. Sort the "
-            "rows by group, or let maxmargin.data.convert gather them.",
-            row=int(starts[k]),
-        )
-    ends = np.append(starts[1:], n)
+    GroupsInTurn("Sort the rows by group, or let maxmargin.data.convert gather them.").take(group)
+    ends = np.append(group_starts(group)[1:], n)
     offsets = [0]
     while offsets[-1] < n:
         # As many groups as fit, but at least one.
