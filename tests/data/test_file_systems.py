@@ -202,7 +202,7 @@ def test_text_that_changes_or_is_broken(local):
     source = mm.data.open(f"{top}/text.svm", filesystem=filesystem)
     with filesystem.open_output_stream(f"{top}/text.svm") as file:
         file.write(b"1 1:1\n")
-    with pytest.raises(DataError, match=r"text\.svm changed during training: it had .* has 6 now"):
+    with pytest.raises(DataError, match=r"text\.svm changed since it was opened: it had .* has 6 now"):
         len(source)
     filesystem.delete_file(f"{top}/text.svm")
     with pytest.raises(DataError, match=r"text\.svm does not exist in this file system \(mock\)"):

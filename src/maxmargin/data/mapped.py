@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError
-from .stores import DISK, Stamp, same_here
+from .stores import DISK, Stamp, check_unchanged, same_here
 
 _PAGE = mmap.ALLOCATIONGRANULARITY
 
@@ -38,8 +38,7 @@ class MappedFile:
                 self._map = _map(file.fileno()) if self.stamp.size else None
         except OSError as error:
             raise DISK.unreadable(self.path, error) from error
-        if stamp is not None and stamp != self.stamp:
-            raise _changed(self.path)
+        check_unchanged(self.path, self.stamp, stamp or self.stamp)
         if self._map is not None:
             self._map.path, self._map.stamp = self.path, self.stamp
         self.bytes = np.frombuffer(self._map, np.uint8) if self._map is not None else np.empty(0, np.uint8)
@@ -50,12 +49,7 @@ class MappedFile:
 
     def check(self) -> None:
         """Complain if the file is not the one that was opened: reading a map of a cut file would end the process."""
-        try:
-            now = Stamp.of(os.stat(self.path))
-        except OSError as error:
-            raise DISK.unreadable(self.path, error) from error
-        if now != self.stamp:
-            raise _changed(self.path)
+        check_unchanged(self.path, DISK.stamp(self.path), self.stamp)
 
     def region(self, start: int, stop: int) -> np.ndarray:
         """These bytes, without a copy."""
@@ -164,12 +158,6 @@ def map_npy(path: str | os.PathLike[str]) -> tuple[np.ndarray, MappedFile]:
             path=name,
         )
     return np.frombuffer(mapped.bytes, dtype, count, start).reshape(shape, order="F" if fortran else "C"), mapped
-
-
-def _changed(path: str) -> DataError:
-    return DataError(
-        f"{path} changed since it was opened. Open it again, and let nothing write to it meanwhile.", path=path
-    )
 
 
 def _memory_of(array: Any) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .errors import DataError
-from .stores import DISK, Disk, Stamp
+from .stores import DISK, Disk, Stamp, check_unchanged
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
@@ -35,12 +35,12 @@ def pieces(path: str, stamp: Stamp, store: Disk = DISK, longest: int = LONGEST_L
     bytes ends it with ``LongLine``.
     """
     with store.open(path) as file:
-        _check_unchanged(path, store.stamp(path), stamp)
+        check_unchanged(path, store.stamp(path), stamp)
         try:
             yield from _cut(path, _reader(path, file), longest)
         except OSError as error:
             raise store.unreadable(path, error) from error
-        _check_unchanged(path, store.stamp(path), stamp)
+        check_unchanged(path, store.stamp(path), stamp)
 
 
 def _cut(path: str, read: Callable[[memoryview], int], longest: int) -> Iterator[tuple[bytearray, int]]:
@@ -133,13 +133,3 @@ class _Gzip:
             if out:
                 view[: len(out)] = out
                 return len(out)
-
-
-def _check_unchanged(path: str, now: Stamp, stamp: Stamp) -> None:
-    if now != stamp:
-        raise DataError(
-            f"{path} changed during training: it had {stamp.size} bytes when the data was opened and has {now.size} now"
-            f"{'' if now.size != stamp.size else ', but was written again'}. Open the data anew, and let no one write "
-            "to it meanwhile.",
-            path=path,
-        )

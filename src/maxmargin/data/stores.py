@@ -179,8 +179,7 @@ class StoredFile:
 
     def __init__(self, store: Store, path: str, stamp: Stamp) -> None:
         self.path = path
-        if store.stamp(path) != stamp:
-            raise DataError(f"{path} changed since it was opened. Open it again.", path=path)
+        check_unchanged(path, store.stamp(path), stamp)
         self._file = store.open(path)
 
     def check(self) -> None:
@@ -201,6 +200,17 @@ class StoredFile:
         if len(found) != stop - start:
             raise DataError(f"{self.path} is shorter than it was when it was opened. Open it again.", path=self.path)
         return np.frombuffer(found, np.uint8).copy()
+
+
+def check_unchanged(path: str, now: Stamp, stamp: Stamp) -> None:
+    """Complain of a file that is not the one that ``stamp`` was taken of."""
+    if now != stamp:
+        raise DataError(
+            f"{path} changed since it was opened: it had {stamp.size} bytes and has {now.size} now"
+            f"{'' if now.size != stamp.size else ', but was written again'}. Open the data anew, and let nothing write "
+            "to it meanwhile.",
+            path=path,
+        )
 
 
 def same_here(path: str, stamp: Stamp, store: Disk = DISK) -> Stamp:
