@@ -75,7 +75,6 @@ _OTHERS = {
     ".xls": "an Excel table",
     ".xlsx": "an Excel table",
 }
-_DEFAULTS = {"zero_based": "auto", "on_error": "raise", "n_jobs": 1}
 # For those who gather groups anyway (``convert``), rows of a group may be anywhere.
 _WITH_GROUPS = ("arrays", "npy", "npz", "folder")
 
@@ -152,13 +151,15 @@ def open(
     return open_source(given.pop("what"), **given)
 
 
+_DEFAULTS = dict(open.__kwdefaults__)
+
+
 def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
     """``open``; without ``whole_groups`` rows of a group may be anywhere."""
-    names = {name for kind in _KINDS.values() for name in kind.takes}
-    unknown = sorted(set(given) - names)
+    unknown = sorted(set(given) - set(_DEFAULTS))
     if unknown:
-        raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}.")
-    given = {**dict.fromkeys(names), **_DEFAULTS, **given}
+        raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(_DEFAULTS))}.")
+    given = {**_DEFAULTS, **given}
     if given["on_error"] not in ("raise", "skip"):
         raise DataError(f"on_error must be 'raise' or 'skip', not {shown(given['on_error'])}.")
     if given["dtype"] is not None:
@@ -292,8 +293,8 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name == "n_jobs":
             continue  # a wish, not a property of the data
-        default = name in _DEFAULTS and value == _DEFAULTS[name]
-        if name not in _KINDS[kind].takes and value is not None and not default:
+        default = _DEFAULTS[name]
+        if name not in _KINDS[kind].takes and value is not None and (default is None or value != default):
             hint = "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
             if name != "chunk_rows":
                 hint = f"It is for {' and '.join(k.words for _, k in sorted(_KINDS.items()) if name in k.takes)}."
