@@ -311,6 +311,13 @@ def test_bad_values_of_sparse_parquet(tmp_path):
         list(mm.data.open(tmp_path / "x.parquet", n_features=2, on_error="skip").chunks())
 
 
+def test_only_the_first_skipped_rows_of_parquet_are_described(tmp_path):
+    """What was left out may be most of a large file: it is counted, and not kept in memory."""
+    pq.write_table(pa.table({"a": [1.0, *[None] * 500], "y": [0] * 501}), tmp_path / "x.parquet")
+    source = mm.data.open(tmp_path / "x.parquet", chunk_rows=20, on_error="skip")
+    assert (len(source), source.n_skipped, len(source.skipped)) == (1, 500, 10)
+
+
 def test_columns_of_parquet_that_do_not_fit_are_named(tmp_path):
     pq.write_table(pa.table({"a": [1.0], "name": ["x"], "label": [0]}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match=r"these columns are not: name \(string\)\. Drop or encode"):

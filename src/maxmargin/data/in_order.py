@@ -13,6 +13,9 @@ import numpy as np
 from .errors import DataError
 from .stores import Disk, Stamp, same_here
 
+MESSAGES = 10
+"""Lines or rows that cannot be used, of which it is described why; the others are counted."""
+
 Self = TypeVar("Self", bound="InOrder")
 
 

@@ -17,7 +17,7 @@ from ..kernels import batches
 from ..protocols import Chunk
 from .arrays import csr_view
 from .errors import DataError
-from .in_order import InOrder
+from .in_order import MESSAGES, InOrder
 from .memory import CHUNK_BYTES, numbered
 from .prefetch import prefetched
 from .stores import DISK, Disk
@@ -39,7 +39,8 @@ class ParquetSource(InOrder):
     n_features : int, optional
         Width of sparse rows; found by a pass over the file if not given.
     on_error : "raise" or "skip"
-        "skip" leaves out rows with missing or infinite values; ``skipped`` says which.
+        "skip" leaves out rows with missing or infinite values, counts them (``n_skipped``) and describes the first few
+        (``skipped``).
     filesystem : Disk or Store
         Where the paths are.
     """
@@ -270,8 +271,9 @@ class ParquetSource(InOrder):
             )
         fresh = bad[part.keep[bad]]
         part.keep[fresh] = False
-        self.skipped += [f"{part.path}, row {part.row + int(i)}, column {name!r}: {what}" for i in fresh]
-        self.n_skipped = len(self.skipped)
+        self.n_skipped += fresh.size
+        described = fresh[: MESSAGES - len(self.skipped)]
+        self.skipped += [f"{part.path}, row {part.row + int(i)}, column {name!r}: {what}" for i in described]
 
     def _check_numeric(self, schema: pa.Schema) -> None:
         fields = [schema.field(name) for name in self._features]

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from ..protocols import Chunk
 from .errors import DataError
-from .in_order import InOrder
-from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
+from .in_order import MESSAGES, InOrder
+from .lines import GRAMMAR, LAST_INDEX, Parsed, Rows, explain, joined, parsed
 from .pieces import LONGEST_LINE, PIECE, LongLine, pieces
 from .prefetch import prefetched
 from .sizes import few_threads
