@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..validation import shown
 from .errors import DataError
-from .stores import DISK, Disk, Store, is_uri, located, store_of
+from .stores import Disk, located
 
 if TYPE_CHECKING:
     from ..protocols import Source
@@ -216,26 +216,8 @@ def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | 
     return "pairs", what, None
 
 
-def _located(names: list[str], filesystem: Any) -> tuple[Disk, list[str]]:
-    """Where paths are, and the paths there; URIs say it themselves."""
-    uris = [name for name in names if is_uri(name)]
-    if filesystem is not None:
-        if uris:
-            raise DataError(
-                f"{uris[0]} names a file system already. Give filesystem= with paths in it, or only the URI."
-            )
-        return store_of(filesystem), names
-    if not uris:
-        return DISK, names
-    places = [located(name) for name in names]
-    for name, (store, _) in zip(names, places, strict=True):
-        if store != places[0][0]:
-            raise DataError(f"{names[0]} and {name} are in different file systems. Copy them to one.", path=name)
-    return places[0][0], [path for _, path in places]
-
-
 def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk]:
-    store, names = _located(names, filesystem)
+    store, names = located(names, filesystem)
     paths = [path for name in names for path in store.found(name)]
     kinds = [_kind_of_file(path, store) for path in paths]
     words = [_KINDS[kind].words for kind in kinds]
@@ -246,7 +228,7 @@ def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk
                 "convert each.",
                 path=path,
             )
-    if isinstance(store, Store) and "filesystem" not in _KINDS[kinds[0]].takes:
+    if not store.local and "filesystem" not in _KINDS[kinds[0]].takes:
         raise DataError(
             f"{paths[0]} is {words[0]}, which is read from local disks only. From other file systems ({store.name}) "
             "come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
