@@ -17,7 +17,7 @@ from ..protocols import Chunk
 from .errors import DataError
 from .in_order import MESSAGES, InOrder
 from .lines import GRAMMAR, LAST_INDEX, Parsed, Rows, explain, joined, parsed
-from .pieces import LONGEST_LINE, PIECE, LongLine, pieces
+from .pieces import pieces
 from .prefetch import prefetched
 from .sizes import few_threads
 from .stores import DISK, Disk
@@ -86,15 +86,14 @@ class SvmlightSource(InOrder):
         self.n_jobs = few_threads(n_jobs)
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
-        self._longest = LONGEST_LINE
         self._memory: int | None = None
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
 
     def keep_within(self, memory: int) -> None:
-        """Refuse lines that could not be read in so many bytes: text, numbers of it and their copy are about eight."""
-        self._longest, self._memory = max(memory // 8, PIECE), memory
+        """Refuse lines that could not be read in so many bytes."""
+        self._memory = memory
 
     @property
     def fingerprint(self) -> str:
@@ -167,25 +166,22 @@ class SvmlightSource(InOrder):
         self.skipped, self.n_skipped = [], 0
         length, width = 0, self._declared or 0
         file, lines, rows = 0, 0, 0
-        try:
-            for piece in self._parsed():
-                if piece.file != file:
-                    self._not_empty(file, rows)
-                    file, lines, rows = piece.file, 0, 0
-                read = self._agreed(piece)
-                self._complain(piece.file, lines, read)
-                lines += read.n_lines
-                rows += len(read.rows)
-                length += len(read.rows)
-                if not len(read.rows):
-                    continue
-                if self._base and read.rows.indices.size:
-                    np.subtract(read.rows.indices, self._base, out=read.rows.indices)
-                width = max(width, read.greatest + 1 - (self._base or 0))
-                self._width = max(self._width, width)
-                yield read.rows
-        except LongLine as line:
-            raise self._too_long(line, lines if line.path == self.paths[file] else 0) from None
+        for piece in self._parsed():
+            if piece.file != file:
+                self._not_empty(file, rows)
+                file, lines, rows = piece.file, 0, 0
+            read = self._agreed(piece)
+            self._complain(piece.file, lines, read)
+            lines += read.n_lines
+            rows += len(read.rows)
+            length += len(read.rows)
+            if not len(read.rows):
+                continue
+            if self._base and read.rows.indices.size:
+                np.subtract(read.rows.indices, self._base, out=read.rows.indices)
+            width = max(width, read.greatest + 1 - (self._base or 0))
+            self._width = max(self._width, width)
+            yield read.rows
         self._not_empty(file, rows)
         self._length, self._surveyed = length, True
 
@@ -237,16 +233,6 @@ class SvmlightSource(InOrder):
         why = f"all its lines are malformed, the first one: {mine[0]}" if mine else f"every line must read: {GRAMMAR}"
         raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
 
-    def _too_long(self, line: LongLine, before: int) -> DataError:
-        with_memory = "" if self._memory is None else f" where memory is {max(1, self._memory >> 20)} MB"
-        more = "" if self._memory is None else " If it is one example, give more memory."
-        return DataError(
-            f"{line.path}, line {before + 1} has more than {self._longest >> 20} MB, the limit{with_memory}; it "
-            f"begins with {line.begins!r}. Data needs one example per line.{more}",
-            path=line.path,
-            row=before + 1,
-        )
-
     def _parsed(self) -> Iterator[_Piece]:
         """All pieces in order: a thread reads ahead, ``n_jobs`` others parse side by side what it has read."""
 
@@ -262,7 +248,7 @@ class SvmlightSource(InOrder):
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
-            for text, end in pieces(path, stamp, self._store, self._longest):
+            for text, end in pieces(path, stamp, self._store, self._memory):
                 if first:
                     _check_start(path, text)
                     first = False
