@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..problem import Rows
 from .errors import DataError
@@ -209,7 +210,7 @@ def as_tables(
     return tables
 
 
-def stacked(tables: Sequence[Any], dtype: Any) -> tuple[Any, np.ndarray]:
+def stacked(tables: Sequence[Any], dtype: DTypeLike) -> tuple[Any, np.ndarray]:
     """Matrices end to end, CSR if one of them is sparse, and where each begins."""
     first = np.concatenate([[0], np.cumsum([table.shape[0] for table in tables])])
     if any(sp.issparse(table) for table in tables):
@@ -291,7 +292,7 @@ def csr_view(
 
 
 def usable_rows(
-    x: Any, dtype: Any, width: int, first: int, *, path: str | None = None, checked: bool = False
+    x: Any, dtype: DTypeLike, width: int, first: int, *, path: str | None = None, checked: bool = False
 ) -> tuple[Any, bool]:
     """Rows of a chunk in this precision and canonical form, finite and within bounds; and whether they were in it.
 

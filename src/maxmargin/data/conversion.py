@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..files import remove_leftovers, replacing
 from ..kernels.batches import scrambled
@@ -44,7 +45,7 @@ def convert(
     memory: int | str = "512MB",
     shard_bytes: int | str = "256MB",
     batch_bytes: int | str = "4MB",
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Any,

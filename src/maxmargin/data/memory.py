@@ -12,6 +12,7 @@ from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..protocols import Chunk, Seekable
 from .arrays import check_unmasked, checked_sparse, csr_view, usable_rows
@@ -44,8 +45,8 @@ class Arrays(Chunked):
         *,
         chunk_rows: int | None = None,
         n_features: int | None = None,
-        dtype: Any = None,
-        files: Sequence[MappedFile] = (),
+        dtype: DTypeLike | None = None,
+        file: MappedFile | None = None,
         whole_groups: bool = True,
     ) -> None:
         check_unmasked("x", x)
@@ -65,7 +66,7 @@ class Arrays(Chunked):
         self._columns = [_column(y, n, "labels"), group, _weights(_column(weight, n, "weights"))]
         kept = x.dtype if x.dtype in (np.float32, np.float64) else np.dtype(np.float64)
         self._dtype = np.dtype(dtype) if dtype is not None else kept
-        self._files = list(files)
+        self._file = file
         self.offsets = _cut(n, group if whole_groups else None, chunk_rows or _chunk_rows(x, self._dtype))
         self._begin()
 
@@ -102,8 +103,8 @@ class Arrays(Chunked):
     def fingerprint(self) -> str:
         said = (self._shape, self.n_features, str(self._parts[-1].dtype), str(self._dtype))
         found = crc32(repr(said).encode())
-        for file in self._files:
-            found = crc32(repr((file.stamp.size, file.stamp.changed)).encode(), found)
+        if self._file is not None:
+            found = crc32(repr((self._file.stamp.size, self._file.stamp.changed)).encode(), found)
         for part in self._parts:
             found = crc32(_sample(part), found)
         for column in self._columns:
@@ -111,14 +112,15 @@ class Arrays(Chunked):
         return f"arrays-{len(self)}x{self.n_features}-{found:08x}"
 
     def chunk(self, i: int) -> Chunk:
-        for file in self._files:
-            file.check()
+        path = None
+        if self._file is not None:
+            self._file.check()
+            path = self._file.path
         a, b = self.offsets[i], self.offsets[i + 1]
         *places, x = self._entries(a, b)
         if self._sparse:
             indptr, indices = places
             x = csr_view(indptr - indptr[0], indices, x, self.n_features)
-        path = self._files[0].path if self._files else None
         x, self._fine[i] = usable_rows(x, self._dtype, self.n_features, int(a), path=path, checked=self._fine[i])
         return self._with_columns(i, x)
 
@@ -195,7 +197,7 @@ def _map_one(path: str, *columns: Any, **options: Any) -> Arrays:
             "example. Labels go into labels=, as an array or the path of another .npy file.",
             path=path,
         )
-    return Arrays(table, *columns, files=[file], **options)
+    return Arrays(table, *columns, file=file, **options)
 
 
 def _load_npz(path: str, *columns: Any, **options: Any) -> Arrays:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..validation import shown
 from .errors import DataError
@@ -45,7 +46,7 @@ _KINDS = {
     "npz": _Kind(".npz arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npz")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
-    "source": _Kind("source", (), ("opening", "_itself")),
+    "source": _Kind("source", (), ("", "")),  # it is open already
 }
 _SUFFIXES = {
     ".svm": "svmlight",
@@ -93,7 +94,7 @@ def open(
     zero_based: bool | str = "auto",
     on_error: str = "raise",
     n_jobs: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     filesystem: Any = None,
 ) -> Source:
     """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
@@ -151,7 +152,7 @@ def open(
     return open_source(given.pop("what"), **given)
 
 
-_DEFAULTS = dict(open.__kwdefaults__)
+_DEFAULTS: dict[str, Any] = dict(open.__kwdefaults__ or {})
 
 
 def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
@@ -172,6 +173,8 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
     if store is not None:
         given["filesystem"] = store if "filesystem" in _KINDS[kind].takes else None
     options = _options(kind, given)
+    if kind == "source":
+        return cast("Source", thing)
     if kind in _WITH_GROUPS:
         options["whole_groups"] = whole_groups
     module, function = _KINDS[kind].opener
@@ -179,7 +182,7 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
     return source
 
 
-def precision(dtype: Any) -> str:
+def precision(dtype: DTypeLike) -> str:
     """The name of a type that inputs are kept in."""
     try:
         name = np.dtype(dtype).name
@@ -193,10 +196,6 @@ def precision(dtype: Any) -> str:
 def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
     """Whether an option means something for what is to be opened with these others."""
     return option in _KINDS[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]].takes
-
-
-def _itself(source: Source) -> Source:
-    return source
 
 
 def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | None]:

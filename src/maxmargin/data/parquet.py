@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..kernels import batches
 from ..protocols import Chunk
@@ -56,7 +57,7 @@ class ParquetSource(InOrder):
         weight: str | None = None,
         chunk_rows: int | None = None,
         n_features: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         on_error: str = "raise",
         filesystem: Disk = DISK,
     ) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import DTypeLike
 
 from ..kernels import batches
 from ..protocols import Chunk
@@ -57,7 +58,7 @@ class Shards(Chunked):
         what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         n_features: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         on_error: str = "raise",
         filesystem: Disk = DISK,
     ) -> None:
@@ -69,7 +70,7 @@ class Shards(Chunked):
             self._leave_out_damaged()
         self.n_skipped = len(self.skipped)
 
-    def _open(self, n_features: int | None, dtype: Any) -> None:
+    def _open(self, n_features: int | None, dtype: DTypeLike | None) -> None:
         self._lock = threading.Lock()
         self.skipped: list[str] = []
         skip = self.skipped if self._skip else None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..protocols import Chunk
 from .errors import DataError
@@ -75,7 +76,7 @@ class SvmlightSource(InOrder):
         zero_based: bool | str = "auto",
         on_error: str = "raise",
         n_jobs: int = 1,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         filesystem: Disk = DISK,
     ) -> None:
         if zero_based not in (True, False, "auto"):
