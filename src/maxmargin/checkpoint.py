@@ -1,14 +1,13 @@
 """Runs that can be killed: a folder that holds the last state that was saved whole.
 
-Each state is a folder of its own, written under another name, flushed to disk and renamed when complete; only then does
-the file ``CURRENT`` name it, and the one before is removed. Whatever moment a process ends at, ``CURRENT`` names
+Each state is a folder of its own, which is there whole or not at all (``files.replacing``); only then does the file
+``CURRENT`` name it, and the one before is removed. Whatever moment a process ends at, ``CURRENT`` names
 a complete state. A lock that the operating system takes back when a process dies keeps a second one out.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -20,7 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .files import flush_file as _flush, flush_folder as _flush_folder, locked as _locked
+from .files import locked, replacing
 from .persistence import decode, encode
 
 VERSION = 2
@@ -62,7 +61,7 @@ class CheckpointFolder:
                 f"Cannot save to the checkpoint folder {self.folder}: {error.strerror}. Name a folder that may be "
                 "written to."
             ) from None
-        if not _locked(self._lock):
+        if not locked(self._lock):
             self._lock.close()
             raise CheckpointError(
                 f"Another process is training with the checkpoint folder {self.folder}. Wait for it, or name another "
@@ -121,7 +120,6 @@ class CheckpointFolder:
         try:
             self._write(content)
         except OSError as error:
-            _remove(self.folder / f"{self._number + 1:08d}.new")
             if not self._warned:
                 warnings.warn(
                     f"The run could not be saved in {self.folder}: {error.strerror}. Training goes on; what was saved "
@@ -137,17 +135,9 @@ class CheckpointFolder:
         arrays: dict[str, np.ndarray] = {}
         state = encode(content, "state", arrays)
         name = f"{self._number + 1:08d}"
-        new = self.folder / f"{name}.new"
-        for leftover in (new, self.folder / name):
-            _remove(leftover)
-            if leftover.exists():
-                raise FileExistsError(0, f"{leftover} is in the way, and is no state of a run")
-        new.mkdir()
-        for i, array in enumerate(arrays.values()):
-            with open(new / f"{i}.npy", "wb") as file:
-                np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-                file.write(_bytes(array))  # NumPy's own writing does not say why it failed
-                _flush(file)
+        _remove(self.folder / name)  # of a process that was killed before ``CURRENT`` named it
+        if (self.folder / name).exists():
+            raise FileExistsError(0, f"{self.folder / name} is in the way, and is no state of a run")
         text = json.dumps(
             {
                 "version": VERSION,
@@ -156,16 +146,15 @@ class CheckpointFolder:
                 "state": state,
             }
         )
-        with open(new / "state.json", "w") as file:
-            json.dump({"checksum": zlib.crc32(text.encode()), "content": text}, file)
-            _flush(file)
-        _flush_folder(new)
-        new.rename(self.folder / name)
-        with open(self.folder / "CURRENT.new", "w") as file:
-            file.write(name)
-            _flush(file)
-        os.replace(self.folder / "CURRENT.new", self.folder / "CURRENT")
-        _flush_folder(self.folder)
+        with replacing(self.folder / name) as new:
+            new.mkdir()
+            for i, array in enumerate(arrays.values()):
+                with open(new / f"{i}.npy", "wb") as file:
+                    np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+                    file.write(_bytes(array))  # NumPy's own writing does not say why it failed
+            (new / "state.json").write_text(json.dumps({"checksum": zlib.crc32(text.encode()), "content": text}))
+        with replacing(self.folder / "CURRENT") as new:
+            new.write_text(name)
         self._number += 1
         for other in self.folder.iterdir():
             if other.name != name:
@@ -183,13 +172,11 @@ class CheckpointFolder:
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder that ``save`` has written, to its end or not. Others are the user's and stay."""
-    if not (re.fullmatch(r"\d{8}(\.new)?", path.name) and path.is_dir()):
-        return
-    held = [entry.name for entry in path.iterdir()]
-    begun = path.suffix == ".new" or "state.json" in held
-    if begun and all(re.fullmatch(r"\d+\.npy|state\.json", name) for name in held):
-        shutil.rmtree(path, ignore_errors=True)
+    """Remove a folder that ``save`` has written. Others are the user's and stay."""
+    if re.fullmatch(r"\d{8}", path.name) and path.is_dir():
+        held = [entry.name for entry in path.iterdir()]
+        if "state.json" in held and all(re.fullmatch(r"\d+\.npy|state\.json", name) for name in held):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _bytes(array: np.ndarray) -> Any:

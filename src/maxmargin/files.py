@@ -14,7 +14,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 _SUFFIX = ".maxmargin-tmp"
 _LOCK, _BEFORE = "lock", "before"
@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str], *, flush: bool = True) -> Iterator[P
             os.chmod(new, stat.S_IMODE(os.stat(target if target.exists() else scratch.folder / _LOCK).st_mode))
         _put_in_place(new, target, scratch.folder / _BEFORE)
         if flush:
-            flush_folder(target.parent)
+            _flush_folder(target.parent)
     finally:
         scratch.remove()
 
@@ -145,13 +145,7 @@ def _put_in_place(new: Path, target: Path, aside: Path) -> None:
         raise
 
 
-def flush_file(file: IO[Any]) -> None:
-    """See that what was written is on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def flush_folder(folder: str | os.PathLike[str]) -> None:
+def _flush_folder(folder: str | os.PathLike[str]) -> None:
     """Make the names of its files last, where folders can be flushed."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -165,13 +159,13 @@ def _flush_all(path: Path) -> None:
     if path.is_dir():
         for held in path.iterdir():
             _flush_all(held)
-        flush_folder(path)
+        _flush_folder(path)
         return
     with open(path, "r+b") as file:
         os.fsync(file.fileno())
 
 
-def locked(file: IO[Any]) -> bool:
+def locked(file: IO[str]) -> bool:
     """Take the lock on a file, if nobody has it. It is given back when the file is closed, or the process ends."""
     try:
         import fcntl

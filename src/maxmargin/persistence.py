@@ -149,15 +149,10 @@ def save(estimator: Any, path: str | Path) -> None:
             save_file(arrays, str(new), metadata=metadata)
         except SafetensorError as error:
             raise OSError(f"Cannot write {path}: {error}. Check that there is room and permission.") from None
-        _write_checksum(new)
-
-
-def _write_checksum(path: Path) -> None:
-    """Put the checksum where zeros stand for it."""
-    _, at, found = _checksum(path)
-    with open(path, "r+b") as file:
-        file.seek(at)
-        file.write(found.encode())
+        _, at, found = _checksum(new)
+        with open(new, "r+b") as file:
+            file.seek(at)  # zeros stand in its place
+            file.write(found.encode())
 
 
 def _checksum(path: str | Path) -> tuple[str, int, str]:
@@ -180,11 +175,9 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
     """All of a fitted estimator, as JSON and arrays."""
     kind = _KNOWN[type(estimator).__name__]
     params = {k: _storable(estimator, k, v) for k, v in estimator.get_params(deep=False).items()}
-    fitted = {k: getattr(estimator, k) for k in kind.fitted}
-    fitted |= {k: getattr(estimator, k) for k in _IF_PRESENT if hasattr(estimator, k)}
     content = {
         "params": encode(params, f"{where}params", arrays),
-        "fitted": encode(fitted, f"{where}fitted", arrays),
+        "fitted": encode(_fitted(estimator), f"{where}fitted", arrays),
     }
     if kind.record is not None:
         content["history"] = [list(vars(record).values()) for record in estimator.history_]
@@ -197,6 +190,12 @@ def _content(estimator: Any, where: str, arrays: dict[str, np.ndarray]) -> dict[
         name = type(estimator).__name__
         raise ValueError(f"This {name} is not saved, because no load would take it: {error}") from error
     return content
+
+
+def _fitted(estimator: Any) -> dict[str, Any]:
+    """What ``fit`` has set."""
+    present = [k for k in _IF_PRESENT if hasattr(estimator, k)]
+    return {k: getattr(estimator, k) for k in [*_KNOWN[type(estimator).__name__].fitted, *present]}
 
 
 def _storable(estimator: Any, name: str, value: Any) -> Any:
@@ -285,10 +284,8 @@ def _from_content(name: str, content: dict[str, Any], arrays: dict[str, np.ndarr
 
 def _check(estimator: Any) -> None:
     """Complain of an estimator that no ``fit`` could have left."""
-    kind = _KNOWN[type(estimator).__name__]
-    specs = {**_IF_PRESENT, **kind.fitted}
-    values = {k: getattr(estimator, k) for k in specs if k in kind.fitted or hasattr(estimator, k)}
-    schema.check(type(estimator).__name__, values, specs)
+    name, values = type(estimator).__name__, _fitted(estimator)
+    schema.check(name, values, {**_IF_PRESENT, **_KNOWN[name].fitted})
     estimator._check_settings()
     model = values.get("model_")
     if model == _THEIRS:  # who hands it over is asked for its sizes
@@ -340,7 +337,13 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     try:
         with safe_open(str(path), framework="numpy") as file:
             metadata = file.metadata() or {}
-            _check_format(path, metadata)
+            if metadata.get("format") != FORMAT:
+                raise ModelFileError(f"{path} was not written by maxmargin. Give a file that save has written.")
+            if metadata.get("version") != str(VERSION):
+                raise ModelFileError(
+                    f"{path} has format version {metadata.get('version', '')}, this release of maxmargin reads version "
+                    f"{VERSION}. Load it with the release that wrote it, or train again."
+                )
             named, _, found = _checksum(path)
             if named != found:
                 raise ValueError("its checksum is wrong")
@@ -352,17 +355,6 @@ def _read(path: str | Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             f"{path} is not a model file, or it is damaged or cut short: {error}. Give a file that save "
             "has written, or copy it anew."
         ) from None
-
-
-def _check_format(path: str | Path, metadata: dict[str, str]) -> None:
-    if metadata.get("format") != FORMAT:
-        raise ModelFileError(f"{path} was not written by maxmargin. Give a file that save has written.")
-    version = metadata.get("version", "")
-    if version != str(VERSION):
-        raise ModelFileError(
-            f"{path} has format version {version}, this release of maxmargin reads version {VERSION}. "
-            "Load it with the release that wrote it, or train again."
-        )
 
 
 def encode(value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -417,7 +409,10 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "planes" in value:
         return _decode_planes(decode(value["planes"], arrays))
     if _is_known(value.get("estimator"), _KNOWN):
-        return _inner(_from_content(value["estimator"], value["content"], arrays))
+        estimator = _from_content(value["estimator"], value["content"], arrays)
+        if vars(estimator).get("model_") == _THEIRS:  # nobody can hand over the model of one inside of another
+            raise ModelFileError(f"is damaged: its {value['estimator']} has no model.")
+        return estimator
     key = next((key for key in ("part", *_CORE) if key in value), "")
     if _is_known(value.get(key), _PARTS) and _PARTS[value[key]].key == key:
         part = _PARTS[value[key]]
@@ -434,13 +429,6 @@ def _text(items: list[Any], kind: str, shape: Any) -> np.ndarray:
     array = np.empty(len(items), f"U{max(longest, 1)}" if kind == "U" else object)
     array[:] = items  # one by one: tuples stay tuples
     return array.reshape(shape)
-
-
-def _inner(estimator: Any) -> Any:
-    """An estimator inside of another: nobody can hand over its model."""
-    if getattr(estimator, "model_", None) == _THEIRS:
-        raise ModelFileError(f"is damaged: its {type(estimator).__name__} has no model.")
-    return estimator
 
 
 def _encode_part(kind: _Part, value: Any, where: str, arrays: dict[str, np.ndarray]) -> Any:

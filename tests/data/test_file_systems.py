@@ -14,7 +14,7 @@ from source_kinds import together
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.splitting import split
+from maxmargin.data.runs import split
 from maxmargin.data.stores import Store
 
 N, D = 90, 12
@@ -202,7 +202,7 @@ def test_text_that_changes_or_is_broken(local):
     source = mm.data.open(f"{top}/text.svm", filesystem=filesystem)
     with filesystem.open_output_stream(f"{top}/text.svm") as file:
         file.write(b"1 1:1\n")
-    with pytest.raises(DataError, match=r"text\.svm changed during training: it had .* has 6 now"):
+    with pytest.raises(DataError, match=r"text\.svm changed since it was opened: it had .* has 6 now"):
         len(source)
     filesystem.delete_file(f"{top}/text.svm")
     with pytest.raises(DataError, match=r"text\.svm does not exist in this file system \(mock\)"):

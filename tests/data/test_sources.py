@@ -203,7 +203,7 @@ def test_memory_of_a_mapped_file_is_given_back(tmp_path):
 def test_group_in_two_files_is_refused(tmp_path):
     np.savez(tmp_path / "0.npz", x=X[:33], group=GROUP[:33])
     np.savez(tmp_path / "1.npz", x=X[33:], group=GROUP[33:])
-    with pytest.raises(DataError, match="Group 45 is in part 0 and in part 1"):
+    with pytest.raises(DataError, match="group 45 begins again in row 33"):
         mm.data.open(str(tmp_path / "*.npz"))
 
 
@@ -309,6 +309,13 @@ def test_bad_values_of_sparse_parquet(tmp_path):
     assert together(source.chunks())[1].tolist() == [[1, 0, 2], [3, 0, 0]]
     with pytest.raises(DataError, match="row 0: index 2 must be from 0 to 1"):
         list(mm.data.open(tmp_path / "x.parquet", n_features=2, on_error="skip").chunks())
+
+
+def test_only_the_first_skipped_rows_of_parquet_are_described(tmp_path):
+    """What was left out may be most of a large file: it is counted, and not kept in memory."""
+    pq.write_table(pa.table({"a": [1.0, *[None] * 500], "y": [0] * 501}), tmp_path / "x.parquet")
+    source = mm.data.open(tmp_path / "x.parquet", chunk_rows=20, on_error="skip")
+    assert (len(source), source.n_skipped, len(source.skipped)) == (1, 500, 10)
 
 
 def test_columns_of_parquet_that_do_not_fit_are_named(tmp_path):

@@ -38,8 +38,8 @@ from source_kinds import (
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.runs import selection
-from maxmargin.data.splitting import balanced, split, unparted
+from maxmargin.data.in_order import balanced, unparted
+from maxmargin.data.runs import selection, split
 
 BY_NAME = [*MAPPED, *SHARDS, *IN_ORDER]  # what other processes open for themselves
 

@@ -444,7 +444,7 @@ def test_files_that_change(tmp_path):
     assert before == SvmlightSource(path).fingerprint and len(source) == 3
     with path.open("ab") as file:
         file.write(b"1 1:1\n")
-    with pytest.raises(DataError, match="changed during training"):
+    with pytest.raises(DataError, match="changed since it was opened"):
         list(source.chunks())
     assert SvmlightSource(path).fingerprint != before
     source = SvmlightSource(path)
@@ -460,7 +460,7 @@ def test_files_that_grow_while_they_are_read(tmp_path):
     next(chunks)
     with path.open("ab") as file:
         file.write(b"1 1:1\n")
-    with pytest.raises(DataError, match="changed during training: it had 600 bytes"):
+    with pytest.raises(DataError, match="changed since it was opened: it had 600 bytes"):
         list(chunks)
 
 

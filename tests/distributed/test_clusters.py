@@ -170,7 +170,7 @@ class _Uneven(Arrays):
     def __init__(self, x, y, ends):
         super().__init__(x, y, chunk_rows=x.shape[0])
         self.offsets = np.array([0, *ends])
-        self._see_maps()
+        self._begin()
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from maxmargin.checkpoint import CheckpointError, CheckpointFolder
 from maxmargin.constraints import Blocked, Searched
 from maxmargin.constraints.oracle import oracle_for
 from maxmargin.data.arrays import as_rows
+from maxmargin.files import Scratch
 from maxmargin.latent.warm_started import WarmStarted
 from maxmargin.models import Multiclass, binary
 from maxmargin.problem import Planes
@@ -84,11 +85,8 @@ def test_what_is_saved_is_loaded(tmp_path):
 def test_leftovers_of_a_killed_process_are_no_obstacle(tmp_path):
     with CheckpointFolder(tmp_path, {}) as folder:
         folder.save({"a": 1})
-    # Killed while writing; killed after the renaming, before CURRENT; killed while writing CURRENT.
-    (tmp_path / "00000002.new").mkdir()
-    (tmp_path / "00000002.new" / "0.npy").write_bytes(b"half")
-    shutil.copytree(tmp_path / "00000001", tmp_path / "00000002")
-    (tmp_path / "CURRENT.new").write_text("000")
+    shutil.copytree(tmp_path / "00000001", tmp_path / "00000002")  # killed before CURRENT named it
+    Scratch(tmp_path, "00000002")._lock.close()  # killed while writing
     with CheckpointFolder(tmp_path, {}) as folder:
         assert folder.load() == {"a": 1}
         folder.save({"a": 2})
@@ -97,15 +95,15 @@ def test_leftovers_of_a_killed_process_are_no_obstacle(tmp_path):
 
 
 def test_folders_of_the_user_stay(tmp_path):
-    names = ["1", "2026", "19991231", "20261118_photos", "00000001.new"]
+    names = ["1", "2026", "19991231", "20261118_photos", "00000001"]
     for name in names:
         (tmp_path / name).mkdir()
         (tmp_path / name / "photo").write_text("")
     X = np.eye(4)
-    with pytest.warns(RuntimeWarning, match=r"00000001.new is in the way"):
+    with pytest.warns(RuntimeWarning, match=r"00000001 is in the way"):
         LinearSVC(random_state=0).fit(X, [0, 1, 0, 1], checkpoint=tmp_path)
-    (tmp_path / "00000001.new" / "photo").rename(tmp_path / "photo")
-    (tmp_path / "00000001.new").rmdir()
+    (tmp_path / "00000001" / "photo").rename(tmp_path / "photo")
+    (tmp_path / "00000001").rmdir()
     for _ in range(2):
         LinearSVC(random_state=0).fit(X, [0, 1, 0, 1], checkpoint=tmp_path)
     assert all((tmp_path / name / "photo").exists() for name in names[:-1])

@@ -401,7 +401,7 @@ def test_ctrl_c_leaves_the_best_so_far(data, monkeypatch):
 GOOD = bags_of(np.random.default_rng(0), n=10)
 RAGGED = [[[1.0], [1.0, 2.0]] if k == 1 else x for k, x in enumerate(GOOD[0])]
 REFUSED = {
-    "ragged": ({}, (RAGGED, GOOD[1]), "Bag 1 has instances of different lengths"),
+    "ragged": ({}, (RAGGED, GOOD[1]), "Bag 1 has rows of different lengths"),
     "offsets": ({}, (Bags(np.ones((6, 2)), np.array([0, 2, 5])), [0, 1]), "from 0 to the number of instances, 6"),
     "empty by offset": ({}, (Bags(np.ones((6, 2)), np.array([0, 6, 6])), [0, 1]), "Bag 1 is empty"),
     "no labels": ({}, (GOOD[0], None), "requires y to be passed"),
@@ -426,7 +426,7 @@ def test_what_makes_no_sense_is_refused_in_plain_words(case):
 def test_prediction_refuses_bags_of_another_width(data):
     X, y = data
     svm = mm.LatentSVC(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="Bag 0 has 3 features, 4 are needed"):
+    with pytest.raises(ValueError, match="Bag 0 has 3 features per instance, 4 are needed"):
         svm.predict([x[:, :3] for x in X])
     with pytest.raises(ValueError, match=r"y\[0\] is 7, a class that was not in the training data"):
         svm.objective(X, np.full(len(X), 7))

@@ -382,7 +382,11 @@ def test_unknown_label_is_named_with_its_place(svm):
         ([np.ones((1, 2)), np.ones((0, 2))], [[0], [1]], "Sequence 1 is empty"),
         ([[["a"], ["b"]]], [5], "must be a list of labels"),
         ([[["a"], {"b": 1}, "c"]], [["A", "B", "A"]], "token 2: got str: 'c'.*begins with a list of features"),
-        ([np.ones((1, 2)), np.array([[1.0, np.nan]])], [[0], [1]], "Sequence 1 has nan at token 0, feature 1"),
+        (
+            [np.ones((1, 2)), np.array([[1.0, np.nan]])],
+            [[0], [1]],
+            "Sequence 1 has a value that is not finite .nan., at token 0, feature 1",
+        ),
     ],
 )
 def test_data_that_makes_no_sense_is_refused_by_name(X, Y, message):

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from ..data.bags import Bags as BagsOfRows
 from ..data.errors import DataError
-from ..data.label_sets import LabelSets
 from ..data.opening import open as open_data
+from ..data.svmlight import LabelSets
 from ..report.content import Data
 from .files import answers_to, on_one_line
 from .kind import Kind

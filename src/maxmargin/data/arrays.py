@@ -7,10 +7,12 @@ looked at first: ``checked_sparse`` costs one scan, and nothing is copied that i
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..problem import Rows
 from .errors import DataError
@@ -147,17 +149,23 @@ def _broken(name: str, what: str) -> ValueError:
     return ValueError(f"{name} is a broken sparse matrix: {what}. {_MEND}")
 
 
-def as_table(x: Any, name: str, ragged: str) -> Any:
-    """What was given as an array or a CSR matrix that can be relied on; ``ragged`` is said of rows of unlike length."""
+def as_table(x: Any, name: str, rows: str = "one row per example", *, hint: str = "", vector: bool = False) -> Any:
+    """What was given as a matrix of numbers, dense or CSR, that can be relied on; a ``vector`` may be its one row.
+
+    ``rows`` is what the message says of them, and ``hint`` what else is said of what is no matrix.
+    """
     check_unmasked(name, x)
-    if sp.issparse(x):
-        return checked_sparse(x, name)
     try:
-        return np.asarray(x)
+        table = checked_sparse(x, name) if sp.issparse(x) else np.asarray(x)
     except ValueError as error:
         if "inhomogeneous" not in str(error):
             raise
-        raise ValueError(ragged) from None
+        raise ValueError(f"{name} has rows of different lengths. Give all as many numbers.{hint}") from None
+    if vector and not sp.issparse(table):
+        table = np.atleast_2d(table)
+    if table.ndim != 2 or table.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be a matrix of numbers, {rows}; got {table.dtype} of shape {table.shape}.{hint}")
+    return table
 
 
 def as_matrix(X: Any, width: int | None = None) -> Any:
@@ -168,18 +176,67 @@ def as_matrix(X: Any, width: int | None = None) -> Any:
     >>> as_matrix([1, 2]).shape
     (1, 2)
     """
-    table = as_table(X, "X", "X has rows of different lengths. Give all as many numbers.")
-    table = table if sp.issparse(table) else np.atleast_2d(table)
-    if table.ndim != 2 or table.dtype.kind not in "fiub":
-        raise ValueError(
-            f"X must be a matrix of numbers, one row per example; got {table.dtype} of shape {table.shape}."
-        )
+    table = as_table(X, "X", vector=True)
     if width is not None and table.shape[1] != width:
         raise ValueError(f"X has {table.shape[1]} features, {width} are needed, as in training.")
     table = table.astype(table.dtype if table.dtype in (np.float32, np.float64) else np.float64, copy=False)
     if not np.isfinite(table.data if sp.issparse(table) else table).all():
         raise ValueError("X has entries that are not finite. Fill in or drop missing values first.")
     return table
+
+
+def as_tables(
+    X: Iterable[Any], name: str, row: str, width: int | None = None, *, part: str = "", hint: str = ""
+) -> list[Any]:
+    """Matrices of numbers, all of one width and none of them empty.
+
+    ``name`` is what messages call one of them, or what it is a ``part`` of; ``row`` is what they call one of its rows.
+
+    >>> as_tables([[[1, 2]], [[1]]], "Bag", "instance")
+    Traceback (most recent call last):
+    ValueError: Bag 1 has 1 features per instance, 2 are needed.
+    """
+    tables: list[Any] = []
+    for i, x in enumerate(X):
+        alike = f", as {name.lower()} 0 is" if tables and not part else ""
+        called = f"{part} of {name.lower()} {i}" if part else f"{name} {i}"
+        table = as_table(x, called, f"{row}s by features{alike}", hint=hint)
+        if table.shape[0] == 0:
+            raise ValueError(f"{name} {i} is empty. Drop {name.lower()}s without {row}s, and their labels.")
+        width = table.shape[1] if width is None else width
+        if table.shape[1] != width:
+            raise ValueError(f"{name} {i} has {table.shape[1]} features per {row}, {width} are needed.")
+        tables.append(table)
+    return tables
+
+
+def stacked(tables: Sequence[Any], dtype: DTypeLike) -> tuple[Any, np.ndarray]:
+    """Matrices end to end, CSR if one of them is sparse, and where each begins."""
+    first = np.concatenate([[0], np.cumsum([table.shape[0] for table in tables])])
+    if any(sp.issparse(table) for table in tables):
+        return sp.vstack([sp.csr_matrix(table, dtype=dtype) for table in tables], format="csr"), first
+    return np.concatenate(tables, dtype=dtype), first
+
+
+def check_finite(table: Any, first: np.ndarray, name: str, row: str) -> None:
+    """Complain of the first value that is not finite in matrices end to end, which begin in the rows ``first``."""
+    values = table.data if sp.issparse(table) else table.reshape(-1)
+    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum(dtype=np.float64)):
+            return
+    bad = np.flatnonzero(~np.isfinite(values))
+    if not bad.size:
+        return
+    if sp.issparse(table):
+        at, column = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1, int(table.indices[bad[0]])
+    else:
+        at, column = divmod(int(bad[0]), table.shape[1])
+    i = int(np.searchsorted(first, at, side="right")) - 1
+    raise ValueError(
+        f"{name} {i} has a value that is not finite ({values[bad[0]]}), at {row} {at - first[i]}, feature {column}. "
+        "Fill in or drop missing values first."
+    )
 
 
 def as_rows(X: Any, bias: float = 0.0) -> Rows:
@@ -235,7 +292,7 @@ def csr_view(
 
 
 def usable_rows(
-    x: Any, dtype: Any, width: int, first: int, *, path: str | None = None, checked: bool = False
+    x: Any, dtype: DTypeLike, width: int, first: int, *, path: str | None = None, checked: bool = False
 ) -> tuple[Any, bool]:
     """Rows of a chunk in this precision and canonical form, finite and within bounds; and whether they were in it.
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import as_table, check_unmasked
+from .arrays import as_table, as_tables, check_finite, check_unmasked, stacked
+
+_ONE = " A bag of one instance is a matrix of one row: x.reshape(1, -1)."
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,10 @@ class Bags:
     @property
     def sizes(self) -> np.ndarray:
         return np.diff(self.first)
+
+    def check_finite(self) -> None:
+        """Complain of the first value that is not finite."""
+        check_finite(self.matrix, self.first, "Bag", "instance")
 
     def between(self, a: int, b: int) -> Bags:
         """Bags a … b − 1."""
@@ -98,7 +104,7 @@ def as_bags(X: Any, width: int | None = None, *, finite: bool = True) -> Bags:
     if width is not None and bags.matrix.shape[1] != width:
         raise ValueError(f"Bags have {bags.matrix.shape[1]} features, {width} are needed.")
     if finite:
-        check_finite(bags)
+        bags.check_finite()
     return bags
 
 
@@ -111,7 +117,7 @@ def _of_matrix(matrix: Any, first: np.ndarray) -> Bags:
     first = first.astype(np.int64)
     empty = np.flatnonzero(np.diff(first) <= 0)
     if empty.size:
-        raise ValueError(_EMPTY.format(empty[0]))
+        raise ValueError(f"Bag {empty[0]} is empty. Drop bags without instances, and their labels.")
     return Bags(table, first)
 
 
@@ -123,59 +129,16 @@ def _of_array(X: np.ndarray) -> Bags:
         )
     if X.shape[1] == 0:
         raise ValueError("Every bag must have an instance, X has none at all.")
-    table = _numbers(X.reshape(-1, X.shape[2]), "The array of bags")
-    return Bags(table, np.arange(len(X) + 1) * X.shape[1])
+    return Bags(_numbers(X.reshape(-1, X.shape[2]), "The array of bags"), np.arange(len(X) + 1) * X.shape[1])
 
 
 def _of_list(X: Any, width: int | None) -> Bags:
-    tables = [_numbers(x, f"Bag {i}") for i, x in enumerate(X)]
-    for i, table in enumerate(tables):
-        if table.shape[0] == 0:
-            raise ValueError(_EMPTY.format(i))
-        if width is not None and table.shape[1] != width:
-            raise ValueError(f"Bag {i} has {table.shape[1]} features, {width} are needed.")
-        if table.shape[1] != tables[0].shape[1]:
-            raise ValueError(
-                f"Bag {i} has {table.shape[1]} features, bag 0 has {tables[0].shape[1]}: all must have as many."
-            )
-    first = np.concatenate([[0], np.cumsum([table.shape[0] for table in tables])])
-    if any(sp.issparse(table) for table in tables):
-        return Bags(sp.vstack([sp.csr_matrix(table) for table in tables], format="csr"), first)
-    return Bags(np.concatenate(tables), first)
-
-
-_EMPTY = "Bag {} is empty. Every bag must have an instance: leave empty ones out, with their labels."
+    tables = as_tables(X, "Bag", "instance", width, hint=_ONE)
+    return Bags(*stacked(tables, np.float32 if all(t.dtype == np.float32 for t in tables) else np.float64))
 
 
 def _numbers(x: Any, name: str) -> Any:
     """A matrix, dense in C order or CSR; float32 stays, other numbers become float64."""
-    table = as_table(x, name, f"{name} has instances of different lengths: it must be a matrix of numbers.")
-    if table.ndim != 2 or table.dtype.kind not in "fiub":
-        raise ValueError(
-            f"{name} must be a matrix of numbers, one row per instance; got {table.dtype} of shape {table.shape}. A "
-            "bag of one instance is a matrix of one row: x.reshape(1, -1)."
-        )
+    table = as_table(x, name, "one row per instance", hint=_ONE)
     precision = np.float32 if table.dtype == np.float32 else np.float64
     return table.astype(precision, copy=False) if sp.issparse(table) else np.ascontiguousarray(table, dtype=precision)
-
-
-def check_finite(bags: Bags) -> None:
-    """Complain of the first value that is not finite."""
-    table = bags.matrix
-    values = table.data if sp.issparse(table) else table.reshape(-1)
-    # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.flatnonzero(~np.isfinite(values))
-    if not bad.size:
-        return
-    if sp.issparse(table):
-        row, column = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1, int(table.indices[bad[0]])
-    else:
-        row, column = divmod(int(bad[0]), table.shape[1])
-    i = int(np.searchsorted(bags.first, row, side="right")) - 1
-    raise ValueError(
-        f"Bag {i} has a value that is not finite ({values[bad[0]]}), in instance {row - bags.first[i]}, feature "
-        f"{column}. Fill in or drop missing values first."
-    )

@@ -11,20 +11,23 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterator
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..files import remove_leftovers, replacing
+from ..kernels.batches import scrambled
 from ..protocols import Chunk
 from ..validation import shown, whole
 from .arrays import checked_sparse, usable_rows
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Bucket, Buckets, RowBuffer
+from .runs import GroupsInTurn, group_starts
 from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
@@ -42,7 +45,7 @@ def convert(
     memory: int | str = "512MB",
     shard_bytes: int | str = "256MB",
     batch_bytes: int | str = "4MB",
-    dtype: Any = "float32",
+    dtype: DTypeLike = "float32",
     overwrite: bool = False,
     progress: Progress | None = None,
     **options: Any,
@@ -119,7 +122,8 @@ class _Conversion:
         self._buckets: Buckets | None = None
         self._texts: dict[str, int] = {}
         self._encoded: list[bytes] = []
-        self._seen: set[int] = set()
+        # Without a shuffle nothing can be gathered.
+        self._in_turn = GroupsInTurn("Leave out shuffle=False: shuffling gathers groups.")
         self._width = 0
         self._rows = 0
         self._shards: list[Shard] = []
@@ -149,8 +153,9 @@ class _Conversion:
                 self._buckets.close()
 
     def _take(self, chunk: Chunk) -> None:
-        x, fixed = self._prepared(chunk)
-        found = self._columns_of(chunk, x)
+        x, fixed, label = self._prepared(chunk)
+        width = None if sp.issparse(x) else x.shape[1]
+        found = Columns(self._dtype, width, label, chunk.group is not None, chunk.weight is not None)
         if not self._rows:
             self._hand = RowBuffer(found, self._limit)
         elif self._hand.columns != found:
@@ -172,79 +177,52 @@ class _Conversion:
     def _held(self) -> int:
         return self._hand.nbytes(self._hand.rows, self._hand.entries)
 
-    def _prepared(self, chunk: Chunk) -> tuple[Any, dict[str, np.ndarray]]:
-        """Rows as they will be stored, and their other columns with a key for each."""
+    def _prepared(self, chunk: Chunk) -> tuple[Any, dict[str, np.ndarray], str | None]:
+        """Rows as they will be stored, their other columns with a key for each, and the type of their labels."""
         x = _checked(chunk.x, self._dtype, self._rows)
         self._width = max(self._width, x.shape[1])
-        fixed: dict[str, np.ndarray] = {}
-        if sp.issparse(x):
-            fixed["sizes"] = np.diff(x.indptr)
-        else:
-            fixed["sizes"] = np.full(len(chunk), x.shape[1], np.int32)
+        sizes = np.diff(x.indptr) if sp.issparse(x) else np.full(len(chunk), x.shape[1], np.int32)
+        fixed: dict[str, np.ndarray] = {"sizes": sizes}
+        label = None
         if chunk.y is not None:
-            fixed["label"] = self._labels(chunk.y)
+            label, fixed["label"] = self._labels(np.asarray(chunk.y))
         if chunk.group is not None:
             fixed["group"] = np.asarray(chunk.group).astype(np.int64, copy=False)
             if not self._shuffle:
-                self._check_groups(fixed["group"])
+                self._in_turn.take(fixed["group"])
         if chunk.weight is not None:
             fixed["weight"] = np.asarray(chunk.weight, np.float64)
             self._refuse(~(fixed["weight"] >= 0) | np.isinf(fixed["weight"]), fixed["weight"], "weight", "not negative")
         fixed["key"] = self._keys(len(chunk), fixed.get("group"))
-        return x, fixed
+        return x, fixed, label
 
     def _keys(self, rows: int, group: np.ndarray | None) -> np.ndarray:
         numbers = np.arange(self._rows, self._rows + rows)
         if not self._shuffle:
             return numbers.astype(np.uint64)
-        from ..kernels.batches import scrambled
-
         keys = np.empty(rows, np.uint64)
         scrambled(numbers if group is None else group, self._seed, keys)
         return keys
 
-    def _labels(self, y: Any) -> np.ndarray:
-        y = np.asarray(y)
+    def _labels(self, y: np.ndarray) -> tuple[str, np.ndarray]:
+        """Labels and their type in shards; texts by their numbers."""
         if y.ndim != 1:
             raise DataError(f"Shards hold one label per row; got labels of shape {y.shape}.")
         if y.dtype.kind == "f":
             self._refuse(~np.isfinite(y), y, "label", "finite")
-            return y.astype(np.float64, copy=False)
+            return "float64", y.astype(np.float64, copy=False)
         if y.dtype.kind in "iub":
-            return y.astype(np.int64, copy=False)
+            return "int64", y.astype(np.int64, copy=False)
         names, codes = np.unique(y.astype(str), return_inverse=True)
-        for name in names.tolist():
-            if name not in self._texts:
-                self._texts[name] = len(self._texts)
-                self._encoded.append(name.encode())
-        return np.array([self._texts[name] for name in names.tolist()], np.int64)[codes]
+        numbers = [self._texts.setdefault(name, len(self._texts)) for name in names.tolist()]
+        self._encoded += [name.encode() for name in islice(self._texts, len(self._encoded), None)]
+        return "utf8", np.array(numbers, np.int64)[codes]
 
     def _refuse(self, bad: np.ndarray, column: np.ndarray, name: str, needed: str) -> None:
         if bad.any():
             i = int(np.flatnonzero(bad)[0])
             message = f"The {name} of row {self._rows + i} is {column[i]}; it must be {needed}."
             raise DataError(message, row=self._rows + i)
-
-    def _check_groups(self, group: np.ndarray) -> None:
-        """Without a shuffle nothing can be gathered: a group that was left may not come back."""
-        starts = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-        last = self._hand.column("group")[-1] if self._rows and self._hand.rows else None
-        for k, name in zip(starts, group[starts].tolist(), strict=True):
-            if name in self._seen and not (k == 0 and name == last):
-                raise DataError(
-                    f"Rows of a group must be next to each other: group {name} begins again in row {self._rows + k}. "
-                    "Leave out shuffle=False: shuffling gathers groups.",
-                    row=int(self._rows + k),
-                )
-            self._seen.add(name)
-
-    def _columns_of(self, chunk: Chunk, x: Any) -> Columns:
-        label = None
-        if chunk.y is not None:
-            kind = np.asarray(chunk.y).dtype.kind
-            label = "float64" if kind == "f" else "int64" if kind in "iub" else "utf8"
-        width = None if sp.issparse(x) else x.shape[1]
-        return Columns(self._dtype, width, label, chunk.group is not None, chunk.weight is not None)
 
     def _merge(self, buckets: Buckets, name: str = "") -> None:
         """The rows of all buckets, one bucket after another; one that is too large is dealt again."""
@@ -291,7 +269,7 @@ class _Conversion:
         ends = None  # rows after which a batch may end: all of them, unless there are groups
         if columns.group:
             group = hand.column("group")[order]
-            ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, [hand.rows] * last).astype(np.int64)
+            ends = np.append(group_starts(group)[1:], [hand.rows] * last).astype(np.int64)
             reached = total[ends - 1]
         begin = 0
         while begin < hand.rows:

@@ -94,7 +94,7 @@ class PairList(Chunked):
     n_features = None
 
     def __init__(self, pairs: Any, *, chunk_rows: int | None = None) -> None:
-        self._pairs = pairs
+        self._pairs, self._first = pairs, 0
         n = len(pairs)
         self.offsets = np.append(np.arange(0, n, chunk_rows or CHUNK_EXAMPLES), n)
 
@@ -102,8 +102,11 @@ class PairList(Chunked):
         """These chunks: a part of a list; of anything else, which may read its pairs only when asked for, a view."""
         a, b = int(self.offsets[begin]), int(self.offsets[end])
         part = copy.copy(self)
-        held = isinstance(self._pairs, list | tuple | np.ndarray)
-        part._pairs = self._pairs[a:b] if held else _Window(self._pairs, a, b)
+        if isinstance(self._pairs, list | tuple | np.ndarray):
+            part._pairs = self._pairs[self._first + a : self._first + b]
+            part._first = 0
+        else:
+            part._first = self._first + a
         part.offsets = self.offsets[begin : end + 1] - a
         return part
 
@@ -112,12 +115,12 @@ class PairList(Chunked):
         n = len(self)
         found = crc32(str(n).encode())
         for i in np.unique(np.linspace(0, max(0, n - 1), min(n, _SAMPLE)).astype(int)):
-            found = crc32(_bytes_of(self._pairs[int(i)]), found)
+            found = crc32(_bytes_of(self._pairs[self._first + int(i)]), found)
         return f"pairs-{n}-{found:08x}"
 
     def chunk(self, i: int) -> Chunk:
         a, b = int(self.offsets[i]), int(self.offsets[i + 1])
-        return _chunk([self._pairs[k] for k in range(a, b)], a)
+        return _chunk([self._pairs[self._first + k] for k in range(a, b)], a)
 
     def labels(self, i: int) -> Chunk:
         whole = self.chunk(i)
@@ -127,20 +130,7 @@ class PairList(Chunked):
         """A guess from the first examples of the chunk: objects do not say how large they are."""
         a, b = int(self.offsets[i]), int(self.offsets[i + 1])
         looked = min(b - a, 8)
-        return int(sum(_size(self._pairs[a + k]) for k in range(looked)) / max(1, looked) * (b - a))
-
-
-class _Window:
-    """Pairs a … b − 1 of others."""
-
-    def __init__(self, pairs: Any, a: int, b: int) -> None:
-        self._pairs, self._a, self._b = pairs, a, b
-
-    def __len__(self) -> int:
-        return self._b - self._a
-
-    def __getitem__(self, i: int) -> Any:
-        return self._pairs[self._a + i]
+        return int(sum(_size(self._pairs[self._first + a + k]) for k in range(looked)) / max(1, looked) * (b - a))
 
 
 def pairs_of(given: Any, chunk_rows: int | None = None) -> Pairs | PairList:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..kernels.graphs import visit
 from ..validation import shown
-from .arrays import as_table, check_unmasked
+from .arrays import check_unmasked
 from .sequences import Sequences
 
 
@@ -51,9 +50,6 @@ class Graphs:
         """Tuples (node features, edges) or (node features, edges, edge features), checked."""
         if not len(X):
             raise ValueError("There are no graphs.")
-        nodes: list[Any] = []
-        edges: list[np.ndarray] = []
-        features: list[np.ndarray] = []
         for i, x in enumerate(X):
             if not isinstance(x, tuple | list) or len(x) not in (2, 3):
                 shape = np.shape(x) if isinstance(x, np.ndarray) else ()
@@ -62,9 +58,10 @@ class Graphs:
                     f"{shown(x) if not shape else f'an array of shape {shape}'}."
                     + (" maxmargin.models.grid(x) makes one of an image (height, width, features)." * (len(shape) == 3))
                 )
-            nodes.append(_nodes(i, x[0], n_features if n_features is not None or not nodes else nodes[0].shape[1]))
-            edges.append(_edges(i, x[1], nodes[-1].shape[0]))
-            features.append(_edge_features(i, x[2] if len(x) == 3 else None, len(edges[-1])))
+        nodes = Sequences.of([x[0] for x in X], n_features, "Graph", "node", "The nodes")
+        offsets = nodes.offsets
+        edges = [_edges(i, x[1], offsets[i + 1] - offsets[i]) for i, x in enumerate(X)]
+        features = [_edge_features(i, x[2] if len(x) == 3 else None, len(edges[i])) for i, x in enumerate(X)]
         width = n_edge_features
         if width is None:
             # A graph without edges says nothing about their features.
@@ -72,14 +69,13 @@ class Graphs:
         for i, f in enumerate(features):
             if len(f) and f.shape[1] != width:
                 raise ValueError(f"Graph {i} has {f.shape[1]} features per edge, {width} are needed.")
-        offsets = np.concatenate([[0], np.cumsum([n.shape[0] for n in nodes])])
         order, parent_edge = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int32)
         forest = [
             visit(b - a, e, order[a:b], parent_edge[a:b])
             for a, b, e in zip(offsets[:-1], offsets[1:], edges, strict=True)
         ]
         return cls(
-            Sequences.of(nodes),
+            nodes,
             np.concatenate(edges),
             np.concatenate([[0], np.cumsum([len(e) for e in edges])]),
             np.concatenate([f.reshape(len(f), width) for f in features]),
@@ -87,20 +83,6 @@ class Graphs:
             parent_edge,
             np.array(forest),
         )
-
-
-def _nodes(i: int, x: Any, width: int | None) -> Any:
-    name = f"The nodes of graph {i}"
-    table = as_table(x, name, f"{name} must be a matrix of numbers, nodes by features.")
-    if table.ndim != 2 or table.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must be a matrix of numbers, nodes by features.")
-    if table.shape[0] == 0:
-        raise ValueError(f"Graph {i} is empty. Drop graphs without nodes.")
-    if width is not None and table.shape[1] != width:
-        raise ValueError(f"Graph {i} has {table.shape[1]} features per node, {width} are needed.")
-    if not np.isfinite(table.data if sp.issparse(table) else table).all():
-        raise ValueError(f"Graph {i} has features of nodes that are not finite.")
-    return table
 
 
 def _edges(i: int, x: Any, n_nodes: int) -> np.ndarray:

@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels import text as kernels
+from .in_order import MESSAGES
 
 GRAMMAR = "label [qid:n] index:value index:value … [# comment]"
 LAST_INDEX = 2**31 - 1
-MESSAGES = 10
-"""Malformed lines that are described; the others are counted."""
 
 _TOO_LARGE = 0  # shows only when a number is looked at closely; the other faults are numbered by the kernel
 _END = re.compile(rb"[ \t\r\n#]")

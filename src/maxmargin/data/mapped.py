@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError
-from .stores import DISK, Stamp, same_here
+from .stores import DISK, Stamp, check_unchanged, same_here
 
 _PAGE = mmap.ALLOCATIONGRANULARITY
 
@@ -38,8 +38,7 @@ class MappedFile:
                 self._map = _map(file.fileno()) if self.stamp.size else None
         except OSError as error:
             raise DISK.unreadable(self.path, error) from error
-        if stamp is not None and stamp != self.stamp:
-            raise _changed(self.path)
+        check_unchanged(self.path, self.stamp, stamp or self.stamp)
         if self._map is not None:
             self._map.path, self._map.stamp = self.path, self.stamp
         self.bytes = np.frombuffer(self._map, np.uint8) if self._map is not None else np.empty(0, np.uint8)
@@ -50,12 +49,7 @@ class MappedFile:
 
     def check(self) -> None:
         """Complain if the file is not the one that was opened: reading a map of a cut file would end the process."""
-        try:
-            now = Stamp.of(os.stat(self.path))
-        except OSError as error:
-            raise DISK.unreadable(self.path, error) from error
-        if now != self.stamp:
-            raise _changed(self.path)
+        check_unchanged(self.path, DISK.stamp(self.path), self.stamp)
 
     def region(self, start: int, stop: int) -> np.ndarray:
         """These bytes, without a copy."""
@@ -77,25 +71,21 @@ def _reopened(path: str, stamp: Stamp) -> MappedFile:
     return MappedFile(path, same_here(path, stamp))
 
 
-class Pages:
-    """Gives back the pages of an array that lies in a mapped file; of other arrays there are none to give back."""
+def is_mapped(array: np.ndarray) -> bool:
+    """Whether an array lies in a mapped file, and its pages may be given back."""
+    root, base = _memory_of(array)
+    # A private map of the caller's may hold changes, which would be lost.
+    theirs = isinstance(root, np.memmap) and root.mode not in ("r", "r+")
+    return isinstance(base, mmap.mmap) and not base.closed and not theirs
 
-    def __init__(self, array: Any) -> None:
-        root, base = _memory_of(array)
-        # A private map of the caller's may hold changes, which would be lost.
-        theirs = isinstance(root, np.memmap) and root.mode not in ("r", "r+")
-        self._map = base if isinstance(base, mmap.mmap) and not base.closed and not theirs else None
 
-    @property
-    def mapped(self) -> bool:
-        return self._map is not None
-
-    def drop(self, part: np.ndarray) -> None:
-        """This part of the array is not in use for now."""
-        if self._map is not None and part.size and min(part.strides) >= 0:
-            start = _address(part) - _address(np.frombuffer(self._map, np.uint8))
-            last = sum((n - 1) * step for n, step in zip(part.shape, part.strides, strict=True))
-            _advise(self._map, "MADV_DONTNEED", start, start + last + part.itemsize)
+def drop_pages(part: np.ndarray) -> None:
+    """This part of an array is not in use for now; nothing happens if it lies in no file."""
+    if part.size and min(part.strides) >= 0 and is_mapped(part):
+        pages = _memory_of(part)[1]
+        start = _address(part) - _address(np.frombuffer(pages, np.uint8))
+        last = sum((n - 1) * step for n, step in zip(part.shape, part.strides, strict=True))
+        _advise(pages, "MADV_DONTNEED", start, start + last + part.itemsize)
 
 
 @dataclass(frozen=True)
@@ -168,12 +158,6 @@ def map_npy(path: str | os.PathLike[str]) -> tuple[np.ndarray, MappedFile]:
             path=name,
         )
     return np.frombuffer(mapped.bytes, dtype, count, start).reshape(shape, order="F" if fortran else "C"), mapped
-
-
-def _changed(path: str) -> DataError:
-    return DataError(
-        f"{path} changed since it was opened. Open it again, and let nothing write to it meanwhile.", path=path
-    )
 
 
 def _memory_of(array: Any) -> tuple[Any, Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..validation import shown
 from .errors import DataError
-from .stores import DISK, Disk, Store, is_uri, located, store_of
+from .stores import Disk, located
 
 if TYPE_CHECKING:
     from ..protocols import Source
@@ -45,7 +46,7 @@ _KINDS = {
     "npz": _Kind(".npz arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npz")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
-    "source": _Kind("source", (), ("opening", "_itself")),
+    "source": _Kind("source", (), ("", "")),  # it is open already
 }
 _SUFFIXES = {
     ".svm": "svmlight",
@@ -75,7 +76,6 @@ _OTHERS = {
     ".xls": "an Excel table",
     ".xlsx": "an Excel table",
 }
-_DEFAULTS = {"zero_based": "auto", "on_error": "raise", "n_jobs": 1}
 # For those who gather groups anyway (``convert``), rows of a group may be anywhere.
 _WITH_GROUPS = ("arrays", "npy", "npz", "folder")
 
@@ -94,7 +94,7 @@ def open(
     zero_based: bool | str = "auto",
     on_error: str = "raise",
     n_jobs: int = 1,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     filesystem: Any = None,
 ) -> Source:
     """Data as a source, read chunk by chunk: nothing is loaded before it is needed.
@@ -152,13 +152,15 @@ def open(
     return open_source(given.pop("what"), **given)
 
 
+_DEFAULTS: dict[str, Any] = dict(open.__kwdefaults__ or {})
+
+
 def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source:
     """``open``; without ``whole_groups`` rows of a group may be anywhere."""
-    names = {name for kind in _KINDS.values() for name in kind.takes}
-    unknown = sorted(set(given) - names)
+    unknown = sorted(set(given) - set(_DEFAULTS))
     if unknown:
-        raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}.")
-    given = {**dict.fromkeys(names), **_DEFAULTS, **given}
+        raise TypeError(f"open() has no option {', '.join(unknown)}; it has {', '.join(sorted(_DEFAULTS))}.")
+    given = {**_DEFAULTS, **given}
     if given["on_error"] not in ("raise", "skip"):
         raise DataError(f"on_error must be 'raise' or 'skip', not {shown(given['on_error'])}.")
     if given["dtype"] is not None:
@@ -171,6 +173,8 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
     if store is not None:
         given["filesystem"] = store if "filesystem" in _KINDS[kind].takes else None
     options = _options(kind, given)
+    if kind == "source":
+        return cast("Source", thing)
     if kind in _WITH_GROUPS:
         options["whole_groups"] = whole_groups
     module, function = _KINDS[kind].opener
@@ -178,7 +182,7 @@ def open_source(what: Any, *, whole_groups: bool = True, **given: Any) -> Source
     return source
 
 
-def precision(dtype: Any) -> str:
+def precision(dtype: DTypeLike) -> str:
     """The name of a type that inputs are kept in."""
     try:
         name = np.dtype(dtype).name
@@ -192,10 +196,6 @@ def precision(dtype: Any) -> str:
 def takes(what: Any, option: str, options: dict[str, Any]) -> bool:
     """Whether an option means something for what is to be opened with these others."""
     return option in _KINDS[_kind(what, options.get("labels") is not None, options.get("filesystem"))[0]].takes
-
-
-def _itself(source: Source) -> Source:
-    return source
 
 
 def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | None]:
@@ -215,26 +215,8 @@ def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | 
     return "pairs", what, None
 
 
-def _located(names: list[str], filesystem: Any) -> tuple[Disk, list[str]]:
-    """Where paths are, and the paths there; URIs say it themselves."""
-    uris = [name for name in names if is_uri(name)]
-    if filesystem is not None:
-        if uris:
-            raise DataError(
-                f"{uris[0]} names a file system already. Give filesystem= with paths in it, or only the URI."
-            )
-        return store_of(filesystem), names
-    if not uris:
-        return DISK, names
-    places = [located(name) for name in names]
-    for name, (store, _) in zip(names, places, strict=True):
-        if store != places[0][0]:
-            raise DataError(f"{names[0]} and {name} are in different file systems. Copy them to one.", path=name)
-    return places[0][0], [path for _, path in places]
-
-
 def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk]:
-    store, names = _located(names, filesystem)
+    store, names = located(names, filesystem)
     paths = [path for name in names for path in store.found(name)]
     kinds = [_kind_of_file(path, store) for path in paths]
     words = [_KINDS[kind].words for kind in kinds]
@@ -245,7 +227,7 @@ def _paths_kind(names: list[str], filesystem: Any) -> tuple[str, list[str], Disk
                 "convert each.",
                 path=path,
             )
-    if isinstance(store, Store) and "filesystem" not in _KINDS[kinds[0]].takes:
+    if not store.local and "filesystem" not in _KINDS[kinds[0]].takes:
         raise DataError(
             f"{paths[0]} is {words[0]}, which is read from local disks only. From other file systems ({store.name}) "
             "come text, Parquet and folders written by maxmargin.data.convert. Copy it to a disk.",
@@ -292,8 +274,8 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         if name == "n_jobs":
             continue  # a wish, not a property of the data
-        default = name in _DEFAULTS and value == _DEFAULTS[name]
-        if name not in _KINDS[kind].takes and value is not None and not default:
+        default = _DEFAULTS[name]
+        if name not in _KINDS[kind].takes and value is not None and (default is None or value != default):
             hint = "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
             if name != "chunk_rows":
                 hint = f"It is for {' and '.join(k.words for _, k in sorted(_KINDS.items()) if name in k.takes)}."

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as kinds
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
+from ..kernels import batches
 from ..protocols import Chunk
 from .arrays import csr_view
 from .errors import DataError
-from .in_order import InOrder
-from .memory import CHUNK_BYTES
+from .in_order import MESSAGES, InOrder
+from .memory import CHUNK_BYTES, numbered
 from .prefetch import prefetched
 from .stores import DISK, Disk
 
@@ -34,7 +40,8 @@ class ParquetSource(InOrder):
     n_features : int, optional
         Width of sparse rows; found by a pass over the file if not given.
     on_error : "raise" or "skip"
-        "skip" leaves out rows with missing or infinite values; ``skipped`` says which.
+        "skip" leaves out rows with missing or infinite values, counts them (``n_skipped``) and describes the first few
+        (``skipped``).
     filesystem : Disk or Store
         Where the paths are.
     """
@@ -50,7 +57,7 @@ class ParquetSource(InOrder):
         weight: str | None = None,
         chunk_rows: int | None = None,
         n_features: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         on_error: str = "raise",
         filesystem: Disk = DISK,
     ) -> None:
@@ -151,32 +158,26 @@ class ParquetSource(InOrder):
         self._rows_done = 0
         done, width = 0, self._declared or 0
         for path, groups in zip(self.paths, self._row_groups, strict=True):
-            for row, batch in self._batches(path, groups):
-                chunk, reach = self._chunk(batch, done, path, row)
-                self._rows_done += len(batch)
+            for part in self._parts(path, groups):
+                chunk, reach = self._chunk(part, done)
+                self._rows_done += part.keep.size
                 width = max(width, reach)
                 if len(chunk):
                     done += len(chunk)
                     yield chunk
         self._length, self._width, self._surveyed = done, width, True
 
-    def _batches(self, path: str, groups: range) -> Iterator[tuple[int, Any]]:
-        """Batches of rows, and the number in the file of the first row of each."""
-        import pyarrow as pa
-
+    def _parts(self, path: str, groups: range) -> Iterator[_Part]:
         file = self._opened(path)
         row = sum(file.metadata.row_group(g).num_rows for g in range(groups.start))
         try:
             for batch in file.iter_batches(batch_size=self._chunk_rows, row_groups=list(groups)):
-                yield row, batch
+                yield _Part(batch, path, row, np.ones(len(batch), bool))
                 row += len(batch)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is damaged: {str(error).splitlines()[0]}", path=path) from None
 
-    def _opened(self, path: str) -> Any:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
+    def _opened(self, path: str) -> pq.ParquetFile:
         local = self._store.local
         try:
             return pq.ParquetFile(path if local else self._store.open(path), pre_buffer=not local)
@@ -185,44 +186,34 @@ class ParquetSource(InOrder):
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path} is no Parquet file, or damaged: {str(error).splitlines()[0]}", path=path) from None
 
-    def _chunk(self, batch: Any, first: int, path: str, row: int) -> tuple[Chunk, int]:
-        keep = np.ones(len(batch), bool)
-        columns: dict[str, Any] = {}
-        for name in (self._label, self._group, self._weight):
-            if name is not None:
-                columns[name] = self._plain(batch, name, keep, path, row)
-        if self._sparse:
-            x, reach = self._sparse_rows(batch, keep, path, row)
-        else:
-            x, reach = self._dense_rows(batch, keep, path, row), 0
-        if not keep.all():
-            x = x[keep]
-            columns = {name: values[keep] for name, values in columns.items()}
-        y = columns.get(self._label) if self._label else None
-        group = self._numbers(columns[self._group]) if self._group else None
+    def _chunk(self, part: _Part, first: int) -> tuple[Chunk, int]:
+        named = [name for name in (self._label, self._group, self._weight) if name is not None]
+        columns = {name: self._plain(part, name) for name in named}
+        x, reach = self._sparse_rows(part) if self._sparse else (self._dense_rows(part), 0)
+        if not part.keep.all():
+            x = x[part.keep]
+            columns = {name: values[part.keep] for name, values in columns.items()}
+        y = columns[self._label] if self._label else None
+        group = numbered(columns[self._group], self._group_codes) if self._group else None
         weight = columns[self._weight].astype(np.float64) if self._weight else None
         return Chunk(np.arange(first, first + x.shape[0]), x, y, group, weight), reach
 
-    def _dense_rows(self, batch: Any, keep: np.ndarray, path: str, row: int) -> np.ndarray:
-        x = np.empty((len(batch), len(self._features)), self._dtype)
+    def _dense_rows(self, part: _Part) -> np.ndarray:
+        x = np.empty((part.keep.size, len(self._features)), self._dtype)
         for j, name in enumerate(self._features):
-            x[:, j] = self._plain(batch, name, keep, path, row, numeric=True)
+            x[:, j] = self._plain(part, name, numeric=True)
         return x
 
-    def _sparse_rows(self, batch: Any, keep: np.ndarray, path: str, row: int) -> tuple[Any, int]:
-        from ..kernels import batches
-
-        lists = [batch.column(batch.schema.get_field_index(name)) for name in ("indices", "values")]
+    def _sparse_rows(self, part: _Part) -> tuple[sp.csr_matrix, int]:
+        path, row = part.path, part.row
+        lists = [part.column("indices"), part.column("values")]
         for column, name in zip(lists, ("indices", "values"), strict=True):
-            inner = column.flatten()
-            if column.null_count or inner.null_count:
+            if column.null_count or column.flatten().null_count:
                 raise DataError(f"{path} has missing values in column {name!r}, rows {row} and on.", path=path, row=row)
         offsets = [np.asarray(column.offsets) - np.asarray(column.offsets)[0] for column in lists]
         if not np.array_equal(*offsets):
-            bad = int(np.flatnonzero(np.diff(offsets[0]) != np.diff(offsets[1]))[0])
-            raise DataError(
-                f"{path}, row {row + bad}: indices and values must have equally many entries.", path=path, row=row + bad
-            )
+            at = row + int(np.flatnonzero(np.diff(offsets[0]) != np.diff(offsets[1]))[0])
+            raise DataError(f"{path}, row {at}: indices and values must have equally many entries.", path=path, row=at)
         indices, values = (np.asarray(column.flatten()) for column in lists)
         if indices.dtype.kind not in "iu" or values.dtype.kind not in "fiub":
             raise DataError(f"{path} needs whole numbers in 'indices' and numbers in 'values'.", path=path)
@@ -231,82 +222,66 @@ class ParquetSource(InOrder):
         indptr = offsets[0].astype(np.int64)
         reach = int(indices.max(initial=-1)) + 1
         width = self._declared if self._declared is not None else max(self._width, reach)
-        while True:
-            verdict, bad, entry = batches.check_rows(indptr, indices, values, width)
-            if verdict == batches.BAD_INDEX:
-                raise DataError(
-                    f"{path}, row {row + bad}: index {indices[entry]} must be from 0 to {width - 1}.",
-                    path=path,
-                    row=int(row + bad),
-                )
-            if verdict != batches.NOT_FINITE:
-                break
-            self._reject(keep, np.array([bad]), values[entry], path, row, "values")
-            values = values.copy()
-            values[indptr[bad] : indptr[bad + 1]] = 0.0  # a row that is left out: look for the next one
+        strange = np.flatnonzero(~np.isfinite(values))
+        if strange.size:
+            bad = np.unique(np.searchsorted(indptr, strange, side="right") - 1)
+            self._reject(part, bad, values[strange[0]], "values")
+            values = np.where(np.isfinite(values), values, 0.0).astype(self._dtype)  # of rows that are left out
+        verdict, at, entry = batches.check_rows(indptr, indices, values, width)
+        if verdict == batches.BAD_INDEX:
+            at += row
+            message = f"{path}, row {at}: index {indices[entry]} must be from 0 to {width - 1}."
+            raise DataError(message, path=path, row=int(at))
         if reach < 2**31:
             indices = indices.astype(np.int32)
         return csr_view(indptr, indices, values, width, verdict == batches.GOOD), reach
 
-    def _plain(self, batch: Any, name: str, keep: np.ndarray, path: str, row: int, numeric: bool = False) -> np.ndarray:
-        """A column as an array; rows that cannot be used are noted in ``keep`` or raise."""
-        import pyarrow as pa
-
-        column = batch.column(batch.schema.get_field_index(name))
-        if pa.types.is_dictionary(column.type):
+    def _plain(self, part: _Part, name: str, numeric: bool = False) -> np.ndarray:
+        """A column as an array; rows that cannot be used are noted, or raise."""
+        column = part.column(name)
+        if kinds.is_dictionary(column.type):
             column = column.dictionary_decode()
         if column.null_count:
-            missing = np.flatnonzero(np.asarray(column.is_null()))
-            self._reject(keep, missing, "a missing value", path, row, name)
-            filling = "" if _is_text(column.type) else False if pa.types.is_boolean(column.type) else 0
+            self._reject(part, np.flatnonzero(np.asarray(column.is_null())), "a missing value", name)
+            filling = "" if _is_text(column.type) else False if kinds.is_boolean(column.type) else 0
             column = column.fill_null(pa.scalar(filling, column.type))
         if _is_text(column.type):
             found = column.dictionary_encode()
             return np.array(found.dictionary.to_pylist() or [""])[np.asarray(found.indices)]
         values = column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "fiub":
-            raise DataError(
-                f"{path}: column {name!r} is {column.type}; numbers or text are needed. Convert it first.", path=path
-            )
+            message = f"{part.path}: column {name!r} is {column.type}; numbers or text are needed. Convert it first."
+            raise DataError(message, path=part.path)
         if values.dtype.kind == "f":
-            target = self._dtype if numeric else np.float64
             with np.errstate(over="ignore"):
-                narrow = values.astype(target, copy=False)
+                narrow = values.astype(self._dtype if numeric else np.float64, copy=False)
             bad = np.flatnonzero(~np.isfinite(narrow))
             if bad.size:
-                self._reject(keep, bad, values[bad[0]], path, row, name)
+                self._reject(part, bad, values[bad[0]], name)
             return narrow
         return values if numeric else values.astype(np.int64, copy=False)
 
-    def _reject(self, keep: np.ndarray, bad: np.ndarray, what: Any, path: str, row: int, name: str) -> None:
+    def _reject(self, part: _Part, bad: np.ndarray, what: str | float, name: str) -> None:
         if self.on_error == "raise":
-            where = row + int(bad[0])
+            where = part.row + int(bad[0])
             raise DataError(
-                f"{path}, row {where}, column {name!r}: {what}. Fill in or drop such rows, or leave them out with "
+                f"{part.path}, row {where}, column {name!r}: {what}. Fill in or drop such rows, or leave them out with "
                 "on_error='skip'.",
-                path=path,
+                path=part.path,
                 row=where,
             )
-        fresh = bad[keep[bad]]
-        keep[fresh] = False
-        self.skipped += [f"{path}, row {row + int(i)}, column {name!r}: {what}" for i in fresh]
-        self.n_skipped = len(self.skipped)
+        fresh = bad[part.keep[bad]]
+        part.keep[fresh] = False
+        self.n_skipped += fresh.size
+        described = fresh[: MESSAGES - len(self.skipped)]
+        self.skipped += [f"{part.path}, row {part.row + int(i)}, column {name!r}: {what}" for i in described]
 
-    def _numbers(self, group: np.ndarray) -> np.ndarray:
-        if group.dtype.kind in "iu":
-            return group
-        names, codes = np.unique(group, return_inverse=True)
-        known = [self._group_codes.setdefault(name, len(self._group_codes)) for name in names.tolist()]
-        return np.array(known, np.int64)[codes]
-
-    def _check_numeric(self, schema: Any) -> None:
-        import pyarrow.types as kinds
-
-        others = []
-        for name in self._features:
-            kind = schema.field(name).type
-            if not (kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)):
-                others.append(f"{name} ({kind})")
+    def _check_numeric(self, schema: pa.Schema) -> None:
+        fields = [schema.field(name) for name in self._features]
+        numeric = (kinds.is_floating, kinds.is_integer, kinds.is_boolean)
+        others = [
+            f"{field.name} ({field.type})" for field in fields if not any(is_one(field.type) for is_one in numeric)
+        ]
         if others:
             raise DataError(
                 f"{self.paths[0]}: features must be numbers, these columns are not: {', '.join(others)}. Drop or "
@@ -317,32 +292,37 @@ class ParquetSource(InOrder):
             raise DataError(f"{self.paths[0]} has no columns of features.", path=self.paths[0])
 
 
-def _check_alike(first: str, schema: Any, path: str, other: Any) -> None:
+class _Part(NamedTuple):
+    """Rows of a file, the number of the first of them in it, and which of them can be used."""
+
+    batch: pa.RecordBatch
+    path: str
+    row: int
+    keep: np.ndarray
+
+    def column(self, name: str) -> pa.Array:
+        return self.batch.column(self.batch.schema.get_field_index(name))
+
+
+def _check_alike(first: str, schema: pa.Schema, path: str, other: pa.Schema) -> None:
+    for lacking, names, having, needed in ((path, other.names, first, schema), (first, schema.names, path, other)):
+        missing = next((name for name in needed.names if name not in names), None)
+        if missing is not None:
+            raise DataError(f"{lacking} has no column {missing!r}, which {having} has.", path=path)
     for name in schema.names:
-        if name not in other.names:
-            raise DataError(f"{path} has no column {name!r}, which {first} has.", path=path)
         if schema.field(name).type != other.field(name).type:
-            kinds = f"{schema.field(name).type} in {first} and {other.field(name).type} in {path}"
-            raise DataError(f"Column {name!r} is {kinds}. All files must have the same columns.", path=path)
-    for name in other.names:
-        if name not in schema.names:
-            raise DataError(f"{first} has no column {name!r}, which {path} has.", path=path)
+            unlike = f"{schema.field(name).type} in {first} and {other.field(name).type} in {path}"
+            raise DataError(f"Column {name!r} is {unlike}. All files must have the same columns.", path=path)
 
 
-def _is_list(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_list(kind) or kinds.is_large_list(kind))
+def _is_list(kind: pa.DataType) -> bool:
+    return kinds.is_list(kind) or kinds.is_large_list(kind)
 
 
-def _is_text(kind: Any) -> bool:
-    import pyarrow.types as kinds
-
-    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+def _is_text(kind: pa.DataType) -> bool:
+    return kinds.is_string(kind) or kinds.is_large_string(kind)
 
 
-def _exact_in_float32(kind: Any) -> bool:
-    import pyarrow as pa
-
+def _exact_in_float32(kind: pa.DataType) -> bool:
     kind = kind.value_type if _is_list(kind) else kind
     return kind in (pa.float32(), pa.float16(), pa.bool_(), pa.int8(), pa.int16(), pa.uint8(), pa.uint16())

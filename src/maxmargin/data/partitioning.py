@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..kernels.batches import gather_dense, gather_entries
 from .shard_format import Columns
 
 _BITS = 6
@@ -73,8 +74,6 @@ class RowBuffer:
 
     def take(self, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Offsets, indices and values of these rows; for dense rows only values."""
-        from ..kernels.batches import gather_dense, gather_entries
-
         width = self.columns.width
         if width is not None:
             out = np.empty((order.size, width), self.values.dtype)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .errors import DataError
-from .stores import DISK, Disk, Stamp
+from .stores import DISK, Disk, Stamp, check_unchanged
 
 PIECE = 4 << 20
 """Bytes that are read at once."""
@@ -20,32 +20,25 @@ _MAGIC = {"gzip": b"\x1f\x8b", "Zstandard": b"\x28\xb5\x2f\xfd"}
 _COMPRESSED = 256 << 10  # compressed bytes that are read at once
 
 
-class LongLine(Exception):
-    """A line that is longer than allowed; whoever counts lines can say which one it is."""
-
-    def __init__(self, path: str, begins: bytes) -> None:
-        super().__init__(path)
-        self.path, self.begins = path, begins
-
-
-def pieces(path: str, stamp: Stamp, store: Disk = DISK, longest: int = LONGEST_LINE) -> Iterator[tuple[bytearray, int]]:
+def pieces(path: str, stamp: Stamp, store: Disk = DISK, memory: int | None = None) -> Iterator[tuple[bytearray, int]]:
     """Buffers and how much of each is text: whole lines, each with its line end (the last one is given one).
 
-    The file must be the one that ``stamp`` was taken of, before and after it is read. A line of more than ``longest``
-    bytes ends it with ``LongLine``.
+    The file must be the one that ``stamp`` was taken of, before and after it is read. Lines that could not be read in
+    ``memory`` bytes are refused: text, numbers of it and their copy are about eight times as large.
     """
     with store.open(path) as file:
-        _check_unchanged(path, store.stamp(path), stamp)
+        check_unchanged(path, store.stamp(path), stamp)
         try:
-            yield from _cut(path, _reader(path, file), longest)
+            yield from _cut(path, _reader(path, file), memory)
         except OSError as error:
             raise store.unreadable(path, error) from error
-        _check_unchanged(path, store.stamp(path), stamp)
+        check_unchanged(path, store.stamp(path), stamp)
 
 
-def _cut(path: str, read: Callable[[memoryview], int], longest: int) -> Iterator[tuple[bytearray, int]]:
+def _cut(path: str, read: Callable[[memoryview], int], memory: int | None) -> Iterator[tuple[bytearray, int]]:
+    longest = LONGEST_LINE if memory is None else max(memory // 8, PIECE)
     rest = bytearray()
-    room = PIECE
+    room, lines = PIECE, 0
     while True:
         buffer = bytearray(room + 1)  # one more for the line end that a last line may lack
         buffer[: len(rest)] = rest
@@ -62,9 +55,16 @@ def _cut(path: str, read: Callable[[memoryview], int], longest: int) -> Iterator
             return
         cut = buffer.rfind(b"\n", len(rest), n) + 1
         if not cut and room >= longest:
-            raise LongLine(path, bytes(buffer[:40]))
+            limit = "" if memory is None else f" where memory is {max(1, memory >> 20)} MB"
+            raise DataError(
+                f"{path}, line {lines + 1} has more than {longest >> 20} MB, the limit{limit}; it begins with "
+                f"{bytes(buffer[:40])!r}. Data needs one example per line. If it is one example, give more memory.",
+                path=path,
+                row=lines + 1,
+            )
         rest = buffer[cut:n]
         if cut:
+            lines += buffer.count(b"\n", 0, cut)
             yield buffer, cut
         del buffer  # the next one is made before this name is bound anew
         room = max(PIECE, min(2 * len(rest), longest))
@@ -133,13 +133,3 @@ class _Gzip:
             if out:
                 view[: len(out)] = out
                 return len(out)
-
-
-def _check_unchanged(path: str, now: Stamp, stamp: Stamp) -> None:
-    if now != stamp:
-        raise DataError(
-            f"{path} changed during training: it had {stamp.size} bytes when the data was opened and has {now.size} now"
-            f"{'' if now.size != stamp.size else ', but was written again'}. Open the data anew, and let no one write "
-            "to it meanwhile.",
-            path=path,
-        )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def prefetched(items: Iterable[T], depth: int = 1) -> Iterator[T]:
+def prefetched(items: Iterable[T], depth: int = 1) -> Generator[T, None, None]:
     """The same items in the same order, up to ``depth`` of them made ahead of time in a thread of their own.
 
     An error of ``items`` is raised where its item would have come. The thread has ended, and ``items`` is closed,

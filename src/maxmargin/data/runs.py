@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, cast
 from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..protocols import Chunk, Seekable
+from ..protocols import Chunk, Seekable, Source
 from .arrays import csr_view
 from .errors import DataError
+from .in_order import balanced
 from .prefetch import prefetched
 
 Run = tuple[Seekable, int, int]
@@ -166,6 +168,45 @@ def selection(source: Seekable, begin: int, end: int, whole: str | None = None) 
     return Runs([(source, begin, end)], f"{whole or source.fingerprint}-{begin}-{end}")
 
 
+def split(source: Source, n: int) -> list[Source]:
+    """n sources that together are ``source``, in its order, each of about as many bytes as the others.
+
+    Parameters
+    ----------
+    source : Source
+        What can be read in any order (arrays, memory maps, lists of pairs, shards) is cut between chunks, and some
+        pieces are empty where there are fewer chunks than n. Text is cut between files, Parquet between row groups;
+        these must be n or more.
+    n : int
+
+    Returns
+    -------
+    list of sources
+        They are small as pickles: files travel by name, arrays in memory with the rows of the piece only.
+
+    Examples
+    --------
+    >>> import numpy as np, maxmargin as mm
+    >>> pieces = split(mm.data.open(np.eye(5), labels=range(5), chunk_rows=1), 2)
+    >>> [[int(chunk.y[0]) for chunk in piece.chunks()] for piece in pieces]
+    [[0, 1], [2, 3, 4]]
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1, not {n}.")
+    if hasattr(source, "offsets") and callable(getattr(source, "chunk", None)):
+        seekable = cast(Seekable, source)
+        whole = seekable.fingerprint  # once for all of them
+        cuts = balanced([seekable.nbytes(i) for i in range(len(seekable.offsets) - 1)], n)
+        return [selection(seekable, begin, end, whole) for begin, end in pairwise(cuts)]
+    shares: Callable[[int], list[Source]] | None = getattr(source, "shares", None)
+    if shares is None:
+        raise DataError(
+            f"{type(source).__name__} is read from its beginning to its end only, and cannot be cut into {n} pieces. "
+            "Put pairs into a list, or anything with len() and [i]; write rows as shards with maxmargin.data.convert."
+        )
+    return shares(n)
+
+
 def joined(sources: Sequence[Seekable], whole_groups: bool = True) -> Seekable:
     """Sources of one kind, one after another, as wide as the widest of them.
 
@@ -189,21 +230,41 @@ def joined(sources: Sequence[Seekable], whole_groups: bool = True) -> Seekable:
     if len(set(kinds)) > 1:
         raise DataError(f"Some parts are sparse and some dense ({', '.join(kinds)}). Make them alike.")
     if whole_groups and held and held[0].group is not None:
-        _check_groups(sources)
+        # A group that is in two parts would be taken for two.
+        seen = GroupsInTurn("Number groups differently in each part, or let maxmargin.data.convert gather them.")
+        for source in sources:
+            for i in range(source.offsets.size - 1):
+                seen.take(cast(np.ndarray, source.labels(i).group), apart=i == 0)
     return Runs([(source, 0, source.offsets.size - 1) for source in sources])
 
 
-def _check_groups(sources: Sequence[Seekable]) -> None:
-    """A group that is in two parts would be taken for two."""
-    seen: dict[int, int] = {}
-    for k, source in enumerate(sources):
-        for i in range(source.offsets.size - 1):
-            for name in np.unique(source.labels(i).group).tolist():  # type: ignore[arg-type]
-                if seen.setdefault(name, k) != k:
-                    raise DataError(
-                        f"Group {name} is in part {seen[name]} and in part {k}; rows of a group must be next to "
-                        "each other. Number groups differently in each, or let maxmargin.data.convert gather them."
-                    )
+class GroupsInTurn:
+    """Rows of a group must be next to each other: complains of a group that begins again; ``hint`` says what to do."""
+
+    def __init__(self, hint: str) -> None:
+        self._hint = hint
+        self._seen: set[int] = set()
+        self._last: int | None = None
+        self._rows = 0
+
+    def take(self, group: np.ndarray, apart: bool = False) -> None:
+        """The groups of the next rows, which may go on with the last one unless they are kept ``apart``."""
+        starts = group_starts(group)
+        for k, name in zip(starts.tolist(), group[starts].tolist(), strict=True):
+            if name in self._seen and (k or apart or name != self._last):
+                row = self._rows + k
+                raise DataError(
+                    f"Rows of a group must be next to each other: group {name} begins again in row {row}. {self._hint}",
+                    row=row,
+                )
+            self._seen.add(name)
+            self._last = name
+        self._rows += group.size
+
+
+def group_starts(group: np.ndarray) -> np.ndarray:
+    """Rows where a group begins."""
+    return np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]])) if group.size else np.empty(0, np.int64)
 
 
 def _narrow(source: Seekable, begin: int, end: int) -> Run:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .arrays import as_table
+from .arrays import as_tables, check_finite, stacked
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,15 @@ class Sequences:
         return int(self.offsets[-1])
 
     @classmethod
-    def of(cls, X: Sequence[Any] | Sequences, n_features: int | None = None) -> Sequences:
-        """Matrices of tokens by features, dense or sparse, all of one width."""
+    def of(
+        cls,
+        X: Sequence[Any] | Sequences,
+        n_features: int | None = None,
+        name: str = "Sequence",
+        row: str = "token",
+        part: str = "",
+    ) -> Sequences:
+        """Matrices of tokens by features, dense or sparse, all of one width; the words are for messages."""
         if isinstance(X, Sequences):
             if n_features is not None and X.n_features != n_features:
                 raise ValueError(f"The sequences have {X.n_features} features, {n_features} are needed.")
@@ -66,46 +73,18 @@ class Sequences:
                 "Expected a list of sequences, each a matrix of tokens by features; got one matrix of shape "
                 f"{tuple(X.shape)}. Put a single sequence into a list: [x]."
             )
-        parts: list[Any] = []
-        for i, x in enumerate(X):
-            table = as_table(
-                x,
-                f"Sequence {i}",
-                f"Sequence {i} has tokens of different lengths: rows of a matrix must have as many numbers each, and "
-                "names of features must be text.",
-            )
-            if table.ndim != 2 or table.dtype.kind not in "fiub":
-                kind = getattr(table, "dtype", type(x).__name__)
-                alike = ", as sequence 0 is" if parts else ""
-                raise ValueError(
-                    f"Sequence {i} must be a matrix of numbers, tokens by features{alike}; got shape {table.shape} of "
-                    f"{kind}."
-                )
-            width = n_features if n_features is not None else parts[0].shape[1] if parts else table.shape[1]
-            if table.shape[1] != width:
-                raise ValueError(f"Sequence {i} has {table.shape[1]} features per token, {width} are needed.")
-            if table.shape[0] == 0:
-                raise ValueError(f"Sequence {i} is empty. Drop sequences without tokens.")
-            parts.append(table)
+        hint = "" if part else " Names of features must be text."
+        parts = as_tables(X, name, row, n_features, part=part, hint=hint)
         if not parts:
-            raise ValueError("There are no sequences.")
+            raise ValueError(f"There are no {name.lower()}s.")
         if parts[0].shape[1] >= 2**31:
-            raise ValueError(f"At most {2**31 - 1} features can be addressed, sequences have {parts[0].shape[1]}.")
-        precision = np.result_type(*{_precision(part.dtype) for part in parts})
-        if any(sp.issparse(part) for part in parts):
-            table = sp.vstack([sp.csr_matrix(part, dtype=precision) for part in parts], format="csr")
-        else:
-            table = sp.csr_matrix(np.concatenate(parts), dtype=precision)
-        table.sum_duplicates()
-        bad = np.flatnonzero(~np.isfinite(table.data))
-        offsets = np.concatenate([[0], np.cumsum([p.shape[0] for p in parts])])
-        if bad.size:
-            token = int(np.searchsorted(table.indptr, bad[0], side="right")) - 1
-            i = int(np.searchsorted(offsets, token, side="right")) - 1
             raise ValueError(
-                f"Sequence {i} has {table.data[bad[0]]} at token {token - offsets[i]}, feature "
-                f"{table.indices[bad[0]]}. Features must be finite."
+                f"At most {2**31 - 1} features can be addressed, {name.lower()}s have {parts[0].shape[1]}."
             )
+        table, offsets = stacked(parts, np.result_type(*{_precision(part.dtype) for part in parts}))
+        table = sp.csr_matrix(table)
+        table.sum_duplicates()
+        check_finite(table, offsets, name, row)
         return cls(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, offsets, table.shape[1])
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
+import pyarrow as pa
 
-from ..files import flush_file
 from .errors import DataError
 from .mapped import MappedFile
 from .stores import DISK, Disk
@@ -53,9 +53,7 @@ class Columns:
     def sparse(self) -> bool:
         return self.width is None
 
-    def schema(self) -> Any:
-        import pyarrow as pa
-
+    def schema(self) -> pa.Schema:
         value = pa.from_numpy_dtype(np.dtype(self.dtype))
         fields = [("indices", pa.list_(pa.int32())), ("values", pa.list_(value))]
         if self.width is not None:
@@ -125,8 +123,6 @@ class ShardWriter:
     """Writes one Arrow file; ``close`` says where everything lies in it."""
 
     def __init__(self, path: Path, columns: Columns) -> None:
-        import pyarrow as pa
-
         self._path, self._columns, self._schema = path, columns, columns.schema()
         self._file = open(path, "wb")  # noqa: SIM115  # closed in ``close``, or by ``abandon``
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
@@ -138,8 +134,6 @@ class ShardWriter:
 
     def write(self, arrays: Sequence[np.ndarray], counts: tuple[int, int, int], n_features: int) -> None:
         """One batch: its arrays in the order of ``Columns.parts``."""
-        import pyarrow as pa
-
         columns, rows = self._columns, counts[0]
         cut = columns.n_inputs
         sums = [columns.checksum(self._number, counts, arrays[:cut], inputs=True)]
@@ -165,7 +159,6 @@ class ShardWriter:
 
     def close(self) -> Shard:
         self._writer.close()
-        flush_file(self._file)
         self._file.close()
         shard, columns, _ = read_layout(str(self._path))
         if columns != self._columns or len(shard.batches) != self._number:
@@ -183,8 +176,6 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
     file is damaged a ``DataError`` is raised or, if there is a list ``damaged``, noted there; batches before the damage
     are kept.
     """
-    import pyarrow as pa
-
     file = MappedFile(path)
     tail = bytes(file.bytes[-_END:])
     if len(file.bytes) < 2 * _END or bytes(file.bytes[: len(_MAGIC)]) != _MAGIC or tail[4:] != _MAGIC:
@@ -225,7 +216,9 @@ def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Col
     return Shard(path, len(file.bytes), batches), columns, width
 
 
-def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, path: str) -> tuple[Batch, int]:
+def _batch(
+    batch: pa.RecordBatch, noted: pa.KeyValueMetadata, columns: Columns, number: int, base: int, path: str
+) -> tuple[Batch, int]:
     note = noted.get(_NOTE) if noted is not None else None
     if note is None:
         raise DataError(
@@ -253,7 +246,7 @@ def _batch(batch: Any, noted: Any, columns: Columns, number: int, base: int, pat
     return Batch(number, len(batch), entries, text, int(sums[0], 16), int(sums[1], 16), tuple(starts)), int(features)
 
 
-def _columns_of(schema: Any, path: str) -> Columns:
+def _columns_of(schema: pa.Schema, path: str) -> Columns:
     """Our columns, or a message that says what is missing."""
     kinds = {field.name: field.type for field in schema}
     plain = {"float": "float32", "double": "float64", "int64": "int64", "string": "utf8"}

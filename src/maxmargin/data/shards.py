@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike
 
+from ..kernels import batches
 from ..protocols import Chunk
 from .arrays import csr_view
 from .errors import DataError
@@ -54,7 +58,7 @@ class Shards(Chunked):
         what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         n_features: int | None = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         on_error: str = "raise",
         filesystem: Disk = DISK,
     ) -> None:
@@ -66,7 +70,7 @@ class Shards(Chunked):
             self._leave_out_damaged()
         self.n_skipped = len(self.skipped)
 
-    def _open(self, n_features: int | None, dtype: Any) -> None:
+    def _open(self, n_features: int | None, dtype: DTypeLike | None) -> None:
         self._lock = threading.Lock()
         self.skipped: list[str] = []
         skip = self.skipped if self._skip else None
@@ -78,8 +82,10 @@ class Shards(Chunked):
             raise DataError(f"The shards have {width} features, n_features={n_features} was asked for.")
         self.n_features = width if n_features is None else n_features
         self._dtype = np.dtype(self._columns.dtype if dtype is None else dtype)
-        stamps = ((shard.path, _stamp(shard, self._store, skip)) for shard in shards)
-        self._stamps = {path: stamp for path, stamp in stamps if stamp is not None}
+        self._stamps: dict[str, Stamp] = {}
+        for shard in shards:
+            with _noted(skip):
+                self._stamps[shard.path] = _stamp(shard, self._store)
         self._files: dict[str, MappedFile | StoredFile] = {}
         self._set_batches([(s.path, b) for s in shards if s.path in self._stamps for b in s.batches])
 
@@ -224,28 +230,32 @@ def open_folders(paths: Sequence[str], *, whole_groups: bool, **options: Any) ->
 
 def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard], Columns, int]:
     """The same as the table of contents says, found in the files themselves."""
-    shards: list[Shard] = []
-    width, columns = 0, None
+    found = []
     for path in paths:
-        try:
-            shard, found, features = read_layout(path, skip)
-        except DataError as error:
-            if skip is None:
-                raise
-            skip.append(str(error))
-            continue
-        if columns is not None and found != columns:
-            raise DataError(
-                f"{shards[0].path} and {path} have different columns: {_difference(columns, found)}. "
-                "Convert the data as one.",
-                path=path,
-            )
-        columns = found
-        shards.append(shard)
-        width = max(width, features)
-    if columns is None:
+        with _noted(skip):
+            found.append(read_layout(path, skip))
+    if not found:
         raise DataError("None of the files can be read: " + " ".join(skip or ["none was given."]))
-    return shards, columns, width
+    shards, columns, widths = zip(*found, strict=True)
+    for shard, other in zip(shards, columns, strict=True):
+        if other != columns[0]:
+            raise DataError(
+                f"{shards[0].path} and {shard.path} have different columns: {_difference(columns[0], other)}. "
+                "Convert the data as one.",
+                path=shard.path,
+            )
+    return list(shards), columns[0], max(widths)
+
+
+@contextlib.contextmanager
+def _noted(skip: list[str] | None) -> Iterator[None]:
+    """What is damaged is noted in ``skip``, where there is such a list."""
+    try:
+        yield
+    except DataError as error:
+        if skip is None:
+            raise
+        skip.append(str(error))
 
 
 def _difference(one: Columns, other: Columns) -> str:
@@ -259,33 +269,25 @@ def _span(places: list[Place]) -> tuple[int, int]:
     return (min(a for a, _ in held), max(b for _, b in held)) if held else (0, 0)
 
 
-def _stamp(shard: Shard, store: Disk, skip: list[str] | None) -> Stamp | None:
-    try:
-        if not store.exists(shard.path):
-            raise DataError(
-                f"{shard.path} is missing: the data set has {len(shard.batches)} chunks in it. Copy "
-                f"{Path(shard.path).parent} again.",
-                path=shard.path,
-            )
-        stamp = store.stamp(shard.path)
-        if stamp.size != shard.size:
-            raise DataError(
-                f"{shard.path} has {stamp.size} bytes, {shard.size} were written: it is cut short or was changed. "
-                "Copy or convert it again.",
-                path=shard.path,
-            )
-    except DataError as error:
-        if skip is None:
-            raise
-        skip.append(str(error))
-        return None
+def _stamp(shard: Shard, store: Disk) -> Stamp:
+    if not store.exists(shard.path):
+        raise DataError(
+            f"{shard.path} is missing: the data set has {len(shard.batches)} chunks in it. Copy "
+            f"{Path(shard.path).parent} again.",
+            path=shard.path,
+        )
+    stamp = store.stamp(shard.path)
+    if stamp.size != shard.size:
+        raise DataError(
+            f"{shard.path} has {stamp.size} bytes, {shard.size} were written: it is cut short or was changed. "
+            "Copy or convert it again.",
+            path=shard.path,
+        )
     return stamp
 
 
 def _sense(arrays: list[np.ndarray], width: int) -> str:
     """What is wrong with the structure of rows, '' if nothing is: kernels rely on it."""
-    from ..kernels import batches
-
     if len(arrays) == 1:
         return "" if batches.first_not_finite(arrays[0]) < 0 else "it has values that are not finite"
     indptr, indices, again, values = arrays
@@ -302,8 +304,6 @@ def _sense(arrays: list[np.ndarray], width: int) -> str:
 
 
 def _texts(offsets: np.ndarray, data: np.ndarray, path: str, batch: Batch) -> np.ndarray:
-    import pyarrow as pa
-
     if offsets[0] != 0 or offsets[-1] != data.size or (np.diff(offsets) < 0).any():
         raise _damaged(path, batch, "the offsets of its labels make no sense")
     texts = pa.Array.from_buffers(pa.utf8(), batch.rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)])

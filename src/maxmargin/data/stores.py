@@ -34,6 +34,7 @@ class Disk:
     """The local disk, whose files can be mapped. What cannot be opened is a ``DataError``."""
 
     local = True
+    name = "local"
 
     def open(self, path: str) -> Any:
         """A file that can be read anywhere."""
@@ -120,16 +121,13 @@ class Store(Disk):
 
     def __init__(self, filesystem: Any) -> None:
         self.filesystem = filesystem
+        self.name = str(filesystem.type_name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Store) and bool(self.filesystem.equals(other.filesystem))
 
     def __hash__(self) -> int:
-        return hash(self.filesystem.type_name)
-
-    @property
-    def name(self) -> str:
-        return str(self.filesystem.type_name)
+        return hash(self.name)
 
     def absolute(self, path: str) -> str:
         return path
@@ -179,8 +177,7 @@ class StoredFile:
 
     def __init__(self, store: Store, path: str, stamp: Stamp) -> None:
         self.path = path
-        if store.stamp(path) != stamp:
-            raise DataError(f"{path} changed since it was opened. Open it again.", path=path)
+        check_unchanged(path, store.stamp(path), stamp)
         self._file = store.open(path)
 
     def check(self) -> None:
@@ -203,6 +200,17 @@ class StoredFile:
         return np.frombuffer(found, np.uint8).copy()
 
 
+def check_unchanged(path: str, now: Stamp, stamp: Stamp) -> None:
+    """Complain of a file that is not the one that ``stamp`` was taken of."""
+    if now != stamp:
+        raise DataError(
+            f"{path} changed since it was opened: it had {stamp.size} bytes and has {now.size} now"
+            f"{'' if now.size != stamp.size else ', but was written again'}. Open the data anew, and let nothing write "
+            "to it meanwhile.",
+            path=path,
+        )
+
+
 def same_here(path: str, stamp: Stamp, store: Disk = DISK) -> Stamp:
     """The stamp of a file on this machine, which must have the size and the time that ``stamp`` had on another.
 
@@ -222,7 +230,29 @@ def other_data(path: str) -> DataError:
     )
 
 
-def store_of(given: Any) -> Disk:
+def located(names: list[str], filesystem: Any = None) -> tuple[Disk, list[str]]:
+    """Where paths are, and the paths there, which may be patterns: in a file system that is given, or as URIs say.
+
+    >>> located(["file:///data/part-*.parquet"])[1]
+    ['/data/part-*.parquet']
+    """
+    uris = [name for name in names if _URI.match(name)]
+    if filesystem is not None:
+        if uris:
+            raise DataError(
+                f"{uris[0]} names a file system already. Give filesystem= with paths in it, or only the URI."
+            )
+        return _store_of(filesystem), names
+    if not uris:
+        return DISK, names
+    places = [_place(name) for name in names]
+    for name, (store, _) in zip(names, places, strict=True):
+        if store != places[0][0]:
+            raise DataError(f"{names[0]} and {name} are in different file systems. Copy them to one.", path=name)
+    return places[0][0], [path for _, path in places]
+
+
+def _store_of(given: Any) -> Disk:
     """A file system as users give it."""
     import pyarrow.fs as fs
 
@@ -237,16 +267,12 @@ def store_of(given: Any) -> Disk:
     return DISK if isinstance(given, fs.LocalFileSystem) else Store(given)
 
 
-def located(name: str) -> tuple[Disk, str]:
-    """The file system that a path or URI names, and the path in it, which may be a pattern.
-
-    >>> located("file:///data/part-*.parquet")[1]
-    '/data/part-*.parquet'
-    """
+def _place(name: str) -> tuple[Disk, str]:
+    """The file system that a path or URI names, and the path in it."""
     import pyarrow as pa
     from pyarrow.fs import FileSystem
 
-    if not is_uri(name):
+    if not _URI.match(name):
         return DISK, name
     place, mark, settings = name.partition("?")
     magic = _MAGIC.search(place)
@@ -259,12 +285,7 @@ def located(name: str) -> tuple[Disk, str]:
             "give others, or credentials, with filesystem= and the path in it.",
             path=name,
         ) from None
-    return store_of(filesystem), path + unquote(place[len(folder) :])
-
-
-def is_uri(name: str) -> bool:
-    """Whether this is the name of something in a file system that it names, too."""
-    return _URI.match(name) is not None
+    return _store_of(filesystem), path + unquote(place[len(folder) :])
 
 
 def _pattern(name: str) -> re.Pattern[str]:

@@ -5,26 +5,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
-from collections import deque
+import re
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from ..protocols import Chunk
 from .errors import DataError
-from .in_order import InOrder
-from .lines import GRAMMAR, LAST_INDEX, MESSAGES, Parsed, Rows, explain, joined, parsed
-from .pieces import LONGEST_LINE, PIECE, LongLine, pieces
+from .in_order import MESSAGES, InOrder
+from .lines import GRAMMAR, LAST_INDEX, Parsed, Rows, explain, joined, parsed
+from .pieces import pieces
+from .prefetch import prefetched
 from .sizes import few_threads
 from .stores import DISK, Disk
 from .svmlight_writer import write_svmlight
 
 __all__ = ["SvmlightSource", "write_svmlight"]
 
+_SEVERAL_LABELS = re.compile(rb"^([ \t]*)([^\s:#]+(?=[\s#])|(?=[^\s#]))", re.MULTILINE)
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -74,7 +76,7 @@ class SvmlightSource(InOrder):
         zero_based: bool | str = "auto",
         on_error: str = "raise",
         n_jobs: int = 1,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         filesystem: Disk = DISK,
     ) -> None:
         if zero_based not in (True, False, "auto"):
@@ -85,15 +87,14 @@ class SvmlightSource(InOrder):
         self.n_jobs = few_threads(n_jobs)
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
-        self._longest = LONGEST_LINE
         self._memory: int | None = None
         for path, stamp in zip(self.paths, self._stamps, strict=True):
             if stamp.size == 0:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
 
     def keep_within(self, memory: int) -> None:
-        """Refuse lines that could not be read in so many bytes: text, numbers of it and their copy are about eight."""
-        self._longest, self._memory = max(memory // 8, PIECE), memory
+        """Refuse lines that could not be read in so many bytes."""
+        self._memory = memory
 
     @property
     def fingerprint(self) -> str:
@@ -140,28 +141,25 @@ class SvmlightSource(InOrder):
         """All chunks, read ahead in the background. Before all was read once, they are as wide as what was seen."""
         self._refuse_order(order)
         begin = 0
-        for part in self._resized(self._read()):
+        parts = self._read()
+        for part in parts if self.chunk_rows is None else self._resized(parts, self.chunk_rows):
             x = sp.csr_matrix((part.values, part.indices, part.indptr), shape=(len(part), self._width))
             x.has_canonical_format = True  # sorted and without duplicates: nobody need look again
             yield Chunk(np.arange(begin, begin + len(part)), x, part.labels, part.groups)
             begin += len(part)
 
-    def _resized(self, parts: Iterator[Rows]) -> Iterator[Rows]:
-        if self.chunk_rows is None:
-            yield from parts
-            return
+    def _resized(self, parts: Iterator[Rows], rows: int) -> Iterator[Rows]:
         waiting: list[Rows] = []
-        missing = self.chunk_rows
+        held = 0
         for part in parts:
-            begin = 0
-            while len(part) - begin >= missing:
-                yield joined([*waiting, part.slice(begin, begin + missing)])
-                begin += missing
-                waiting, missing = [], self.chunk_rows
-            if begin < len(part):
-                waiting.append(part.slice(begin, len(part)))
-                missing -= len(part) - begin
-        if waiting:
+            waiting.append(part)
+            held += len(part)
+            if held >= rows:
+                whole = joined(waiting)
+                full = held - held % rows
+                yield from (whole.slice(begin, begin + rows) for begin in range(0, full, rows))
+                waiting, held = [whole.slice(full, held)], held - full
+        if held:
             yield joined(waiting)
 
     def _read(self) -> Generator[Rows, None, None]:
@@ -170,8 +168,6 @@ class SvmlightSource(InOrder):
         length, width = 0, self._declared or 0
         file, lines, rows = 0, 0, 0
         for piece in self._parsed():
-            if isinstance(piece, LongLine):
-                raise self._too_long(piece, lines if piece.path == self.paths[file] else 0)
             if piece.file != file:
                 self._not_empty(file, rows)
                 file, lines, rows = piece.file, 0, 0
@@ -238,68 +234,76 @@ class SvmlightSource(InOrder):
         why = f"all its lines are malformed, the first one: {mine[0]}" if mine else f"every line must read: {GRAMMAR}"
         raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
 
-    def _too_long(self, line: LongLine, before: int) -> DataError:
-        with_memory = "" if self._memory is None else f" where memory is {max(1, self._memory >> 20)} MB"
-        more = "" if self._memory is None else " If it is one example, give more memory."
-        return DataError(
-            f"{line.path}, line {before + 1} has more than {self._longest >> 20} MB, the limit{with_memory}; it "
-            f"begins with {line.begins!r}. Data needs one example per line.{more}",
-            path=line.path,
-            row=before + 1,
-        )
+    def _parsed(self) -> Iterator[_Piece]:
+        """All pieces in order: a thread reads ahead, ``n_jobs`` others parse side by side what it has read."""
 
-    def _parsed(self) -> Iterator[_Piece | LongLine]:
-        """All pieces in order. ``n_jobs`` threads take turns in reading the next one, and parse side by side."""
-        walk = self._walk()
-        turn = threading.Lock()
-        taken = 0
+        def parse(file: int, text: bytearray, end: int) -> _Piece:
+            return _Piece(file, text, end, parsed(text, end, self._allowed(), self._grouped, self.dtype))
 
-        def next_piece() -> tuple[int, _Piece | BaseException | None]:
-            nonlocal taken
-            with turn:
-                mine, taken = taken, taken + 1
-                try:
-                    got = next(walk, None)
-                except BaseException as error:
-                    return mine, error
-            if got is None:
-                return mine, None
-            file, text, end = got
-            return mine, _Piece(file, text, end, parsed(text, end, self._allowed(), self._grouped, self.dtype))
-
-        done: dict[int, _Piece | BaseException | None] = {}
-        ahead: deque[Future] = deque()
-        pool = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="maxmargin-read")
-        try:
-            number = 0
-            while True:
-                while len(ahead) + len(done) <= self.n_jobs:
-                    ahead.append(pool.submit(next_piece))
-                while number not in done:
-                    key, piece = ahead.popleft().result()
-                    done[key] = piece
-                piece = done.pop(number)
-                if isinstance(piece, BaseException) and not isinstance(piece, LongLine):
-                    raise piece
-                if piece is None:
-                    return
-                yield piece
-                del piece
-                number += 1
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-            walk.close()
+        with ThreadPoolExecutor(self.n_jobs, thread_name_prefix="maxmargin-read") as pool:
+            ahead = prefetched((pool.submit(parse, *piece) for piece in self._walk()), self.n_jobs)
+            with contextlib.closing(ahead):
+                for piece in ahead:
+                    yield piece.result()
 
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
             first = True
-            for text, end in pieces(path, stamp, self._store, self._longest):
+            for text, end in pieces(path, stamp, self._store, self._memory):
                 if first:
                     _check_start(path, text)
                     first = False
                 yield file, text, end
             if first:
                 raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
+
+
+class LabelSets(SvmlightSource):
+    """Text whose rows have several labels, ``label,label,… index:value …``, or none at all.
+
+    They are in ``sets``, row by row, once all was read; ``y`` is zero.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "two.svm")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("1,4 1:0.5\\n2:2\\n")
+    ...     source = LabelSets(SvmlightSource(path))
+    ...     print([chunk.x.toarray().tolist() for chunk in source.chunks()], source.sets)
+    [[[0.5, 0.0], [0.0, 2.0]]] [[1.0, 4.0], []]
+    """
+
+    sets: list[list[float]]
+
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, SvmlightSource):
+            raise DataError("Rows with several labels are read from svmlight text only, such as 1,4 3:0.5.")
+        vars(self).update(vars(text))
+
+    def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
+        """The text with a zero in the place of labels, as long as they were: faults are in the columns of the file."""
+        self.sets = []
+        before, last = 0, 0
+        for file, text, end in super()._walk():
+            before, last = before if file == last else 0, file
+
+            def zero(found: re.Match[bytes], path: str = self.paths[file], lines: int = before) -> bytes:
+                try:
+                    self.sets.append([float(label) for label in found[2].split(b",") if found[2]])
+                except ValueError:
+                    line = lines + found.string.count(b"\n", 0, found.start()) + 1
+                    shown = found[2][:40].decode("utf-8", "replace")
+                    raise DataError(
+                        f"{path}, line {line}: the line begins with {shown!r}. Labels are whole numbers from 0 with "
+                        "commas between them, as in 1,4 3:0.5.",
+                        path=path,
+                        row=line,
+                    ) from None
+                return found[1] + (b"0".ljust(len(found[2])) if found[2] else b"0 ")
+
+            read = bytearray(_SEVERAL_LABELS.sub(zero, bytes(text[:end])))
+            yield file, read, len(read)
+            before += read.count(b"\n")
 
 
 class _Piece(NamedTuple):

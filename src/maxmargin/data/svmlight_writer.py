@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..files import replacing
 from ..kernels import text as kernels
 from ..validation import shown
-from .arrays import canonical, check_unmasked, checked_sparse
+from .arrays import as_table, canonical, check_unmasked
 
 
 def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: bool = False) -> None:
@@ -32,7 +32,7 @@ def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: 
 
     if os.path.isdir(path):
         raise IsADirectoryError(f"{os.fspath(path)} is a folder. Give the name of a file in it.")
-    for name, given in (("X", X), ("y", y), ("group", group)):
+    for name, given in (("y", y), ("group", group)):
         check_unmasked(name, given)
     try:
         y = np.asarray(y, dtype=np.float64)
@@ -40,9 +40,8 @@ def write_svmlight(path: Any, X: Any, y: Any, *, group: Any = None, zero_based: 
         raise ValueError(
             f"y must be numbers, one for each row: svmlight text has no other labels; got {shown(y)}."
         ) from None
-    X = canonical(checked_sparse(X)) if sp.issparse(X) else np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise ValueError(f"X must be a matrix of numbers, one row per example; got {X.dtype} of shape {X.shape}.")
+    X = as_table(X, "X")
+    X = canonical(X) if sp.issparse(X) else X
     groups = np.empty(0, np.int64) if group is None else np.asarray(group, dtype=np.int64)
     if y.shape != (X.shape[0],) or (group is not None and groups.shape != y.shape):
         raise ValueError(

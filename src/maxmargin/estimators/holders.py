@@ -23,7 +23,7 @@ from ..checkpoint import CheckpointFolder
 from ..constraints import Searched
 from ..constraints.sourced import chosen, is_seekable
 from ..data.memory import Arrays
-from ..data.splitting import split
+from ..data.runs import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
 from ..distributed.requests import Requests

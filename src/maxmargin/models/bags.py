@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
-from ..data.bags import as_bags, check_finite
+from ..data.bags import as_bags
 from ..kernels import bags as kernels, vectors
 from ..problem import Rivals, Rows
 from ..validation import as_float, one_of, shown
@@ -151,7 +151,7 @@ class Bags:
         data = BagsLatent(self, X, np.zeros(len(X), np.int64), finite=False)
         answers, score = data.best(np.arange(len(X)), w, np.empty((0, 0)))
         if not np.isfinite(score).all():
-            check_finite(data.bags)
+            data.bags.check_finite()
         return answers
 
     def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, int]:
