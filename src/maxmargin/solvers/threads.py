@@ -34,28 +34,30 @@ def run(work: Callable[..., Any], *arguments: list) -> list:
         raise
 
 
-class _BlasLimit:
-    """BLAS on one thread while anybody asks for it; the setting is the process's, so requests are counted."""
+class WhileAsked:
+    """A setting of the whole process, for as long as anybody asks for it: requests are counted.
 
-    def __init__(self) -> None:
+    ``change`` is called for the first of them, and what it returns after the last, perhaps by another thread.
+    """
+
+    def __init__(self, change: Callable[[], Callable[[], object]]) -> None:
+        self._change = change
         self._lock = threading.Lock()
         self._users = 0
-        self._limiter: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                # Not as a context manager: those belong to the thread that entered, and another may be the last to go.
-                self._limiter = _blas().limit(limits=1, user_api="blas")
+                self._restore = self._change()
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    self._limiter.restore_original_limits()
+                    self._restore()
 
 
 @functools.cache
@@ -63,4 +65,4 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-one_blas_thread = _BlasLimit()
+one_blas_thread = WhileAsked(lambda: _blas().limit(limits=1, user_api="blas").restore_original_limits)
