@@ -8,9 +8,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -32,6 +34,18 @@ def run(work: Callable[..., Any], *arguments: list) -> list:
     except BaseException:
         wait(futures)
         raise
+
+
+def in_parts(work: Callable[[slice], T], n: int, size: int, threads: int) -> list[T]:
+    """``work`` for all of 0 … n − 1, at most so many of them at once; on several threads if there are more than one."""
+    parts = [slice(at, min(at + size, n)) for at in range(0, n, size)]
+    if threads == 1:
+        return [work(part) for part in parts]
+    done: list[T] = []
+    with one_blas_thread():
+        for start in range(0, len(parts), threads):
+            done += run(work, parts[start : start + threads])
+    return done
 
 
 class WhileAsked:

@@ -166,8 +166,8 @@ def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
 def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, stack, is_open, gain):
     """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
 
-    ``carriers`` are all cells that had label a; some may have changed. Also fills the ``gain`` of the open ones. Returns
-    how many there are.
+    ``carriers`` are all cells that had label a; some may have changed. Also fills the ``gain`` of the open ones.
+    Returns how many there are.
     """
     width = step[3]
     # Capacities; and what a neighbour costs for sure where tables are not regular.

@@ -23,8 +23,9 @@ from ...regularizers import GaussianPrior
 from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from ...rounding import gamma
+from ...solvers.threads import in_parts
 from ..kernels import part_ascent, part_places as kernels
-from .responses import Responder, in_parts
+from .responses import AT_A_TIME, Responder
 from .weights import PartWeights
 
 _TOGETHER = 32  # images whose features are formed in one call
@@ -217,7 +218,7 @@ class FilterBound:
 
     def _missing(self, ids: np.ndarray, w: np.ndarray, responder: Responder) -> tuple[np.ndarray, np.ndarray]:
         """What is missing of the margins of some images, and by how much that may be underrated."""
-        found = in_parts(lambda some: self.search(some, w, responder)[1], ids, self.n_jobs)
+        found = in_parts(lambda some: self.search(ids[some], w, responder)[1], ids.size, AT_A_TIME, self.n_jobs)
         return np.concatenate(found), self._search_error(w, unit_of(responder))[self.label[ids]]
 
     def _search_error(self, w: np.ndarray, unit: float) -> np.ndarray:

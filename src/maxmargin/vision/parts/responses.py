@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...solvers.threads import one_blas_thread, run
+from ...solvers.threads import in_parts
 from ..kernels import part_places as kernels
 from .patches import Patches
 
 _MOST = 2**26  # regions times atoms: a table of them is kept
-_AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
-
-T = TypeVar("T")
+AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
 
 
 class Pooling:
@@ -211,27 +209,17 @@ def _atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
     return np.zeros(len(patches.values), np.int32)
 
 
-def in_parts(work: Callable[[np.ndarray], T], ids: np.ndarray, n_jobs: int) -> list[T]:
-    """``work`` for all images, some at a time, on several threads if there are more than one."""
-    parts = np.array_split(ids, max(1, -(-ids.size // _AT_A_TIME)))
-    if n_jobs == 1:
-        return [work(part) for part in parts]
-    done: list[T] = []
-    with one_blas_thread():
-        for start in range(0, len(parts), n_jobs):
-            done += run(work, parts[start : start + n_jobs])
-    return done
-
-
 def respond_all(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> Placed:
     """Responses of all images."""
     patches, shape = responder.patches, (len(filters), responder.pooling.n_regions)
     every = Placed(np.empty((len(patches), *shape)), np.empty((len(patches), patches.n_views, *shape), np.int32))
 
-    def fill(ids: np.ndarray) -> None:
-        every.responses[ids], every.places[ids] = responder.respond(ids, filters)
+    ids = np.arange(len(patches))
 
-    in_parts(fill, np.arange(len(patches)), n_jobs)
+    def fill(some: slice) -> None:
+        every.responses[some], every.places[some] = responder.respond(ids[some], filters)
+
+    in_parts(fill, ids.size, AT_A_TIME, n_jobs)
     return every
 
 
@@ -239,8 +227,10 @@ def responses_of(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> 
     """The same without places, which take as much memory."""
     responses = np.empty((len(responder.patches), len(filters), responder.pooling.n_regions))
 
-    def fill(ids: np.ndarray) -> None:
-        responses[ids] = responder.respond(ids, filters).responses
+    ids = np.arange(len(responses))
 
-    in_parts(fill, np.arange(len(responses)), n_jobs)
+    def fill(some: slice) -> None:
+        responses[some] = responder.respond(ids[some], filters).responses
+
+    in_parts(fill, ids.size, AT_A_TIME, n_jobs)
     return responses
