@@ -9,8 +9,7 @@ the image: at any place the score is at most the response, so this can only rais
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -79,12 +78,8 @@ class ImageShare:
 
     rival: np.ndarray
     share: np.ndarray
-    loss: np.ndarray
-    features: np.ndarray
-
-    @classmethod
-    def none(cls, n_weights: int, dtype: np.dtype) -> ImageShare:
-        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty((0, n_weights), dtype))
+    loss: np.ndarray = field(default_factory=lambda: np.empty(0))
+    features: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def nbytes(self) -> int:
@@ -105,15 +100,9 @@ class FilterShares:
     operations: float = 0.0
     """How often since then a feature may have been rounded."""
 
-    @classmethod
-    def bare(cls, rivals: Sequence[np.ndarray], shares: Sequence[np.ndarray], places: np.ndarray) -> FilterShares:
-        """Shares alone, which another bound can begin from."""
-        nothing = np.empty(0)
-        return cls([ImageShare(r, s, nothing, nothing) for r, s in zip(rivals, shares, strict=True)], places)
-
     def without_features(self) -> FilterShares:
         """All that another bound asks for; features take nearly all of the memory."""
-        return self.bare([image.rival for image in self.images], [image.share for image in self.images], self.places)
+        return FilterShares([ImageShare(image.rival, image.share) for image in self.images], self.places)
 
     def __len__(self) -> int:
         return sum(map(len, self.images))
@@ -168,7 +157,8 @@ class FilterBound:
     # What ``solve`` and certificates ask for.
 
     def no_shares(self) -> FilterShares:
-        none = ImageShare.none(self.n_weights, self.responder.dtype)
+        features = np.empty((0, self.n_weights), self.responder.dtype)
+        none = ImageShare(np.empty(0, np.int64), np.empty(0), features=features)
         return FilterShares([none] * self.n_examples, self.held.copy(), self)
 
     def feasible(self, alpha: FilterShares) -> FilterShares:
