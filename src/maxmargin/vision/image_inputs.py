@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..estimators import inputs
 from .features.maps import first_not_finite
@@ -34,7 +35,7 @@ class ImageInputs:
     def __len__(self) -> int:
         return len(self.given)
 
-    def weights(self, sample_weight: Any) -> np.ndarray | None:
+    def weights(self, sample_weight: ArrayLike | None) -> np.ndarray | None:
         """The weights of all images, those included that cannot be read."""
         if sample_weight is None:
             return None
@@ -135,7 +136,7 @@ def _check_no_pictures(array: np.ndarray) -> None:
         )
 
 
-def _empty(X: Any) -> bool:
+def _empty(X: object) -> bool:
     return hasattr(X, "__len__") and len(X) == 0
 
 
@@ -160,7 +161,7 @@ def check_counts(what: str, regions: np.ndarray, instead: str) -> None:
         raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
 
 
-def checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+def checked_parts(Z: ArrayLike, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
     try:
         parts = np.asarray(Z)
     except ValueError:  # of rows of different lengths

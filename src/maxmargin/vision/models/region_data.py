@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...models import labelling
 from ...models.rounding import search_rounding
@@ -22,7 +23,7 @@ _BLOCK = 2**25  # bytes of products that are at hand at a time
 _REMEMBER = 2**28  # bytes of scores of the true classes that are kept between two questions about the same weights
 
 
-def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> np.ndarray:
+def as_regions(X: ArrayLike, grid: tuple[int, int] | None, n_features: int | None) -> np.ndarray:
     """X as a floating array (n, rows, columns, features), a memory map included, without a copy where possible."""
     X = np.asanyarray(X)
     if X.ndim != 4:
@@ -57,7 +58,7 @@ class RegionData:
     exact: bool
     costs: np.ndarray
 
-    def __init__(self, model: Reconfigurable, X: Any, Y: Any, *, once: bool = False) -> None:
+    def __init__(self, model: Reconfigurable, X: ArrayLike, Y: ArrayLike, *, once: bool = False) -> None:
         self.model = model
         self.N, self.P, self.R, self.D, self.Q = model.sizes()
         self.M = model.n_parts
@@ -137,13 +138,13 @@ class RegionData:
 
     # What a LatentOracle can do.
 
-    def bound(self, latent: Any) -> RegionOracle:
+    def bound(self, latent: ArrayLike) -> RegionOracle:
         z = self.checked(np.arange(self.n_examples), latent)
         if self._found is not None:  # no search for the true class ends below these parts
             self._found[np.arange(self.n_examples), self.y] = z
         return RegionOracle(self, z)
 
-    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, np.ndarray]]:
+    def truths(self, ids: np.ndarray, latent: ArrayLike) -> list[tuple[int, np.ndarray]]:
         return list(zip(self.y[ids].tolist(), self.checked(ids, latent), strict=True))
 
     def complete(self, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -160,7 +161,7 @@ class RegionData:
                 z[ids], score[ids] = self._labelled(ids, self.y[ids], unary, tables)
         return list(z), score
 
-    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: ArrayLike, w: np.ndarray) -> np.ndarray:
         z = self.checked(ids, latent)
         if ids.size == self.n_examples:
             self._remember(w)
@@ -268,9 +269,9 @@ class RegionData:
             scores[ids] = self._by_class(ids, w, np.empty(0), careful=True, n_jobs=n_jobs)[0]
         return scores
 
-    def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+    def checked(self, ids: np.ndarray, latent: ArrayLike) -> np.ndarray:
         """Parts of some images as one array (n, R), if these are parts of this model."""
-        if not ids.size and not len(latent):  # no numbers to look at
+        if not ids.size and not np.size(latent):  # no numbers to look at
             return np.empty((0, self.R), np.int16)
         try:
             z = np.asarray(latent)

@@ -10,7 +10,7 @@ Algorithm 4); a rival that has lost its share leaves it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class PartAscent:
         Threads that search.
     """
 
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
     memory: int | None = None
     n_jobs: int = 1
 
@@ -132,29 +132,28 @@ class PartState(Progress):
         """The worst rival of each image joins those that it has, all of them with their parts at the best places."""
         bound = self.bound
         worst, missing, places = bound.search(ids, w)
-        rivals = []
-        for i, rival, lacks in zip(ids.tolist(), worst.tolist(), missing.tolist(), strict=True):
-            known = self.alpha.images[i].rival
-            rivals.append(np.append(known, rival) if lacks > 0.0 and rival not in known else known)
-        position = np.repeat(np.arange(ids.size), [some.size for some in rivals])
-        every = np.concatenate(rivals)
-        real = np.maximum(every, 0)  # what was averaged over classes has no best places
+        known = [self.alpha.images[i] for i in ids.tolist()]
+        rivals = [
+            np.append(image.rival, rival) if lacks > 0.0 and rival not in image.rival else image.rival
+            for image, rival, lacks in zip(known, worst.tolist(), missing.tolist(), strict=True)
+        ]
+        sizes = [some.size for some in rivals]
+        position, ends = np.repeat(np.arange(ids.size), sizes), np.cumsum(sizes)
+        real = np.maximum(np.concatenate(rivals), 0)  # what was averaged over classes has no best places
         towards = bound.features(ids[position], real, places[position])
         losses = bound.losses(ids[position], real)
-        images, best, at = [], [], 0
-        for i, rival in zip(ids.tolist(), rivals, strict=True):
-            image, some = self.alpha.images[i], slice(at, at + rival.size)
-            at += rival.size
-            best.append(towards[some])
-            if rival.size > len(image):
-                image = ImageShare(
-                    rival,
-                    np.append(image.share, 0.0),
-                    np.append(image.loss, losses[at - 1]),
-                    np.concatenate([image.features, towards[at - 1 : at]]),
-                )
-            images.append(image)
-        return _Found(missing, places, images, best)
+        images = [
+            image
+            if rival.size == len(image)
+            else ImageShare(
+                rival,
+                np.append(image.share, 0.0),
+                np.append(image.loss, losses[end - 1]),
+                np.concatenate([image.features, towards[end - 1 : end]]),
+            )
+            for image, rival, end in zip(known, rivals, ends.tolist(), strict=True)
+        ]
+        return _Found(missing, places, images, np.split(towards, ends[:-1]))
 
     def recombine(self) -> None:
         """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
+from ...kernels.rows import combine
 from ...kernels.shared import project
 from ...kernels.sums import within
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
@@ -23,7 +24,7 @@ from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from ...rounding import gamma
 from ...solvers.threads import in_parts
-from ..kernels import part_ascent, part_places as kernels
+from ..kernels import part_places as kernels
 from .responses import AT_A_TIME, Responder
 from .weights import PartWeights
 
@@ -194,7 +195,8 @@ class FilterBound:
     def combine(self, alpha: FilterShares) -> np.ndarray:
         v = np.zeros(self.n_weights)
         for image in alpha.images:
-            part_ascent.add_rows(image.features, image.share, v)
+            if len(image):
+                combine(as_rows(image.features).arrays, image.share, v)
         return v
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
@@ -252,22 +254,20 @@ class FilterBound:
             return alpha
         images: list[ImageShare] = []
         for start in range(0, self.n_examples, _TOGETHER):
-            images += self._begun(alpha, np.arange(start, min(start + _TOGETHER, self.n_examples)))
-        return self.feasible(FilterShares(images, alpha.places.copy(), self))
-
-    def _begun(self, alpha: FilterShares, ids: np.ndarray) -> list[ImageShare]:
-        """What some images keep, with features for this bound."""
-        old = [alpha.images[i] for i in ids.tolist()]
-        kept = [np.flatnonzero((image.share > 0.0) & (image.rival >= 0)) for image in old]
-        rival = np.concatenate([image.rival[some] for image, some in zip(old, kept, strict=True)])
-        each = np.repeat(ids, [some.size for some in kept])
-        losses, features = self.losses(each, rival), self.features(each, rival, alpha.places[each])
-        images, at = [], 0
-        for image, some in zip(old, kept, strict=True):
-            new = slice(at, at := at + some.size)
+            old = alpha.images[start : start + _TOGETHER]
+            kept = [np.flatnonzero((image.share > 0.0) & (image.rival >= 0)) for image in old]
+            sizes = [some.size for some in kept]
+            rivals = [image.rival[some] for image, some in zip(old, kept, strict=True)]
+            each, rival = np.repeat(start + np.arange(len(old)), sizes), np.concatenate(rivals)
+            ends = np.cumsum(sizes)[:-1]
+            losses = np.split(self.losses(each, rival), ends)
+            features = np.split(self.features(each, rival, alpha.places[each]), ends)
             # Copies: an image that drops its rivals must not hold on to those of the others.
-            images.append(ImageShare(image.rival[some], image.share[some], losses[new].copy(), features[new].copy()))
-        return images
+            images += [
+                ImageShare(rivals[p], image.share[kept[p]], losses[p].copy(), features[p].copy())
+                for p, image in enumerate(old)
+            ]
+        return self.feasible(FilterShares(images, alpha.places.copy(), self))
 
 
 def unit_of(responder: Responder) -> float:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,6 @@ from ...problem import Certificate, Problem, Record, Solution
 from ...protocols import Checkpoint
 from ...rounding import gamma
 from ...solvers import solve
-from ...solvers.progress import NestedLine
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
 from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
@@ -58,6 +57,10 @@ class JointRecord:
     rivals: int = 0
     bytes: int = 0
 
+    def described(self) -> str:
+        """The step in one line."""
+        return f"round {self.round}, {self.step}, objective {self.objective:.6g}, {self.seconds:.0f} s"
+
 
 @dataclass(frozen=True)
 class JointSettings:
@@ -85,7 +88,7 @@ class JointSettings:
     max_passes: int = 1000
     memory: int | None = None
     n_jobs: int = 1
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
 
 
 @dataclass(frozen=True)
@@ -102,24 +105,6 @@ class Trained:
     """Dual variables of the part weights."""
     penalty: float = 0.0
     """ρ."""
-
-
-class JointLine(NestedLine):
-    """A progress line for joint training: what the last step has reached, and the passes of the one at hand."""
-
-    @classmethod
-    @contextlib.contextmanager
-    def callbacks_for(cls, title: str, tol: float, shown: bool) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """Callbacks for passes and for steps, if there is to be a line."""
-        if not shown:
-            yield (), ()
-            return
-        with cls(title, tol) as line:
-            yield (line,), (line.step,)  # type: ignore[attr-defined]
-
-    def step(self, record: JointRecord) -> None:
-        """Callback for ``JointTraining``."""
-        self._reached(f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s")
 
 
 class _Interrupted(Exception):

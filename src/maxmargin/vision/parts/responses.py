@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Pooling:
     [[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     """
 
-    def __init__(self, grids: Any = (1, 2)) -> None:
+    def __init__(self, grids: Sequence[int] = (1, 2)) -> None:
         try:
             self.grids = tuple(int(g) for g in grids)
             right = all(g == h and g >= 1 for g, h in zip(self.grids, grids, strict=True)) and len(self.grids) > 0
@@ -52,15 +52,9 @@ class Pooling:
             )
         self.edges = np.unique(np.concatenate([np.arange(g + 1) / g for g in self.grids]))
         centre = 0.5 * (self.edges[1:] + self.edges[:-1])
-        cell = [(centre * g).astype(np.int64) for g in self.grids]
-        self.member = np.concatenate([self._cells(at, g) for at, g in zip(cell, self.grids, strict=True)])
+        strips = [(g, (centre * g).astype(np.int64)) for g in self.grids]  # rows, and columns, between two edges
+        self.member = np.concatenate([np.arange(g * g)[:, None] == (at[:, None] * g + at).ravel() for g, at in strips])
         """Which atoms belong to each region, (n_regions, n_atoms)."""
-
-    @staticmethod
-    def _cells(at: np.ndarray, g: int) -> np.ndarray:
-        """The atoms of every cell of a grid, if the strips between two edges lie in the rows (and columns) ``at``."""
-        cell = (at[:, None] * g + at[None, :]).ravel()
-        return np.arange(g * g)[:, None] == cell[None, :]
 
     @property
     def n_regions(self) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...data.arrays import as_rows
 from ...models.closed import multiclass
-from ...problem import Certificate, Problem, Solution
+from ...problem import Certificate, Problem, Record, Solution
 from ...regularizers import L2
 from ...rounding import gamma
 from ...solvers import certify, choose, solve
@@ -96,8 +95,8 @@ class WeightProblem:
         max_passes: int = 1000,
         warm: np.ndarray | None = None,
         threads: int = 1,
-        seed: Any = None,
-        callbacks: Sequence[Any] = (),
+        seed: int | np.random.Generator | None = None,
+        callbacks: Sequence[Callable[[Record], object]] = (),
     ) -> Solution:
         solver = choose(self.problem, "dual_coordinate", tol=tol, seed=seed, threads=threads, warm=warm is not None)
         return solve(self.problem, solver, tol=tol, max_passes=max_passes, warm=warm, callbacks=callbacks)
