@@ -227,6 +227,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         self._check_settings()
         if self.training == "generative" and (checkpoint is not None or len(callbacks)):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
+        if self.training == "generative" and sample_weight is not None:
+            raise ValueError("sample_weight is for discriminative training.")
         regions, label, weight, kept = self._learn_from(X, y, sample_weight)
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.feature_map_, self.mean_ = self._map(regions), None
@@ -237,10 +239,12 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         n_given = len(kept) + self.left_out_
         start = None if Z is None else image_inputs.checked_parts(Z, n_given, self.grid_, self.n_parts)[kept]
         if self.training == "generative":
-            self.learner_ = self._fit_generative(regions, label, start, weight)
+            self.learner_ = self._fit_generative(regions, label, start)
             return self
-        run = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "callbacks": callbacks}
-        self.learner_ = self._discriminative(regions, label, start, weight, run)
+        self.learner_ = self._fit_discriminative(
+            regions, label, start, sample_weight=weight, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+        )  # fmt: skip
         return self
 
     def _check_settings(self) -> None:
@@ -306,19 +310,14 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             regions = mean * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
         return mapped(self.feature_map_, regions, self.mean_, self.cache)
 
-    def _fit_generative(
-        self, regions: np.ndarray, label: np.ndarray, start: np.ndarray | None, weight: np.ndarray | None
-    ) -> Any:
-        if weight is not None:
-            raise ValueError("sample_weight is for discriminative training.")
+    def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: np.ndarray | None) -> Any:
         image_inputs.check_counts("training='generative'", regions, "training='discriminative'")
         words = _flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = BagOfWords if self.kind == "bow" else SpatialBagOfWords
             return cls.fit(words, label, smoothing=self.smoothing, temperature=self.temperature or 1.0)
         begin = "fixed" if self.init == "fixed" else "random"
-        rng = inputs.generator(self.random_state)
-        return self._em(words, label, rng, begin if start is None else start.reshape(len(start), -1))
+        return self._em(words, label, inputs.generator(self.random_state), begin if start is None else start)
 
     def _em(
         self, words: np.ndarray, label: np.ndarray, rng: np.random.Generator, start: str | np.ndarray = "random"
@@ -328,13 +327,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             temperature=self.temperature, random_state=rng,
         )  # fmt: skip
 
-    def _discriminative(
-        self,
-        regions: np.ndarray,
-        label: np.ndarray,
-        start: np.ndarray | None,
-        weight: np.ndarray | None,
-        run: dict[str, Any],
+    def _fit_discriminative(
+        self, regions: np.ndarray, label: np.ndarray, start: np.ndarray | None, **run: Any
     ) -> LinearSVC | LatentStructuralSVM:
         x = self._prepared(regions)
         if not mostly_sparse(x) if isinstance(self.center, str) else self.center:
@@ -342,10 +336,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             x = self._prepared(regions)
         svm = self._learner((x.shape[1], x.shape[2]), self.classes_.size)
         if not self._has_parts():
-            return svm.fit(x.reshape(len(x), -1), label, weight, **run)
-        if start is None:
-            start = self._initial(regions, x, label)
-        return svm.fit(x, label, list(start.reshape(len(start), -1)), weight, **run)
+            return svm.fit(x.reshape(len(x), -1), label, **run)
+        return svm.fit(x, label, list(self._initial(regions, x, label) if start is None else start), **run)
 
     def _learner(self, grid: tuple[int, int], n_classes: int) -> Any:
         """The SVM that is to be trained."""

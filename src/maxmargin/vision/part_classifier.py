@@ -34,7 +34,7 @@ from .parts.patches import Patches, gather_patches
 from .parts.pool import Whitening, largest_pool, random_parts
 from .parts.responses import Pooling, Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
-from .parts.weights import PartWeights, WeightProblem, filter_penalty
+from .parts.weights import PartWeights, WeightProblem, squared_penalty
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -379,7 +379,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
                 f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
                 "is the goal."
             )
-        filters, error = filter_penalty(found.filters, found.penalty)
+        filters, error = squared_penalty(found.penalty, found.filters)
         gap = found.certificate.shifted(-filters, error).relative_gap
         if gap > self.tol * (1.0 + 1e-6):
             return (
@@ -489,7 +489,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         problem = WeightProblem(responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size))
         alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
         found = problem.certify(self._weights, alpha)
-        return self._compared(found.shifted(*filter_penalty(self.filters_, self.filter_penalty_)))
+        return self._compared(found.shifted(*squared_penalty(self.filter_penalty_, self.filters_)))
 
     def _report_content(self, data: Data) -> ReportContent:
         from .pages.parts import content

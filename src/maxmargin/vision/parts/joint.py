@@ -28,7 +28,7 @@ from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
 from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
 from .responses import Placed, Responder, respond_all
-from .weights import PartWeights, WeightProblem, filter_penalty
+from .weights import PartWeights, WeightProblem, squared_penalty
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
@@ -167,7 +167,7 @@ class JointTraining:
 
     def _objective(self, weights: Any, filters: np.ndarray, placed: Placed) -> float:
         hinge = weights.hinge(placed.responses, self.label)
-        return weights.penalty + filter_penalty(filters, self.penalty)[0] + float((self.budget * hinge).sum())
+        return weights.penalty + squared_penalty(self.penalty, filters)[0] + float((self.budget * hinge).sum())
 
     def _weight_problem(self) -> WeightProblem:
         return WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
@@ -193,7 +193,7 @@ class JointTraining:
         if taken:
             self.weights = weights
         self.weight_shares = found.alpha
-        bracket = found.certificate.shifted(*filter_penalty(self.filters, self.penalty))
+        bracket = found.certificate.shifted(*squared_penalty(self.penalty, self.filters))
         self._record("weights", found, bracket, taken)
 
     def learn_filters(self) -> None:
@@ -237,7 +237,7 @@ class JointTraining:
         share, weights = gamma(4), self.weights
         lower, upper = self.penalty * found.lower, self.penalty * found.upper
         scaled = Certificate(lower - share * abs(lower), upper + share * abs(upper), found.exact)
-        return scaled.shifted(weights.penalty, weights.penalty_error)
+        return scaled.shifted(*squared_penalty(1.0, weights.table, weights.bias))
 
     def _record(self, step: str, found: Solution, bracket: Certificate, taken: bool, passes: int | None = None) -> None:
         last = found.history[-1] if found.history else None
@@ -308,7 +308,7 @@ class JointTraining:
         """What there is, with a certificate of the part weights of the moment for the filters of the moment."""
         found = self._weight_problem().certify(self.weights, self.weight_shares)
         return Trained(
-            self.filters, self.weights, found.shifted(*filter_penalty(self.filters, self.penalty)), self.history,
+            self.filters, self.weights, found.shifted(*squared_penalty(self.penalty, self.filters)), self.history,
             converged, interrupted, self.weight_shares, self.penalty,
         )  # fmt: skip
 

@@ -39,12 +39,7 @@ class PartWeights:
     @property
     def penalty(self) -> float:
         """½‖u‖², the bias included."""
-        return 0.5 * float((self.table**2).sum() + (self.bias**2).sum())
-
-    @property
-    def penalty_error(self) -> float:
-        """By how much rounding may have changed it."""
-        return gamma(self.table.size + self.bias.size + 4) * self.penalty
+        return squared_penalty(1.0, self.table, self.bias)[0]
 
     def scores(self, responses: np.ndarray) -> np.ndarray:
         """Scores of all classes, (n, n_classes)."""
@@ -58,10 +53,10 @@ class PartWeights:
         return np.maximum(1.0 + scores.max(axis=1) - own, 0.0)
 
 
-def filter_penalty(filters: np.ndarray, strength: float) -> tuple[float, float]:
-    """½ ρ ‖filters‖², and by how much rounding may have changed it."""
-    value = 0.5 * strength * float((filters**2).sum())
-    return value, gamma(filters.size + 4) * value
+def squared_penalty(strength: float, *weights: np.ndarray) -> tuple[float, float]:
+    """½ ρ ‖w‖² of all weights, and by how much rounding may have changed it."""
+    value = 0.5 * strength * float(sum((some**2).sum() for some in weights))
+    return value, gamma(sum(some.size for some in weights) + 4) * value
 
 
 class WeightProblem:

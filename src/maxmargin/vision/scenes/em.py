@@ -155,14 +155,12 @@ class ReconfigurableBagOfWords:
         log_prior = log_class_prior(y, n_classes, prior)
         z = _start(start, X.shape[0], X.shape[1], n_parts)
         rng = np.random.default_rng(random_state)
-        if shared:
-            runs = [_best_run(X, y, z, n_init, settings, rng)]
-        else:
-            mine = [y == c for c in range(n_classes)]
-            runs = [
-                _best_run(X[own], np.zeros(own.sum(), np.intp), None if z is None else z[own], n_init, settings, rng)
-                for own in mine
-            ]
+        alone = np.zeros_like(y)
+        owner, within = (alone, y) if shared else (y, alone)  # of the parts, and the class among those that share them
+        runs = [
+            _best_run(X[own], within[own], None if z is None else z[own], n_init, settings, rng)
+            for own in (owner == c for c in range(owner.max() + 1))
+        ]
         return cls(
             np.array([run.log_words for run in runs]),
             np.concatenate([run.log_parts for run in runs]),
