@@ -18,7 +18,6 @@ from ..distributed.evaluations import Evaluations, is_searched, remote_objective
 from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
-from ..latent.progress import described
 from ..latent.structural import StructuralObjective
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
@@ -151,7 +150,7 @@ class LatentEstimator(CertifiedEstimator):
 
     def _search_line(self, stage: str = "") -> AbstractContextManager[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """Callbacks for passes and for bounds: a progress line, or nothing."""
-        return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, described, bool(self.verbose))
+        return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, _described, bool(self.verbose))
 
     def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
@@ -241,6 +240,14 @@ class LatentEstimator(CertifiedEstimator):
             ConvergenceWarning,
             stacklevel=users_line(),
         )
+
+
+def _described(record: BoundRecord) -> str:
+    """A bound in one line."""
+    return (
+        f"bound {record.number}, objective {record.objective:.6g}, bound {record.bound:.6g}, gap {record.gap:.2g}, "
+        f"{record.changed:.0%} of the latent values changed, {record.seconds:.1f} s"
+    )
 
 
 def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: np.ndarray) -> LatentObjective:

@@ -350,6 +350,5 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         renewed[:] = 0
         while swaps and _swap_moves(u, tables[t], coupling[t], inner, step, least, label, field, look, memory, work):
             _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
-        for r in range(inner.size):
-            labels[i, r] = label[inner[r]]
+        labels[i] = label[inner]
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])
