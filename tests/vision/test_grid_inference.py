@@ -9,6 +9,7 @@ from compiled import equals_its_source
 from hypothesis import given, settings, strategies as st
 
 from maxmargin.inference import cuts
+from maxmargin.solvers.threads import in_parts
 from maxmargin.vision.kernels import frontiers, swaps
 from maxmargin.vision.models import grids
 from maxmargin.vision.models.grids import GridSearch
@@ -228,7 +229,7 @@ def test_nobody_is_at_work_after_an_interrupt():
         done.append(part.start)
 
     with pytest.raises(KeyboardInterrupt):
-        grids._in_parts(work, 1000, 1, threads=2)
+        in_parts(work, 1000, 1, threads=2)
     after = len(done)
     last.wait(0.2)
     assert len(done) == after < 100

@@ -506,3 +506,13 @@ def test_images_are_of_length_one_to_begin_with():
         model = quick(training="random", regions=(1, 2), n_parts=n_parts).fit(patches, y)
         centred = model.part_responses(patches) - model.centre_
         assert (centred**2).sum(axis=(1, 2)).mean() == pytest.approx(1.0)
+
+
+def test_progress_is_shown_on_request_only(capsys):
+    rng = np.random.default_rng(0)
+    label = np.arange(12) % 2
+    bags = [rng.normal(size=(6, 3)) + k for k in label]
+    for verbose, said in ((0, ""), (1, "PartClassifier: round 0, weights, objective")):
+        PartClassifier(2, "random", regions=(1,), random_state=0, verbose=verbose).fit(bags, label)
+        printed = " ".join("".join(capsys.readouterr()).split())
+        assert said in printed and bool(printed) == bool(verbose)

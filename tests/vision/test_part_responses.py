@@ -7,10 +7,11 @@ from hypothesis import given, settings, strategies as st
 from parts_by_hand import looked_up, looked_up_at, ragged, region_of
 from thinned import rotating
 
+from maxmargin.solvers.threads import in_parts
 from maxmargin.vision.kernels import part_ascent, part_places
 from maxmargin.vision.parts.detections import best_detections
 from maxmargin.vision.parts.patches import Patches
-from maxmargin.vision.parts.responses import Pooling, Responder, in_parts, respond_all, responses_of
+from maxmargin.vision.parts.responses import Pooling, Responder, respond_all, responses_of
 
 GRIDS = [(1,), (2,), (1, 2), (1, 2, 3), (3, 3)]
 
@@ -165,7 +166,7 @@ def test_threads_share_the_images(n_jobs):
     np.testing.assert_allclose(found.responses, whole.responses, rtol=1e-6)
     np.testing.assert_array_equal(found.places, whole.places)
     np.testing.assert_array_equal(responses_of(responder, filters, n_jobs), found.responses)
-    parts = in_parts(lambda ids: ids, np.arange(150), n_jobs)
+    parts = in_parts(lambda some: np.arange(150)[some], 150, 64, n_jobs)
     assert len(parts) > 1
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(150))
 
@@ -260,9 +261,6 @@ def test_every_part_takes_its_own_exact_step():
             np.testing.assert_allclose(
                 own[block], x[block] + best * (towards - x)[block], atol=2e-3, err_msg=f"part {j}"
             )
-    v = np.zeros(6)
-    part_ascent.add_rows.py_func(np.stack([x, towards, w0]), np.array([0.5, 0.0, 2.0]), v)
-    np.testing.assert_allclose(v, 0.5 * x + 2.0 * w0)
     assert part_ascent.dot.py_func(x, w0) == pytest.approx(x @ w0)
 
 

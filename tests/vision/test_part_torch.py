@@ -159,12 +159,12 @@ def test_products_keep_their_digits_and_settings_stay(torch):
         entered, leave, within = threading.Event(), threading.Event(), []
 
         def other_thread():
-            with _all_digits(torch):
+            with _all_digits():
                 entered.set()
                 leave.wait(10)
 
         thread = threading.Thread(target=other_thread)
-        with _all_digits(torch):
+        with _all_digits():
             thread.start()
             entered.wait(10)
             within.append(_precisions(torch))

@@ -14,7 +14,7 @@ from maxmargin.vision.detection.mining import Mining
 from maxmargin.vision.detection.model import StarModel
 from maxmargin.vision.detection.star import Star
 from maxmargin.vision.parts.ascent import PartAscent
-from maxmargin.vision.parts.filters import FilterBound, FilterShares, TiedFilters
+from maxmargin.vision.parts.filters import FilterBound, FilterShares, ImageShare, TiedFilters
 from maxmargin.vision.parts.primal_dual import PrimalDual
 from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.selection import _Task
@@ -161,7 +161,7 @@ def test_shares_keep_within_budgets_exactly():
     problem, rng = filter_problem(0)
     bound = problem.constraints
     shares = [rng.exponential(1.0, 5) for _ in range(6)]
-    alpha = bound.feasible(FilterShares.bare([np.zeros(5, np.int64)] * 6, shares, bound.held))
+    alpha = bound.feasible(FilterShares([ImageShare(np.zeros(5, np.int64), share) for share in shares], bound.held))
     for image, budget in zip(alpha.images, bound.budget.tolist(), strict=True):
         assert sum(map(Fraction, image.share.tolist())) <= Fraction(budget)
     objective = tiny_objective(rng, PARTS, C=0.1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,11 +18,11 @@ from ..distributed.evaluations import remote_objective
 from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
-from ..latent.progress import SearchLine
 from ..latent.structural import StructuralObjective
 from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
 from ..solvers import Means, best_start, certify, choose
+from ..solvers.progress import NestedLine
 from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
@@ -147,14 +147,9 @@ class LatentEstimator(CertifiedEstimator):
     def _part(self, number: int) -> str:
         return "" if self.n_init == 1 else f"start-{number}"
 
-    @contextlib.contextmanager
-    def _search_line(self, stage: str = "") -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def _search_line(self, stage: str = "") -> AbstractContextManager[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """Callbacks for passes and for bounds: a progress line, or nothing."""
-        if not self.verbose:
-            yield (), ()
-            return
-        with SearchLine(type(self).__name__ + stage, self.tol) as line:
-            yield (line,), (line.bound,)
+        return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, _described, bool(self.verbose))
 
     def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
@@ -244,6 +239,14 @@ class LatentEstimator(CertifiedEstimator):
             ConvergenceWarning,
             stacklevel=users_line(),
         )
+
+
+def _described(record: BoundRecord) -> str:
+    """A bound in one line."""
+    return (
+        f"bound {record.number}, objective {record.objective:.6g}, bound {record.bound:.6g}, gap {record.gap:.2g}, "
+        f"{record.changed:.0%} of the latent values changed, {record.seconds:.1f} s"
+    )
 
 
 def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: np.ndarray) -> LatentObjective:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from ..problem import Record
+
+T = TypeVar("T")
 
 
 class ProgressLine:
@@ -72,6 +74,19 @@ class NestedLine(ProgressLine):
     """A progress line for passes within larger steps: the passes of the step at hand, and what the last one reached."""
 
     _after = ""
+
+    @classmethod
+    @contextlib.contextmanager
+    def callbacks_for(
+        cls, title: str, tol: float, said: Callable[[T], str], shown: bool
+    ) -> Iterator[tuple[tuple[NestedLine, ...], tuple[Callable[[T], None], ...]]]:
+        """Callbacks for passes and for steps, if there is to be a line; ``said`` is the record of a step in words."""
+        if not shown:
+            yield (), ()
+            return
+        line = cls(title, tol)
+        with line:
+            yield (line,), (lambda record: line._reached(said(record)),)
 
     def __call__(self, record: Record) -> None:
         super().__call__(record)

@@ -8,9 +8,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 
 @functools.cache
@@ -34,28 +36,42 @@ def run(work: Callable[..., Any], *arguments: list) -> list:
         raise
 
 
-class _BlasLimit:
-    """BLAS on one thread while anybody asks for it; the setting is the process's, so requests are counted."""
+def in_parts(work: Callable[[slice], T], n: int, size: int, threads: int) -> list[T]:
+    """``work`` for all of 0 … n − 1, at most so many of them at once; on several threads if there are more than one."""
+    parts = [slice(at, min(at + size, n)) for at in range(0, n, size)]
+    if threads == 1:
+        return [work(part) for part in parts]
+    done: list[T] = []
+    with one_blas_thread():
+        for start in range(0, len(parts), threads):
+            done += run(work, parts[start : start + threads])
+    return done
 
-    def __init__(self) -> None:
+
+class WhileAsked:
+    """A setting of the whole process, for as long as anybody asks for it: requests are counted.
+
+    ``change`` is called for the first of them, and what it returns after the last, perhaps by another thread.
+    """
+
+    def __init__(self, change: Callable[[], Callable[[], object]]) -> None:
+        self._change = change
         self._lock = threading.Lock()
         self._users = 0
-        self._limiter: Any = None
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                # Not as a context manager: those belong to the thread that entered, and another may be the last to go.
-                self._limiter = _blas().limit(limits=1, user_api="blas")
+                self._restore = self._change()
         try:
             yield
         finally:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
-                    self._limiter.restore_original_limits()
+                    self._restore()
 
 
 @functools.cache
@@ -63,4 +79,4 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-one_blas_thread = _BlasLimit()
+one_blas_thread = WhileAsked(lambda: _blas().limit(limits=1, user_api="blas").restore_original_limits)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +20,7 @@ from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
 from ..persistence import storable
 from ..problem import Certificate
+from ..protocols import BoundChooser
 from . import image_inputs
 from .features.extraction import over_images
 from .features.extractors import extractor_for
@@ -131,8 +135,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
 
     grid_: tuple[int, int]
     feature_map_: str
-    mean_: Any
-    learner_: Any
+    mean_: np.ndarray | None
+    learner_: Any  # a linear or latent SVM, or a generative model
 
     _unit = "regions"
     _described = staticmethod(image_inputs.images_or_regions)
@@ -149,9 +153,9 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         features: Any = "words",
         n_words: int = 200,
         feature_map: str = "auto",
-        center: Any = "auto",
+        center: str | bool = "auto",
         init: str = "auto",
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.1,
         smoothing: float = 1.0,
         temperature: float | None = None,
@@ -159,11 +163,11 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         bound_tol: float = 1e-2,
         max_bounds: int = 100,
         max_passes: int = 1000,
-        cache: Any = None,
+        cache: str | os.PathLike[str] | None = None,
         on_error: str = "raise",
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
     ) -> None:
         self.kind = kind
@@ -198,13 +202,13 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: Any = None,
-        Z: Any = None,
-        sample_weight: Any = None,
+        y: ArrayLike | None = None,
+        Z: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        checkpoint: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callable[..., object]] = (),
     ) -> SceneClassifier:
         """Train on a folder, on files or images, or on features of regions.
 
@@ -223,6 +227,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         self._check_settings()
         if self.training == "generative" and (checkpoint is not None or len(callbacks)):
             raise ValueError("checkpoint and callbacks are for discriminative training; EM takes seconds.")
+        if self.training == "generative" and sample_weight is not None:
+            raise ValueError("sample_weight is for discriminative training.")
         regions, label, weight, kept = self._learn_from(X, y, sample_weight)
         self.grid_, self.n_features_in_ = (int(regions.shape[1]), int(regions.shape[2])), int(regions.shape[3])
         self.feature_map_, self.mean_ = self._map(regions), None
@@ -233,10 +239,12 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         n_given = len(kept) + self.left_out_
         start = None if Z is None else image_inputs.checked_parts(Z, n_given, self.grid_, self.n_parts)[kept]
         if self.training == "generative":
-            self.learner_ = self._fit_generative(regions, label, start, weight)
+            self.learner_ = self._fit_generative(regions, label, start)
             return self
-        run = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every, "callbacks": callbacks}
-        self.learner_ = self._discriminative(regions, label, start, weight, run)
+        self.learner_ = self._fit_discriminative(
+            regions, label, start, sample_weight=weight, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+            callbacks=callbacks,
+        )  # fmt: skip
         return self
 
     def _check_settings(self) -> None:
@@ -245,13 +253,10 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         inputs.check_choice("training", self.training, ("discriminative", "generative"))
         inputs.check_choice("parts", self.parts, ("separate", "shared"))
         inputs.check_choice("feature_map", self.feature_map, ("auto", *MAPS))
-        if not isinstance(self.center, bool | np.bool_) and not (
-            isinstance(self.center, str) and self.center == "auto"
-        ):
+        if not isinstance(self.center, bool | np.bool_ | str) or self.center not in ("auto", True, False):
             raise ValueError(f"center must be 'auto', True or False, got {self.center!r}.")
         inputs.check_choice("init", self.init, ("auto", *STARTS))
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
-        inputs.check_positive("C", self.C)
         inputs.check_positive("smoothing", self.smoothing)
         if self.temperature is not None:
             checked_temperature(self.temperature)
@@ -265,8 +270,6 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         if self.training == "discriminative":
             learner = self._learner((1, 1), 2)
             learner._check_settings()
-            inputs.check_memory(self.memory)
-            inputs.check_threads(self.n_jobs)
             if self._has_parts():
                 learner._search_settings()
                 learner._chooser()
@@ -277,7 +280,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     def _named_extractor(self) -> Any:
         return extractor_for(self.features, self.grid, self.n_words, self.random_state)
 
-    def _extract(self, images: Any, on_error: str) -> tuple[np.ndarray, np.ndarray]:
+    def _extract(self, images: Sequence[Any], on_error: str) -> tuple[np.ndarray, np.ndarray]:
         return over_images(images, self.extractor_, settings=self.extractor_.settings(), **self._extraction(on_error))
 
     def _features_of(self, data: image_inputs.ImageInputs, on_error: str) -> tuple[np.ndarray, np.ndarray]:
@@ -307,41 +310,34 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             regions = mean * (regions.shape[1] * regions.shape[2] if self.training == "generative" else 1)
         return mapped(self.feature_map_, regions, self.mean_, self.cache)
 
-    def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any) -> Any:
-        if weight is not None:
-            raise ValueError("sample_weight is for discriminative training.")
+    def _fit_generative(self, regions: np.ndarray, label: np.ndarray, start: np.ndarray | None) -> Any:
         image_inputs.check_counts("training='generative'", regions, "training='discriminative'")
         words = _flat(self._prepared(regions))
         if self.kind != "rbow":
             cls = BagOfWords if self.kind == "bow" else SpatialBagOfWords
-            temperature = 1.0 if self.temperature is None else self.temperature
-            return cls.fit(words, label, smoothing=self.smoothing, temperature=temperature)
-        if start is None:
-            start = "fixed" if self.init == "fixed" else "random"
-        start = start if isinstance(start, str) else start.reshape(len(start), -1)
-        return self._em(words, label, inputs.generator(self.random_state), start)
+            return cls.fit(words, label, smoothing=self.smoothing, temperature=self.temperature or 1.0)
+        begin = "fixed" if self.init == "fixed" else "random"
+        return self._em(words, label, inputs.generator(self.random_state), begin if start is None else start)
 
     def _em(
-        self, words: np.ndarray, label: np.ndarray, rng: np.random.Generator, start: Any = "random"
+        self, words: np.ndarray, label: np.ndarray, rng: np.random.Generator, start: str | np.ndarray = "random"
     ) -> ReconfigurableBagOfWords:
         return ReconfigurableBagOfWords.fit(
             words, label, n_parts=self.n_parts, shared=self.parts == "shared", start=start, smoothing=self.smoothing,
             temperature=self.temperature, random_state=rng,
         )  # fmt: skip
 
-    def _discriminative(
-        self, regions: np.ndarray, label: np.ndarray, start: Any, weight: Any, run: dict[str, Any]
-    ) -> Any:
+    def _fit_discriminative(
+        self, regions: np.ndarray, label: np.ndarray, start: np.ndarray | None, **run: Any
+    ) -> LinearSVC | LatentStructuralSVM:
         x = self._prepared(regions)
         if not mostly_sparse(x) if isinstance(self.center, str) else self.center:
             self.mean_ = x.mean(axis=(0, 1, 2), dtype=np.float64).astype(np.float32)
             x = self._prepared(regions)
         svm = self._learner((x.shape[1], x.shape[2]), self.classes_.size)
         if not self._has_parts():
-            return svm.fit(x.reshape(len(x), -1), label, weight, **run)
-        if start is None:
-            start = self._initial(regions, x, label)
-        return svm.fit(x, label, list(start.reshape(len(start), -1)), weight, **run)
+            return svm.fit(x.reshape(len(x), -1), label, **run)
+        return svm.fit(x, label, list(self._initial(regions, x, label) if start is None else start), **run)
 
     def _learner(self, grid: tuple[int, int], n_classes: int) -> Any:
         """The SVM that is to be trained."""
@@ -383,7 +379,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             parts[mine] = clusters.labels_.reshape(mine.size, R)
         return parts
 
-    def _bound(self, grid: tuple[int, int]) -> Any:
+    def _bound(self, grid: tuple[int, int]) -> str | BoundChooser:
         if isinstance(self.bound, str):
             inputs.check_choice("bound", self.bound, BOUNDS)
         if not isinstance(self.bound, str) or self.bound != "coherent":
@@ -419,7 +415,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         """The score of every class, (n, n_classes)."""
         return self._scores(self.transform(X))
 
-    def predict_regions(self, X: Any, y: Any = None) -> np.ndarray:
+    def predict_regions(self, X: Any, y: ArrayLike | None = None) -> np.ndarray:
         """Which part explains each region, (n, rows, columns); for the class that is predicted, or for ``y``.
 
         ``y`` is one class for each image, or one for all of them.
@@ -432,7 +428,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             classes = np.argmax(self._scores(x), axis=1)
         else:
             classes = self._codes(np.full(len(x), y) if np.ndim(y) == 0 else y, len(x))
-        parts: Any
+        parts: np.ndarray
         if not self._has_parts():
             parts = np.tile(np.arange(x.shape[1] * x.shape[2]), (len(x), 1))
         elif self.training == "generative":
@@ -446,7 +442,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         check_is_fitted(self)
         learner, preference, neighbours = self.learner_, cast(Any, None), cast(Any, ())
         if self.training == "generative":
-            appearance, preference = learner.log_words, getattr(learner, "log_parts", None)
+            appearance, preference = learner.log_words, learner.log_parts
         elif self._has_parts():
             model, w = learner.model_, learner.coef_
             appearance, preference = model.appearance(w), model.preference(w)
@@ -474,16 +470,17 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
     @property
     def objective_(self) -> float:
         """What was minimised, at the weights that were found."""
-        return getattr(self.learner_, "objective_", self.certificate_.upper)
+        certificate = self.certificate_
+        return self.learner_.objective_ if self._has_parts() else certificate.upper
 
     @property
     def history_(self) -> list[Any]:
         check_is_fitted(self)
         if self.training == "generative":
-            return np.ravel(getattr(self.learner_, "likelihoods", [])).tolist()
+            return np.ravel(self.learner_.likelihoods).tolist()
         return self.learner_.history_
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Certificate:
         """Bounds on the optimum, computed anew from images (or features) and labels.
 
         For kinds with parts it is the optimum of the last convex bound: see ``LatentStructuralSVM.certify``.
@@ -509,7 +506,8 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
             words = {"bow": "BagOfWords", "sbow": "SpatialBagOfWords", "rbow": "ReconfigurableBagOfWords"}
             fits = kind == words[self.kind] and learner.log_prior.shape == (k,) and learner.log_words.shape[-1] == d
             if self.kind != "bow":
-                fits = fits and getattr(learner, "log_parts", learner.log_words).shape[1] == n_regions
+                by_region = learner.log_words if learner.log_parts is None else learner.log_parts
+                fits = fits and by_region.shape[1] == n_regions
         elif self._has_parts():
             fits = kind == "LatentStructuralSVM" and isinstance(learner.model_, Reconfigurable)
             fits = fits and (learner.model_.n_classes, learner.model_.grid, learner.model_.n_features) == (k, grid, d)
@@ -525,7 +523,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
                 f"{k} classes, a grid of {grid}, the learner and what describes images do not fit together"
             )
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the fitted classifier to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +29,7 @@ class ImageClassifier(ClassifierMixin, ABC):
     extractor_: Any
     left_out_: int
     n_features_in_: int
-    cache: Any
+    cache: str | os.PathLike[str] | None
     n_jobs: int | None
     on_error: str
     verbose: int
@@ -43,7 +45,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         """What ``features`` means."""
 
     @abstractmethod
-    def _extract(self, images: Any, on_error: str) -> tuple[Any, np.ndarray]:
+    def _extract(self, images: Sequence[Any], on_error: str) -> tuple[Any, np.ndarray]:
         """Features of all images that can be read, and which these are."""
 
     @abstractmethod
@@ -57,7 +59,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         """How images are worked on."""
         return {"cache": self.cache, "n_jobs": self.n_jobs, "on_error": on_error, "verbose": self.verbose}
 
-    def _training(self, X: Any, y: Any) -> ImageInputs:
+    def _training(self, X: Any, y: ArrayLike | None) -> ImageInputs:
         """What to learn from. A folder has one sub-folder for each class, and then there is no ``y``."""
         if isinstance(X, str | os.PathLike | ImageFolder):
             if y is not None:
@@ -91,15 +93,17 @@ class ImageClassifier(ClassifierMixin, ABC):
             )
         return self._extract(data.images, on_error)
 
-    def _learn_from(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
+    def _learn_from(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None, np.ndarray]:
         """Features, numbers of classes and weights of the images that could be read, and which these are."""
         data = self._training(X, y)
         weight = data.weights(sample_weight)
         if not len(data):
             raise ValueError(f"X has no images: its shape is {np.shape(data.given)}.")
-        labels: Any = data.labels
-        inputs.check_classes(labels)
-        self.classes_, label = np.unique(labels, return_inverse=True)
+        assert data.labels is not None
+        inputs.check_classes(data.labels)
+        self.classes_, label = np.unique(data.labels, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(f"{type(self).__name__} needs images of at least 2 classes, got {self.classes_[0]} alone.")
         if data.images is None:
@@ -114,7 +118,9 @@ class ImageClassifier(ClassifierMixin, ABC):
         self.left_out_ = len(data) - len(kept)
         return features, label, None if weight is None else inputs.check_weights(weight[kept], label), kept
 
-    def _certified_data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    def _certified_data(
+        self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Features, numbers of classes and weights, of the kind that the model was trained on."""
         check_is_fitted(self)
         data = self._training(X, y)
@@ -124,7 +130,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         weight = data.weights(sample_weight)
         return features, label, None if weight is None else inputs.check_weights(weight[kept], label)
 
-    def _codes(self, y: Any, n: int) -> np.ndarray:
+    def _codes(self, y: ArrayLike, n: int) -> np.ndarray:
         """The numbers of classes."""
         y = np.asarray(y)
         if y.shape != (n,):
@@ -139,7 +145,7 @@ class ImageClassifier(ClassifierMixin, ABC):
         scores = self.decision_function(X)  # which says so if nothing was fitted
         return self.classes_[np.argmax(scores, axis=1)]
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """The share of images whose class is right; ``y`` is None with a folder of one sub-folder per class."""
         data = self._training(X, y)
         weight = data.weights(sample_weight)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..estimators import inputs
 from .features.maps import first_not_finite
@@ -34,7 +35,7 @@ class ImageInputs:
     def __len__(self) -> int:
         return len(self.given)
 
-    def weights(self, sample_weight: Any) -> np.ndarray | None:
+    def weights(self, sample_weight: ArrayLike | None) -> np.ndarray | None:
         """The weights of all images, those included that cannot be read."""
         if sample_weight is None:
             return None
@@ -69,9 +70,8 @@ def images_or_regions(X: Any) -> ImageInputs:
         )
     X = list(X) if hasattr(X, "to_numpy") else X  # a column of a table
     if not isinstance(X, Sequence) or not len(X):
-        raise ValueError(
-            f"X must be a folder, a list of files or of images, or an array; got {'nothing' if _empty(X) else type(X)}."
-        )
+        got = "nothing" if hasattr(X, "__len__") and not len(X) else type(X)
+        raise ValueError(f"X must be a folder, a list of files or of images, or an array; got {got}.")
     if all(isinstance(x, str | os.PathLike) for x in X):
         return ImageInputs(images=list(X))
     if any(hasattr(x, "getexif") for x in X):  # images of Pillow's
@@ -135,10 +135,6 @@ def _check_no_pictures(array: np.ndarray) -> None:
         )
 
 
-def _empty(X: Any) -> bool:
-    return hasattr(X, "__len__") and len(X) == 0
-
-
 def checked_regions(regions: np.ndarray, number: np.ndarray) -> np.ndarray:
     """Regions that can be learned from; ``number`` says which image each belongs to."""
     if regions.ndim != 4 or regions.dtype.kind not in "fiub" or 0 in regions.shape:
@@ -160,7 +156,8 @@ def check_counts(what: str, regions: np.ndarray, instead: str) -> None:
         raise ValueError(f"{what} is for counts of words, and there is a value of {regions.min():.6g}. Use {instead}.")
 
 
-def checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+def checked_parts(Z: ArrayLike, n: int, grid: tuple[int, int], n_parts: int) -> np.ndarray:
+    """Parts of the regions of n images, (n, n_regions)."""
     try:
         parts = np.asarray(Z)
     except ValueError:  # of rows of different lengths
@@ -172,4 +169,4 @@ def checked_parts(Z: Any, n: int, grid: tuple[int, int], n_parts: int) -> np.nda
         )
     if parts.min() < 0 or parts.max() >= n_parts:
         raise ValueError(f"Z has parts from {parts.min()} to {parts.max()}, n_parts={n_parts} counts from 0.")
-    return parts.reshape(n, *grid).astype(np.int16)
+    return parts.reshape(n, -1).astype(np.int16)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +19,7 @@ from ..estimators.certified import CertifiedEstimator, Run
 from ..estimators.fit_callbacks import notified, users_line
 from ..persistence import storable
 from ..problem import Certificate
+from ..solvers.progress import NestedLine
 from ..validation import shown, whole
 from . import image_inputs
 from .features.cnn import CNNPatches
@@ -26,12 +29,12 @@ from .features.reduction import ReducedPatches
 from .image_classifier import ImageClassifier
 from .image_inputs import ImageInputs
 from .parts.detections import Detection, best_detections, strongest
-from .parts.joint import JointLine, JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
+from .parts.joint import JointRecord, JointSettings, JointTraining, Trained, memory_for_rivals
 from .parts.patches import Patches, gather_patches
 from .parts.pool import Whitening, largest_pool, random_parts
 from .parts.responses import Pooling, Responder, check_device, responder_for, responses_of
 from .parts.selection import Selected, select_parts
-from .parts.weights import PartWeights, WeightProblem, filter_penalty
+from .parts.weights import PartWeights, WeightProblem, squared_penalty
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -167,21 +170,21 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         features: Any = "hog",
         n_components: int | None = 128,
         flips: bool = True,
-        regions: Any = (1, 2),
+        regions: Sequence[int] = (1, 2),
         pool_size: int | None = None,
         keep: float = 0.5,
-        shrinkage: Any = "auto",
+        shrinkage: str | float = "auto",
         balance: float = 1.0,
         tol: float = 1e-2,
         bound_tol: float = 1e-2,
         max_rounds: int = 20,
         max_passes: int = 1000,
         device: str | None = None,
-        cache: Any = None,
+        cache: str | os.PathLike[str] | None = None,
         on_error: str = "raise",
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_parts = n_parts
@@ -213,12 +216,12 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
     def fit(
         self,
         X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         *,
-        checkpoint: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callable[[JointRecord], object]] = (),
     ) -> PartClassifier:
         """Train on a folder, on files or images, or on features of patches.
 
@@ -245,7 +248,8 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         responder = self._responder(patches)
         settings = self._joint_settings(responder)
         run = Run(checkpoint, checkpoint_every, callbacks)
-        with self._line() as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
+        line = NestedLine.callbacks_for(type(self).__name__, self.tol, JointRecord.described, bool(self.verbose))
+        with line as (inner, outer), self._saving(run, lambda: _fingerprint(patches, label, weight)) as folder:
             saved = None if folder is None else folder.load()
             self.selection_ = None
             filters = self._initial_filters(responder, label) if saved is None else np.array(saved["filters"])
@@ -267,10 +271,9 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         super()._check_settings()
         inputs.check_choice("training", self.training, TRAININGS)
         inputs.check_choice("on_error", self.on_error, ("raise", "skip"))
-        for name in ("C", "balance", "bound_tol"):
-            inputs.check_positive(name, getattr(self, name))
-        for name in ("n_parts", "max_rounds"):
-            whole(name, getattr(self, name))
+        inputs.check_positive("balance", self.balance)
+        inputs.check_positive("bound_tol", self.bound_tol)
+        whole("n_parts", self.n_parts)
         if self.n_components is not None:
             whole("n_components", self.n_components)
         if self.pool_size is not None and whole("pool_size", self.pool_size) < self.n_parts:
@@ -283,8 +286,6 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         if given != "auto" and not (isinstance(given, int | float | np.number) and 0.0 <= given <= 1.0):
             raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {given!r}.")
         Pooling(self.regions)
-        inputs.check_memory(self.memory)
-        inputs.check_threads(self.n_jobs)
         self._named_extractor()
         check_device(self.device)
 
@@ -305,7 +306,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         precision = "float32" if self.cache is None else "float16"
         return ReducedPatches(plain, int(self.n_components), dtype=precision)
 
-    def _extract(self, images: Any, on_error: str) -> tuple[Patches, np.ndarray]:
+    def _extract(self, images: Sequence[Any], on_error: str) -> tuple[Patches, np.ndarray]:
         return gather_patches(images, self.extractor_, **self._extraction(on_error))
 
     def _responder(self, patches: Patches) -> Responder:
@@ -355,9 +356,6 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             random_state=self.random_state,
         )
 
-    def _line(self) -> Any:
-        return JointLine.callbacks_for(type(self).__name__, self.tol, bool(self.verbose))
-
     def _keep_trained(self, found: Trained) -> None:
         self.filters_, self.part_weights_ = found.filters, found.weights.table
         self.bias_, self.centre_ = found.weights.bias, found.weights.centre
@@ -381,7 +379,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
                 f"stopped after max_rounds={self.max_rounds} rounds, {reached}; raise max_rounds, or bound_tol, which "
                 "is the goal."
             )
-        filters, error = filter_penalty(found.filters, found.penalty)
+        filters, error = squared_penalty(found.penalty, found.filters)
         gap = found.certificate.shifted(-filters, error).relative_gap
         if gap > self.tol * (1.0 + 1e-6):
             return (
@@ -429,7 +427,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         """The score of every class, (n, n_classes)."""
         return self._weights.scores(self.part_responses(X))
 
-    def compare(self, one: Any, other: Any) -> PartComparison:
+    def compare(self, one: object, other: object) -> PartComparison:
         """The parts that speak for one class rather than another, and those that speak against it."""
         check_is_fitted(self)
         a, b = (self._code(name) for name in (one, other))
@@ -438,7 +436,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         order = np.argsort(-total, kind="stable")
         return PartComparison(difference, order[total[order] > 0.0], order[::-1][total[order[::-1]] < 0.0])
 
-    def _code(self, name: Any) -> int:
+    def _code(self, name: object) -> int:
         found = np.flatnonzero(self.classes_ == name)
         if not found.size:
             told = name.item() if isinstance(name, np.generic) else name
@@ -480,7 +478,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             raise ValueError("Filters have a shape only where the model was trained on images.")
         return self.extractor_.unreduced(self.filters_)
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Certificate:
         """Bounds on the least objective that any part weights have with these filters, computed anew.
 
         On the images of ``fit`` they are those of ``certificate_``; on others they are true as well, but wide.
@@ -491,7 +489,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         problem = WeightProblem(responses, label, self.classes_.size, self.centre_, self._budget(weight, label.size))
         alpha = self._alpha if np.shape(self._alpha) == (label.size, self.classes_.size) else None
         found = problem.certify(self._weights, alpha)
-        return self._compared(found.shifted(*filter_penalty(self.filters_, self.filter_penalty_)))
+        return self._compared(found.shifted(*squared_penalty(self.filter_penalty_, self.filters_)))
 
     def _report_content(self, data: Data) -> ReportContent:
         from .pages.parts import content

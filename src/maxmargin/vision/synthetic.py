@@ -96,23 +96,14 @@ def scenes(n_per_class: int = 200, random_state: int | np.random.Generator | Non
     order = rng.permutation(len(layouts))
     regions = np.array(layouts, np.int8)[order]
     y = np.repeat(list(LAYOUTS), n_per_class)[order]
-    words = _word_distributions()
-    return Scenes(_draw_words(regions, words, rng), y, regions, PARTS, words)
-
-
-def _word_distributions() -> np.ndarray:
     words = np.full((len(PARTS), N_WORDS), (1.0 - PEAK) / N_WORDS)
     words[np.arange(len(PARTS)), np.arange(len(PARTS))] += PEAK
     words[SAND] = (words[VEGETATION] + words[ROCK]) / 2
-    return words
-
-
-def _draw_words(regions: np.ndarray, words: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    X = np.empty((*regions.shape, words.shape[1]), np.uint16)
+    X = np.empty((*regions.shape, N_WORDS), np.uint16)
     for start in range(0, len(regions), _CHUNK):
         piece = slice(start, start + _CHUNK)
         X[piece] = rng.multinomial(WORDS_PER_REGION, words[regions[piece]])
-    return X
+    return Scenes(X, y, regions, PARTS, words)
 
 
 def _beach(rng: np.random.Generator, land: int = SAND) -> np.ndarray:

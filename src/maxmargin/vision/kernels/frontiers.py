@@ -59,15 +59,8 @@ def _backward(length, width, n_labels, first, across, value, labels):
         b = state % n_labels
         x = state // n_labels
         labels[first[s]] = b
-        chosen = 0
-        if s >= width:
-            highest = -np.inf
-            for a in range(n_labels):
-                candidate = value[s, a * n_rest + x] + across[a, b]
-                if candidate > highest:
-                    highest = candidate
-                    chosen = a
-        state = chosen * n_rest + x
+        oldest = np.argmax(value[s, x::n_rest] + across[:, b]) if s >= width else 0
+        state = oldest * n_rest + x
 
 
 @compiled

@@ -6,83 +6,36 @@ Gain is handed on from cells where it is positive to cells where it is negative.
 r to s, and c_sr rises, that leaves the value of every A as it is. Once no path leads from a positive gain to a negative
 one, the cells that positive ones reach are a best A: its gains are not negative, and nothing is left of its rim.
 
-First comes a wave of pushes from far to near (Goldberg and Tarjan, 1988), then each cell with gain left looks for a
-shortest path (Edmonds and Karp, 1972). Where these searches get long there are further waves, up to the end.
+Gain moves in waves of pushes from far to near, each towards the negative gains nearest to it, until none is left to
+push (Goldberg and Tarjan, 1988).
 
 Cells are numbered with a border around the grid. Directions: left, right, up, down; d ^ 1 is the way back.
 """
 
 from ...kernels import compiled
 
-_PATIENCE = 4  # cells looked at in search of paths for each cell of the part, before the next wave
-
-
-@compiled
-def _augment(source, step, least, gain, residual, distance, queue, came):
-    """Hand gain on from one cell along shortest paths to negative ones until it has none, or none is in reach.
-
-    Returns how many cells were looked at, negative if some gain is left: then the cells that can be reached are the
-    first of ``queue``, as many as this says, and are closed.
-    """
-    looked = 0
-    while gain[source] > least:
-        queue[0] = source
-        distance[source] = -2
-        end = 1
-        at = 0
-        sink = -1
-        while at < end and sink < 0:
-            p = queue[at]
-            at += 1
-            for d in range(4):
-                q = p + step[d]
-                if distance[q] >= 0 and residual[p, d] > least:
-                    distance[q] = -2
-                    came[q] = d
-                    queue[end] = q
-                    end += 1
-                    if gain[q] < -least:
-                        sink = q
-                        break
-        if sink < 0:
-            return -end
-        looked += end
-        for i in range(end):
-            distance[queue[i]] = 0
-        flow = min(gain[source], -gain[sink])
-        q = sink
-        while q != source:
-            d = came[q]
-            q -= step[d]
-            flow = min(flow, residual[q, d])
-        gain[sink] += flow
-        gain[source] -= flow
-        q = sink
-        while q != source:
-            d = came[q]
-            residual[q, d ^ 1] += flow
-            q -= step[d]
-            residual[q, d] -= flow
-    return looked
-
 
 @compiled
 def _wave(cells, n, step, least, gain, residual, distance, queue):
     """Push gain one cell after another towards the nearest negative gain. Returns whether there was any to push.
 
-    Afterwards ``distance`` is positive where a path led to a negative gain, else 0.
+    Afterwards ``distance`` is positive where a path led to a negative gain, else 0. Before a push it need not be known
+    beyond the farthest positive gain.
     """
     n_sinks = 0
+    n_sources = 0
     for i in range(n):
         p = cells[i]
         distance[p] = 0
+        n_sources += gain[p] > least
         if gain[p] < -least:
             distance[p] = 1
             queue[n_sinks] = p
             n_sinks += 1
     end = n_sinks
     at = 0
-    while at < end:
+    sought = n_sources if n_sources > 0 else -1
+    while at < end and sought != 0:
         p = queue[at]
         at += 1
         further = distance[p] + 1
@@ -92,6 +45,7 @@ def _wave(cells, n, step, least, gain, residual, distance, queue):
                 distance[q] = further
                 queue[end] = q
                 end += 1
+                sought -= gain[q] > least
     pushed = False
     for i in range(end - 1, n_sinks - 1, -1):
         p = queue[i]
@@ -113,26 +67,7 @@ def _wave(cells, n, step, least, gain, residual, distance, queue):
 
 
 @compiled
-def _all_paths(cells, n, step, least, gain, residual, distance, queue, came, chosen):
-    """Search paths from all positive gains. Returns whether all were searched for: then ``chosen`` is the best A."""
-    patience = _PATIENCE * n
-    for i in range(n):
-        distance[cells[i]] = 0
-        chosen[cells[i]] = False
-    for i in range(n):
-        p = cells[i]
-        if distance[p] == 0 and gain[p] > least:
-            looked = _augment(p, step, least, gain, residual, distance, queue, came)
-            patience -= abs(looked)
-            for j in range(-looked):
-                chosen[queue[j]] = True
-            if patience < 0:
-                return False
-    return True
-
-
-@compiled
-def best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, came, chosen):
+def best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen):
     """Mark in ``chosen`` which of the first n ``cells``, all of them open, are in the best A; ``gain`` is used up.
 
     ``residual[p, d]``: how much gain p can still hand on in direction d. ``distance`` is −1 where cells are not open.
@@ -145,11 +80,8 @@ def best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, 
         distance[p] = 0
         for d in range(4):
             residual[p, d] = (beside if d < 2 else above) if is_open[p + step[d]] else 0.0
-    pushed = _wave(cells, n, step, least, gain, residual, distance, queue)
-    if not (pushed and _all_paths(cells, n, step, least, gain, residual, distance, queue, came, chosen)):
-        while pushed:
-            pushed = _wave(cells, n, step, least, gain, residual, distance, queue)
-        for i in range(n):
-            chosen[cells[i]] = distance[cells[i]] == 0
+    while _wave(cells, n, step, least, gain, residual, distance, queue):
+        pass
     for i in range(n):
+        chosen[cells[i]] = distance[cells[i]] == 0
         distance[cells[i]] = -1

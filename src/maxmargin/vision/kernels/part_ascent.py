@@ -80,13 +80,3 @@ def visit(x, loss, share, towards, movable, budget, scale, w, n_parts):
             for k in range(row.size):
                 w[k] += scale * step * row[k]
     return paid, change
-
-
-@compiled
-def add_rows(x, share, v):
-    """v += Σ_c α_c x_c."""
-    for c in range(share.size):
-        if share[c] != 0.0:
-            row = x[c]
-            for k in range(row.size):
-                v[k] += share[c] * row[k]

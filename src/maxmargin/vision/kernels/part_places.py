@@ -13,10 +13,8 @@ from ...kernels import compiled, compiled_sum
 def best_of_atoms(scores, atom, best, at):
     """The largest score of every part within every atom, and the patch that has it."""
     n_parts = scores.shape[1]
-    for a in range(best.shape[0]):
-        for j in range(n_parts):
-            best[a, j] = -np.inf
-            at[a, j] = -1
+    best[:] = -np.inf
+    at[:] = -1
     for q in range(scores.shape[0]):
         row = scores[q]
         top = best[atom[q]]

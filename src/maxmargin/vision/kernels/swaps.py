@@ -163,27 +163,11 @@ def _hopes(inner, step, coupling, least, label, field, hope, hopeful):
 
 
 @compiled
-def _sort_cells(inner, label, first, by_label):
-    """Cells by their labels: those with label a are ``by_label[first[a]:first[a + 1]]``."""
-    first[:] = 0
-    for i in range(inner.size):
-        first[label[inner[i]] + 1] += 1
-    for a in range(first.size - 1):
-        first[a + 1] += first[a]
-    for i in range(inner.size - 1, -1, -1):
-        a = label[inner[i]]
-        first[a + 1] -= 1
-        by_label[first[a + 1]] = inner[i]
-    for a in range(first.size - 1):
-        first[a] = first[a + 1]
-    first[-1] = inner.size
-
-
-@compiled
 def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, stack, is_open, gain):
     """The cells whose change from a to b may pay if the others among them change too: the first of ``cells``, open.
 
-    ``carriers`` are all cells with label a. Also fills the ``gain`` of the open ones. Returns how many there are.
+    ``carriers`` are all cells that had label a; some may have changed. Also fills the ``gain`` of the open ones.
+    Returns how many there are.
     """
     width = step[3]
     # Capacities; and what a neighbour costs for sure where tables are not regular.
@@ -193,7 +177,7 @@ def _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, ce
     n = 0
     for i in range(carriers.size):
         p = carriers[i]
-        if (hope[p] >> bit) & 1 == 0:
+        if label[p] != a or (hope[p] >> bit) & 1 == 0:
             continue
         n_beside = (label[p - 1] == a) + (label[p + 1] == a)
         n_above = (label[p - width] == a) + (label[p + width] == a)
@@ -260,14 +244,16 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
 
     From a to b is tried again only after a cell with a or beside one has changed.
     """
-    tried, touched, hope, hopeful, first, by_label = memory
-    cells, queue, is_open, gain, residual, distance, came, chosen, renewed = work
+    tried, touched, hope, hopeful = memory
+    cells, queue, is_open, gain, residual, distance, chosen, renewed = work
     n_labels = u.shape[1]
     selective = _hopes(inner, step, coupling, least, label, field, hope, hopeful)
-    _sort_cells(inner, label, first, by_label)
     changed = False
     began = now = touched.max()
     for a in range(n_labels):
+        if hopeful[a] == 0:
+            continue
+        carriers = inner[label[inner] == a]
         for b in range(n_labels):
             if (hopeful[a] >> min(b, _BITS)) & 1 == 0 or touched[a] <= tried[a, b]:
                 continue
@@ -276,11 +262,10 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
             tried[a, b] = began
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
-            carriers = by_label[first[a] : first[a + 1]]
             n = _core(a, b, carriers, step, c_beside, c_above, least, label, field, hope, cells, queue, is_open, gain)
             if n == 0:
                 continue
-            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, came, chosen)
+            best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
             change, size = _change(a, b, cells, n, step, coupling, field, chosen)
             if change > least * size:
                 changed = True
@@ -301,7 +286,6 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
                                 hope[q] = -1
                                 touched[label[q]] = now
                                 _refresh(q, u, tables, step, label, field)
-                _sort_cells(inner, label, first, by_label)
             for i in range(n):
                 is_open[cells[i]] = False
                 chosen[cells[i]] = False
@@ -335,8 +319,6 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         touched,
         np.zeros(size, np.int64),
         np.empty(n_labels, np.int64),
-        np.empty(n_labels + 1, np.int64),
-        np.empty(inner.size, np.int64),
     )
     work = (
         np.empty(inner.size, np.int64),
@@ -345,7 +327,6 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         np.empty(size),
         np.empty((size, 4)),
         np.full(size, -1, np.int64),
-        np.empty(size, np.int64),
         np.zeros(size, np.bool_),
         renewed,
     )
@@ -369,6 +350,5 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
         renewed[:] = 0
         while swaps and _swap_moves(u, tables[t], coupling[t], inner, step, least, label, field, look, memory, work):
             _single_moves(u, tables[t], inner, step, least, label, field, look, touched)
-        for r in range(inner.size):
-            labels[i, r] = label[inner[r]]
+        labels[i] = label[inner]
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])

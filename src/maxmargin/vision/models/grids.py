@@ -11,12 +11,10 @@ meant for *regular* tables, S_jj + S_kk ≥ S_jk + S_kj for all labels j and k, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from ...inference import cuts
+from ...solvers.threads import in_parts
 from ..kernels.frontiers import frontier_all
 from ..kernels.swaps import swap_all
 
@@ -140,7 +138,7 @@ class GridSearch:
                     better = reached > score[part]
                     labels[part][better], score[part][better] = other[better], reached[better]
 
-        _in_parts(work, n, max(1, _AT_ONCE // self._cost), threads)
+        in_parts(work, n, max(1, min(_AT_ONCE // self._cost, -(-n // threads))), threads)
         return labels, score
 
     def _constant(
@@ -151,20 +149,3 @@ class GridSearch:
         pairs = pairs + self.cols * (self.rows - 1) * vertical.diagonal(axis1=1, axis2=2)
         best = np.argmax(grids.sum(axis=1, dtype=np.float64) + pairs[which], axis=1)
         return np.repeat(best.astype(np.int8)[:, None], self.n_cells, axis=1)
-
-
-def _in_parts(work: Callable[[slice], None], n: int, most: int, threads: int) -> None:
-    """``work`` for all of 0 … n − 1, at most so many at once. Nobody is still at work when this returns or raises."""
-    size = max(1, min(most, -(-n // threads)))
-    parts = [slice(at, min(at + size, n)) for at in range(0, n, size)]
-    if threads == 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(threads, thread_name_prefix="maxmargin") as pool:
-        try:
-            for done in [pool.submit(work, part) for part in parts]:
-                done.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise

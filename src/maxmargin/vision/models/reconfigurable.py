@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ...models import labelling
 from ...persistence import storable_part
@@ -73,8 +73,8 @@ class Reconfigurable:
         grid: tuple[int, int] | None = None,
         parts: str = "separate",
         pairs: str | None = None,
-        allowed: Any = None,
-        cost: Any = None,
+        allowed: ArrayLike | None = None,
+        cost: ArrayLike | None = None,
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features)
         if not isinstance(n_parts, int | np.integer) or not 1 <= n_parts < 2**15:
@@ -103,7 +103,7 @@ class Reconfigurable:
             f"grid={self.grid}, parts={self.parts!r}, pairs={self.pairs!r})"
         )
 
-    def sized(self, X: Any, Y: Any) -> Reconfigurable:
+    def sized(self, X: ArrayLike, Y: ArrayLike) -> Reconfigurable:
         """A copy that knows its sizes: from the data, where they were not given."""
         X = as_regions(X, self.grid, self.n_features)
         sized = copy.copy(self)
@@ -179,7 +179,7 @@ class Reconfigurable:
         return Bounded(0.0, start + bounded.ravel())
 
     @property
-    def states(self) -> list[Any]:
+    def states(self) -> list[int] | list[tuple[int, int]]:
         """For the group norm: the parts, or (class, part) where each class has its own."""
         N, P, _, _, _ = self.sizes()
         return list(range(self.n_parts)) if P == 1 else [(k, j) for k in range(N) for j in range(self.n_parts)]
@@ -194,11 +194,11 @@ class Reconfigurable:
         B, A = self.appearance(number), self.preference(number)
         if P == 1:
             return [np.concatenate([B[0, j], A[:, :, j].ravel()]) for j in range(self.n_parts)]
-        return [np.concatenate([B[k, j], A[k, :, j]]) for k, j in self.states]
+        return [np.concatenate([B[k, j], A[k, :, j]]) for k in range(P) for j in range(self.n_parts)]
 
     # The methods of a latent model.
 
-    def features(self, x: Any, answer: tuple[int, Any]) -> sp.csr_matrix:
+    def features(self, x: ArrayLike, answer: tuple[int, ArrayLike]) -> sp.csr_matrix:
         N, P, R, D, Q = self.sizes()
         x = as_regions(np.asarray(x)[None], self.grid, self.n_features)[0].reshape(R, D)
         y, z = answer
@@ -215,7 +215,7 @@ class Reconfigurable:
     def costs(self) -> np.ndarray:
         return 1.0 - np.eye(self.sizes()[0]) if self.cost is None else self.cost
 
-    def loss(self, y: int, answer: tuple[int, Any]) -> float:
+    def loss(self, y: int, answer: tuple[int, ArrayLike]) -> float:
         return float(self.costs()[int(y), int(answer[0])])
 
     @property
@@ -227,28 +227,29 @@ class Reconfigurable:
         """The search for the best parts of a whole grid, where neighbours count."""
         return GridSearch(*self.grid, self.n_parts)  # type: ignore[misc]
 
-    def predict(self, x: Any, w: np.ndarray) -> tuple[int, np.ndarray]:
+    def predict(self, x: ArrayLike, w: np.ndarray) -> tuple[int, np.ndarray]:
         return self.predict_all(np.asarray(x)[None], w)[0]
 
-    def predict_all(self, X: Any, w: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    def predict_all(self, X: ArrayLike, w: np.ndarray) -> list[tuple[int, np.ndarray]]:
         """The best class of every image, and the parts that explain it."""
         return self._bound_to(X).answers(w)
 
-    def class_scores(self, X: Any, w: np.ndarray, *, n_jobs: int = 1) -> np.ndarray:
+    def class_scores(self, X: ArrayLike, w: np.ndarray, *, n_jobs: int = 1) -> np.ndarray:
         """The score of every class with its best parts: (n, n_classes). Threads share grids with neighbours."""
         return self._bound_to(X).class_scores(w, n_jobs)
 
-    def _bound_to(self, X: Any) -> RegionData:
+    def _bound_to(self, X: ArrayLike) -> RegionData:
+        X = np.asanyarray(X)
         return RegionData(self, X, np.zeros(len(X), np.int64), once=True)
 
-    def most_violated(self, x: Any, y: int, w: np.ndarray) -> tuple[int, np.ndarray]:
+    def most_violated(self, x: ArrayLike, y: int, w: np.ndarray) -> tuple[int, np.ndarray]:
         data = RegionData(self, np.asarray(x)[None], [y])
         return data.rivals(np.zeros(1, np.int64), w, self.costs())[0]
 
-    def complete(self, x: Any, y: int, w: np.ndarray) -> np.ndarray:
+    def complete(self, x: ArrayLike, y: int, w: np.ndarray) -> np.ndarray:
         return RegionData(self, np.asarray(x)[None], [y]).complete(w)[0][0]
 
-    def propose(self, x: Any, y: int, z: np.ndarray, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def propose(self, x: object, y: int, z: np.ndarray, w: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """One region has another part."""
         z = np.array(z)
         r = int(rng.integers(0, z.size))
@@ -258,7 +259,7 @@ class Reconfigurable:
             z[r] = rng.choice(others)
         return z
 
-    def initial(self, x: Any, y: int) -> np.ndarray:
+    def initial(self, x: object, y: int) -> np.ndarray:
         """Parts dealt out to the regions row by row: with as many parts as regions, one for each."""
         R = self.sizes()[2]
         z = (np.arange(R) * self.n_parts // R).astype(np.int16)
@@ -269,11 +270,11 @@ class Reconfigurable:
         first = np.argmax(np.take_along_axis(self.allowed, ahead, axis=1), axis=1)
         return ahead[np.arange(R), first].astype(np.int16)
 
-    def latent_oracle(self, X: Any, Y: Any) -> RegionData:
+    def latent_oracle(self, X: ArrayLike, Y: ArrayLike) -> RegionData:
         return RegionData(self, X, Y)
 
 
-def _check_allowed(allowed: Any, n_parts: int) -> np.ndarray:
+def _check_allowed(allowed: ArrayLike, n_parts: int) -> np.ndarray:
     allowed = np.asarray(allowed, dtype=bool)
     if allowed.ndim != 2 or allowed.shape[1] != n_parts:
         raise ValueError(f"allowed must have shape (n_regions, {n_parts}), got {allowed.shape}.")

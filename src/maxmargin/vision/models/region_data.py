@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...models import labelling
 from ...models.rounding import search_rounding
@@ -22,7 +23,7 @@ _BLOCK = 2**25  # bytes of products that are at hand at a time
 _REMEMBER = 2**28  # bytes of scores of the true classes that are kept between two questions about the same weights
 
 
-def as_regions(X: Any, grid: tuple[int, int] | None, n_features: int | None) -> np.ndarray:
+def as_regions(X: ArrayLike, grid: tuple[int, int] | None, n_features: int | None) -> np.ndarray:
     """X as a floating array (n, rows, columns, features), a memory map included, without a copy where possible."""
     X = np.asanyarray(X)
     if X.ndim != 4:
@@ -57,7 +58,7 @@ class RegionData:
     exact: bool
     costs: np.ndarray
 
-    def __init__(self, model: Reconfigurable, X: Any, Y: Any, *, once: bool = False) -> None:
+    def __init__(self, model: Reconfigurable, X: ArrayLike, Y: ArrayLike, *, once: bool = False) -> None:
         self.model = model
         self.N, self.P, self.R, self.D, self.Q = model.sizes()
         self.M = model.n_parts
@@ -114,6 +115,8 @@ class RegionData:
 
     def _true_unaries(self, ids: np.ndarray, w: np.ndarray) -> np.ndarray:
         """What each part scores in each region, for the true class: (n, R, M)."""
+        if np.array_equal(w, self._last[0]):
+            return self._last[1][ids]
         B, prior = self.model.appearance(w), self._prior(w)
         out = np.empty((ids.size, self.R, self.M))
         if self.P == 1:
@@ -124,38 +127,33 @@ class RegionData:
             out[here] = self._products(ids[here], B[k])[:, :, 0] + prior[k]
         return out
 
-    def _true_blocks(self, w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """All images with the scores of their true classes, block by block; remembered where there is room for it."""
+    def _remember(self, w: np.ndarray) -> None:
+        """Keep the scores of the true classes of all images, where there is room: more will be asked at w."""
         w = labelling.as_weights(w, self.n_weights)
-        everybody = np.arange(self.n_examples)
-        if np.array_equal(w, self._last[0]):
-            yield everybody, self._last[1]
-        elif 8 * self.n_examples * self.R * self.M <= _REMEMBER:
+        if 8 * self.n_examples * self.R * self.M <= _REMEMBER and not np.array_equal(w, self._last[0]):
             unary = np.empty((self.n_examples, self.R, self.M))
-            for ids in self._blocks(everybody):
+            for ids in self._blocks(np.arange(self.n_examples)):
                 unary[ids] = self._true_unaries(ids, w)
             self._last = w.copy(), unary
-            yield everybody, unary
-        else:
-            for ids in self._blocks(everybody):
-                yield ids, self._true_unaries(ids, w)
 
     # What a LatentOracle can do.
 
-    def bound(self, latent: Any) -> RegionOracle:
+    def bound(self, latent: ArrayLike) -> RegionOracle:
         z = self.checked(np.arange(self.n_examples), latent)
         if self._found is not None:  # no search for the true class ends below these parts
             self._found[np.arange(self.n_examples), self.y] = z
         return RegionOracle(self, z)
 
-    def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, np.ndarray]]:
+    def truths(self, ids: np.ndarray, latent: ArrayLike) -> list[tuple[int, np.ndarray]]:
         return list(zip(self.y[ids].tolist(), self.checked(ids, latent), strict=True))
 
     def complete(self, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         z = np.empty((self.n_examples, self.R), np.int16)
         score = np.empty(self.n_examples)
         tables = self.model.tables(w)
-        for ids, unary in self._true_blocks(w):
+        self._remember(w)
+        for ids in self._blocks(np.arange(self.n_examples)):
+            unary = self._true_unaries(ids, w)
             if self._search is None:
                 z[ids] = unary.argmax(axis=2)
                 score[ids] = _part_scores(unary, z[ids])
@@ -163,16 +161,13 @@ class RegionData:
                 z[ids], score[ids] = self._labelled(ids, self.y[ids], unary, tables)
         return list(z), score
 
-    def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
+    def scores(self, ids: np.ndarray, latent: ArrayLike, w: np.ndarray) -> np.ndarray:
         z = self.checked(ids, latent)
+        if ids.size == self.n_examples:
+            self._remember(w)
         out = np.empty(ids.size)
-        if np.array_equal(w, self._last[0]):
-            out = _part_scores(self._last[1][ids], z)
-        elif ids.size == self.n_examples:
-            for block, unary in self._true_blocks(w):
-                out[block] = _part_scores(unary, z[block])
-        else:
-            out = _part_scores(self._true_unaries(ids, np.asarray(w, np.float64)), z)
+        for some in self._blocks(np.arange(ids.size)):
+            out[some] = _part_scores(self._true_unaries(ids[some], np.asarray(w, np.float64)), z[some])
         return out + self._pair_scores(self.y[ids], z, w) if self.Q else out
 
     def _pair_scores(self, classes: np.ndarray, z: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -202,41 +197,33 @@ class RegionData:
         Where neighbours count and nothing is certain anyway, all classes are first searched by single regions; unless
         it is to be done with care, only the class that is then the best is searched further.
         """
-        w = labelling.as_weights(w, self.n_weights)
-        B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
-        careful = careful or self.exact
         found: list[tuple[int, np.ndarray]] = []
         for block in self._blocks(ids):
-            products = self._products(block, B)
-            scores = cost[self.y[block]] if cost.size else np.zeros((block.size, self.N))
-            if self._search is None:
-                kernels.all_classes(products, prior, scores)
-            else:
-                unary = _unaries(products, prior)
-                parts, reached = self._each_class(block, unary, tables, careful)
-                scores += reached
+            scores, parts_of = self._by_class(block, w, cost, careful or self.exact)
             top = np.argmax(scores, axis=1)
-            chosen = np.arange(block.size), top
-            if self._search is None:
-                z = (products[chosen[0], :, 0 if self.P == 1 else top] + prior[top]).argmax(axis=2)
-            else:
-                z = parts[chosen] if careful else self._labelled(block, top, unary[chosen], tables)[0]
-            found += zip(top.tolist(), z.astype(np.int16), strict=True)
+            found += zip(top.tolist(), parts_of(top).astype(np.int16), strict=True)
         return found
 
-    def _each_class(
-        self, ids: np.ndarray, unary: np.ndarray, tables: tuple[np.ndarray, np.ndarray], careful: bool, n_jobs: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Parts and scores of all classes, where neighbours count: (n, N, R) and (n, N)."""
-        z, score = self._labelled(
-            np.repeat(ids, self.N),
-            np.tile(np.arange(self.N), ids.size),
-            unary.reshape(-1, self.R, self.M),
-            tables,
-            careful,
-            n_jobs,
-        )
-        return z.reshape(ids.size, self.N, self.R), score.reshape(ids.size, self.N)
+    def _by_class(
+        self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray, careful: bool, n_jobs: int = 1
+    ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+        """The scores of all classes, (n, N), and what gives the best parts of one class for each of these images."""
+        w = labelling.as_weights(w, self.n_weights)
+        prior, tables = self._prior(w), self.model.tables(w)
+        products = self._products(ids, self.model.appearance(w))
+        scores = cost[self.y[ids]] if cost.size else np.zeros((ids.size, self.N))
+        every = np.arange(ids.size)
+        if self._search is None:
+            kernels.all_classes(products, prior, scores)
+            return scores, lambda top: (products[every, :, 0 if self.P == 1 else top] + prior[top]).argmax(axis=2)
+        # The score of every part in every region, for all classes: (n, N, R, M).
+        unary = np.add(products.swapaxes(1, 2), prior, order="C")
+        each, classes = np.repeat(ids, self.N), np.tile(np.arange(self.N), ids.size)
+        z, reached = self._labelled(each, classes, unary.reshape(-1, self.R, self.M), tables, careful, n_jobs)
+        scores += reached.reshape(ids.size, self.N)
+        if careful:
+            return scores, lambda top: z.reshape(ids.size, self.N, self.R)[every, top]
+        return scores, lambda top: self._labelled(ids, top, unary[every, top], tables)[0]
 
     def _labelled(
         self,
@@ -277,20 +264,14 @@ class RegionData:
         return self.rivals(np.arange(self.n_examples), w, np.empty((0, 0)))
 
     def class_scores(self, w: np.ndarray, n_jobs: int = 1) -> np.ndarray:
-        w = labelling.as_weights(w, self.n_weights)
-        B, prior, tables = self.model.appearance(w), self._prior(w), self.model.tables(w)
-        out = np.zeros((self.n_examples, self.N))
+        scores = np.empty((self.n_examples, self.N))
         for ids in self._blocks(np.arange(self.n_examples)):
-            products = self._products(ids, B)
-            if self._search is None:
-                kernels.all_classes(products, prior, out[ids[0] : ids[-1] + 1])
-            else:
-                out[ids] = self._each_class(ids, _unaries(products, prior), tables, careful=True, n_jobs=n_jobs)[1]
-        return out
+            scores[ids] = self._by_class(ids, w, np.empty(0), careful=True, n_jobs=n_jobs)[0]
+        return scores
 
-    def checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+    def checked(self, ids: np.ndarray, latent: ArrayLike) -> np.ndarray:
         """Parts of some images as one array (n, R), if these are parts of this model."""
-        if not ids.size and not len(latent):  # no numbers to look at
+        if not ids.size and not np.size(latent):  # no numbers to look at
             return np.empty((0, self.R), np.int16)
         try:
             z = np.asarray(latent)
@@ -353,11 +334,6 @@ class RegionOracle:
         losses = data.costs[data.y[ids], classes]
         excess = None if data.exact else np.full(ids.size, np.inf)
         return Rivals(answers, rows, losses, excess, errors=data.row_errors(ids))
-
-
-def _unaries(products: np.ndarray, prior: np.ndarray) -> np.ndarray:
-    """The score of every part in every region, for all classes: (n, N, R, M)."""
-    return np.add(products.swapaxes(1, 2), prior, order="C")
 
 
 def _part_scores(unary: np.ndarray, z: np.ndarray) -> np.ndarray:

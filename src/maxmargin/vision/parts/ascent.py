@@ -10,7 +10,7 @@ Algorithm 4); a rival that has lost its share leaves it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ...rounding import UNIT
 from ...solvers.searchers import search
 from ...solvers.state import Progress
 from ..kernels import part_ascent as kernels
-from .filters import FilterBound, FilterShares, ImageShare
+from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
 
 _CHUNK = 32  # images that are searched at the same filters
 
@@ -50,12 +50,12 @@ class PartAscent:
         Threads that search.
     """
 
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
     memory: int | None = None
     n_jobs: int = 1
 
     def start(self, problem: Problem, warm: FilterShares | None = None) -> PartState:
-        bound: Any = problem.constraints
+        bound = cast(FilterBound, problem.constraints)
         shares = bound.no_shares() if warm is None else bound.begun_from(warm)
         state = PartState(shares, problem, np.random.default_rng(self.random_state))
         if self.memory is not None:
@@ -66,14 +66,13 @@ class PartAscent:
 
     def step(self, problem: Problem, state: PartState) -> PartState:
         """One pass over all images."""
-        bound: Any = problem.constraints
+        bound = state.bound
         order = state.rng.permutation(np.flatnonzero(bound.budget > 0.0))
         chunks = [order[start : start + _CHUNK] for start in range(0, order.size, _CHUNK)]
-        searcher = _Searcher(bound, state)
         state.alpha.operations += self._roundings(bound)
         gap, done = 0.0, 0
-        for ids, _, found in search(searcher, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type]
-            gap += self._visit(bound, state, ids, found)  # type: ignore[arg-type]
+        for ids, _, found in search(state, chunks, lambda: state.w, self.n_jobs):  # type: ignore[arg-type]
+            gap += self._visit(state, ids, found)  # type: ignore[arg-type]
             done += ids.size
             state.done = done / order.size
             if state.beat is not None:
@@ -88,58 +87,22 @@ class PartAscent:
         moved = 1.0 + 4.0 * UNIT / bound.unit
         return moved if self.memory is None else moved + len(bound.table) + 4
 
-    def _visit(self, bound: FilterBound, state: PartState, ids: np.ndarray, found: _Found) -> float:
+    def _visit(self, state: PartState, ids: np.ndarray, found: _Found) -> float:
         """Returns how much of the duality gap is these images', as far as seen."""
-        gap = 0.0
+        gap, bound, scale = 0.0, state.bound, state.regularizer.scale
         for p, i in enumerate(ids.tolist()):
             budget, image = float(bound.budget[i]), found.images[p]
             state.alpha.places[i] = found.places[p]
             paid = 0.0
             if len(image):
                 paid, change = kernels.visit(
-                    image.features, image.loss, image.share, found.towards[p], image.rival >= 0, budget, state.scale,
+                    image.features, image.loss, image.share, found.towards[p], image.rival >= 0, budget, scale,
                     state.w, bound.n_parts,
                 )  # fmt: skip
                 state.linear += change
                 state.alpha.images[i] = _lighter(image, state.most)
             gap += budget * max(float(found.missing[p]), 0.0) - paid
         return gap
-
-
-class _Searcher:
-    """The search, as threads run it ahead of the visits."""
-
-    releases_gil = True
-
-    def __init__(self, bound: FilterBound, state: PartState) -> None:
-        self.bound, self.state = bound, state
-
-    def rivals(self, ids: np.ndarray, w: np.ndarray) -> _Found:
-        """The worst rival of each image joins those that it has, all of them with their parts at the best places."""
-        worst, missing, places = self.bound.search(ids, w)
-        rivals = []
-        for i, rival, lacks in zip(ids.tolist(), worst.tolist(), missing.tolist(), strict=True):
-            known = self.state.alpha.images[i].rival
-            rivals.append(np.append(known, rival) if lacks > 0.0 and rival not in known else known)
-        position = np.repeat(np.arange(ids.size), [some.size for some in rivals])
-        every = np.concatenate(rivals)
-        real = np.maximum(every, 0)  # what was averaged over classes has no best places
-        towards = self.bound.features(ids[position], real, places[position])
-        losses = self.bound.losses(ids[position], real)
-        images, best, at = [], [], 0
-        for i, rival in zip(ids.tolist(), rivals, strict=True):
-            image, some = self.state.alpha.images[i], slice(at, at + rival.size)
-            at += rival.size
-            best.append(towards[some])
-            if rival.size > len(image):
-                image = ImageShare(
-                    rival,
-                    np.append(image.share, 0.0),
-                    np.append(image.loss, losses[at - 1]),
-                    np.concatenate([image.features, towards[at - 1 : at]]),
-                )
-            images.append(image)
-        return _Found(missing, places, images, best)
 
 
 @dataclass
@@ -154,18 +117,49 @@ class PartState(Progress):
     most: int | None = None
     """Rivals that an image may keep."""
 
-    def recombine(self) -> None:
-        """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""
-        regularizer: Any = self.problem.regularizer
-        bound: Any = self.problem.constraints
-        shares = bound.feasible(self.alpha)
-        self.linear, v = bound.linear(shares), bound.combine(shares)
-        self.w = regularizer.weights(v)
-        self.lower = self.linear - regularizer.conjugate(v)
+    releases_gil = True
 
     @property
-    def scale(self) -> float:
-        return self.problem.regularizer.scale  # type: ignore[attr-defined]
+    def bound(self) -> FilterBound:
+        return cast(FilterBound, self.problem.constraints)
+
+    @property
+    def regularizer(self) -> TiedFilters:
+        return cast(TiedFilters, self.problem.regularizer)
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> _Found:
+        """The worst rival of each image joins those that it has, all of them with their parts at the best places."""
+        bound = self.bound
+        worst, missing, places = bound.search(ids, w)
+        known = [self.alpha.images[i] for i in ids.tolist()]
+        rivals = [
+            np.append(image.rival, rival) if lacks > 0.0 and rival not in image.rival else image.rival
+            for image, rival, lacks in zip(known, worst.tolist(), missing.tolist(), strict=True)
+        ]
+        sizes = [some.size for some in rivals]
+        position, ends = np.repeat(np.arange(ids.size), sizes), np.cumsum(sizes)
+        real = np.maximum(np.concatenate(rivals), 0)  # what was averaged over classes has no best places
+        towards = bound.features(ids[position], real, places[position])
+        losses = bound.losses(ids[position], real)
+        images = [
+            image
+            if rival.size == len(image)
+            else ImageShare(
+                rival,
+                np.append(image.share, 0.0),
+                np.append(image.loss, losses[end - 1]),
+                np.concatenate([image.features, towards[end - 1 : end]]),
+            )
+            for image, rival, end in zip(known, rivals, ends.tolist(), strict=True)
+        ]
+        return _Found(missing, places, images, np.split(towards, ends[:-1]))
+
+    def recombine(self) -> None:
+        """The filters and the lower bound from the dual variables: rounding errors of a pass are forgotten."""
+        shares = self.bound.feasible(self.alpha)
+        self.linear, v = self.bound.linear(shares), self.bound.combine(shares)
+        self.w = self.regularizer.weights(v)
+        self.lower = self.linear - self.regularizer.conjugate(v)
 
     @property
     def active(self) -> int:

@@ -9,13 +9,13 @@ the image: at any place the score is at most the response, so this can only rais
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...constraints.sums import DualSums
 from ...data.arrays import as_rows
+from ...kernels.rows import combine
 from ...kernels.shared import project
 from ...kernels.sums import within
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
@@ -23,8 +23,9 @@ from ...regularizers import GaussianPrior
 from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from ...rounding import gamma
-from ..kernels import part_ascent, part_places as kernels
-from .responses import Responder, in_parts
+from ...solvers.threads import in_parts
+from ..kernels import part_places as kernels
+from .responses import AT_A_TIME, Responder
 from .weights import PartWeights
 
 _TOGETHER = 32  # images whose features are formed in one call
@@ -78,12 +79,8 @@ class ImageShare:
 
     rival: np.ndarray
     share: np.ndarray
-    loss: np.ndarray
-    features: np.ndarray
-
-    @classmethod
-    def none(cls, n_weights: int, dtype: np.dtype) -> ImageShare:
-        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty((0, n_weights), dtype))
+    loss: np.ndarray = field(default_factory=lambda: np.empty(0))
+    features: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     @property
     def nbytes(self) -> int:
@@ -104,15 +101,9 @@ class FilterShares:
     operations: float = 0.0
     """How often since then a feature may have been rounded."""
 
-    @classmethod
-    def bare(cls, rivals: Sequence[np.ndarray], shares: Sequence[np.ndarray], places: np.ndarray) -> FilterShares:
-        """Shares alone, which another bound can begin from."""
-        nothing = np.empty(0)
-        return cls([ImageShare(r, s, nothing, nothing) for r, s in zip(rivals, shares, strict=True)], places)
-
     def without_features(self) -> FilterShares:
         """All that another bound asks for; features take nearly all of the memory."""
-        return self.bare([image.rival for image in self.images], [image.share for image in self.images], self.places)
+        return FilterShares([ImageShare(image.rival, image.share) for image in self.images], self.places)
 
     def __len__(self) -> int:
         return sum(map(len, self.images))
@@ -168,7 +159,8 @@ class FilterBound:
     # What ``solve`` and certificates ask for.
 
     def no_shares(self) -> FilterShares:
-        none = ImageShare.none(self.n_weights, self.responder.dtype)
+        features = np.empty((0, self.n_weights), self.responder.dtype)
+        none = ImageShare(np.empty(0, np.int64), np.empty(0), features=features)
         return FilterShares([none] * self.n_examples, self.held.copy(), self)
 
     def feasible(self, alpha: FilterShares) -> FilterShares:
@@ -204,7 +196,8 @@ class FilterBound:
     def combine(self, alpha: FilterShares) -> np.ndarray:
         v = np.zeros(self.n_weights)
         for image in alpha.images:
-            part_ascent.add_rows(image.features, image.share, v)
+            if len(image):
+                combine(as_rows(image.features).arrays, image.share, v)
         return v
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:
@@ -218,7 +211,7 @@ class FilterBound:
 
     def _missing(self, ids: np.ndarray, w: np.ndarray, responder: Responder) -> tuple[np.ndarray, np.ndarray]:
         """What is missing of the margins of some images, and by how much that may be underrated."""
-        found = in_parts(lambda some: self.search(some, w, responder)[1], ids, self.n_jobs)
+        found = in_parts(lambda some: self.search(ids[some], w, responder)[1], ids.size, AT_A_TIME, self.n_jobs)
         return np.concatenate(found), self._search_error(w, unit_of(responder))[self.label[ids]]
 
     def _search_error(self, w: np.ndarray, unit: float) -> np.ndarray:
@@ -262,22 +255,20 @@ class FilterBound:
             return alpha
         images: list[ImageShare] = []
         for start in range(0, self.n_examples, _TOGETHER):
-            images += self._begun(alpha, np.arange(start, min(start + _TOGETHER, self.n_examples)))
-        return self.feasible(FilterShares(images, alpha.places.copy(), self))
-
-    def _begun(self, alpha: FilterShares, ids: np.ndarray) -> list[ImageShare]:
-        """What some images keep, with features for this bound."""
-        old = [alpha.images[i] for i in ids.tolist()]
-        kept = [np.flatnonzero((image.share > 0.0) & (image.rival >= 0)) for image in old]
-        rival = np.concatenate([image.rival[some] for image, some in zip(old, kept, strict=True)])
-        each = np.repeat(ids, [some.size for some in kept])
-        losses, features = self.losses(each, rival), self.features(each, rival, alpha.places[each])
-        images, at = [], 0
-        for image, some in zip(old, kept, strict=True):
-            new = slice(at, at := at + some.size)
+            old = alpha.images[start : start + _TOGETHER]
+            kept = [np.flatnonzero((image.share > 0.0) & (image.rival >= 0)) for image in old]
+            sizes = [some.size for some in kept]
+            rivals = [image.rival[some] for image, some in zip(old, kept, strict=True)]
+            each, rival = np.repeat(start + np.arange(len(old)), sizes), np.concatenate(rivals)
+            ends = np.cumsum(sizes)[:-1]
+            losses = np.split(self.losses(each, rival), ends)
+            features = np.split(self.features(each, rival, alpha.places[each]), ends)
             # Copies: an image that drops its rivals must not hold on to those of the others.
-            images.append(ImageShare(image.rival[some], image.share[some], losses[new].copy(), features[new].copy()))
-        return images
+            images += [
+                ImageShare(rivals[p], image.share[kept[p]], losses[p].copy(), features[p].copy())
+                for p, image in enumerate(old)
+            ]
+        return self.feasible(FilterShares(images, alpha.places.copy(), self))
 
 
 def unit_of(responder: Responder) -> float:

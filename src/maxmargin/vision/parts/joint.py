@@ -14,22 +14,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...problem import Certificate, Problem, Solution
+from ...problem import Certificate, Problem, Record, Solution
 from ...protocols import Checkpoint
 from ...rounding import gamma
 from ...solvers import solve
-from ...solvers.progress import NestedLine
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
-from .filters import FilterBound, FilterShares, TiedFilters
+from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
 from .responses import Placed, Responder, respond_all
-from .weights import PartWeights, WeightProblem, filter_penalty
+from .weights import PartWeights, WeightProblem, squared_penalty
 
 _TIE = 0.5  # see TiedFilters
 _PASSES = 5  # over a bound, before the filters are tried
@@ -58,6 +57,10 @@ class JointRecord:
     rivals: int = 0
     bytes: int = 0
 
+    def described(self) -> str:
+        """The step in one line."""
+        return f"round {self.round}, {self.step}, objective {self.objective:.6g}, {self.seconds:.0f} s"
+
 
 @dataclass(frozen=True)
 class JointSettings:
@@ -85,7 +88,7 @@ class JointSettings:
     max_passes: int = 1000
     memory: int | None = None
     n_jobs: int = 1
-    random_state: Any = None
+    random_state: int | np.random.Generator | None = None
 
 
 @dataclass(frozen=True)
@@ -104,28 +107,11 @@ class Trained:
     """ρ."""
 
 
-class JointLine(NestedLine):
-    """A progress line for joint training: what the last step has reached, and the passes of the one at hand."""
-
-    @classmethod
-    @contextlib.contextmanager
-    def callbacks_for(cls, title: str, tol: float, shown: bool) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
-        """Callbacks for passes and for steps, if there is to be a line."""
-        if not shown:
-            yield (), ()
-            return
-        with cls(title, tol) as line:
-            yield (line,), (line.step,)  # type: ignore[attr-defined]
-
-    def step(self, record: JointRecord) -> None:
-        """Callback for ``JointTraining``."""
-        self._reached(f"round {record.round}, {record.step}, objective {record.objective:.6g}, {record.seconds:.0f} s")
-
-
 class _Interrupted(Exception):
     """Ctrl-C, or a callback that said so: what there is counts."""
 
 
+@dataclass
 class JointTraining:
     """Where joint training stands.
 
@@ -147,25 +133,20 @@ class JointTraining:
         Where training is saved between steps, and goes on from if something was saved there.
     """
 
-    def __init__(
-        self,
-        responder: Responder,
-        label: np.ndarray,
-        n_classes: int,
-        budget: np.ndarray,
-        filters: np.ndarray,
-        settings: JointSettings,
-        *,
-        callbacks: Sequence[Any] = (),
-        inner_callbacks: Sequence[Any] = (),
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        self.responder, self.label, self.n_classes = responder, label, n_classes
-        self.budget = np.broadcast_to(np.asarray(budget, dtype=np.float64), label.shape)
-        self.settings, self.callbacks, self.inner_callbacks = settings, callbacks, inner_callbacks
-        self.checkpoint = checkpoint
+    responder: Responder
+    label: np.ndarray
+    n_classes: int
+    budget: np.ndarray
+    filters: np.ndarray
+    settings: JointSettings
+    callbacks: Sequence[Callable[[JointRecord], object]] = ()
+    inner_callbacks: Sequence[Callable[[Record], object]] = ()
+    checkpoint: Checkpoint | None = None
+
+    def __post_init__(self) -> None:
         self.clock = time.perf_counter()
-        self.filters = np.asarray(filters, dtype=np.float64)
+        self.budget = np.broadcast_to(np.asarray(self.budget, dtype=np.float64), self.label.shape)
+        self.filters = np.asarray(self.filters, dtype=np.float64)
         self.placed = self._respond(self.filters)
         self.centre = self.placed.responses.mean(axis=0)
         self.weights: Any = None  # until the first step
@@ -186,7 +167,7 @@ class JointTraining:
 
     def _objective(self, weights: Any, filters: np.ndarray, placed: Placed) -> float:
         hinge = weights.hinge(placed.responses, self.label)
-        return weights.penalty + filter_penalty(filters, self.penalty)[0] + float((self.budget * hinge).sum())
+        return weights.penalty + squared_penalty(self.penalty, filters)[0] + float((self.budget * hinge).sum())
 
     def _weight_problem(self) -> WeightProblem:
         return WeightProblem(self.placed.responses, self.label, self.n_classes, self.centre, self.budget)
@@ -212,7 +193,7 @@ class JointTraining:
         if taken:
             self.weights = weights
         self.weight_shares = found.alpha
-        bracket = found.certificate.shifted(*filter_penalty(self.filters, self.penalty))
+        bracket = found.certificate.shifted(*squared_penalty(self.penalty, self.filters))
         self._record("weights", found, bracket, taken)
 
     def learn_filters(self) -> None:
@@ -256,7 +237,7 @@ class JointTraining:
         share, weights = gamma(4), self.weights
         lower, upper = self.penalty * found.lower, self.penalty * found.upper
         scaled = Certificate(lower - share * abs(lower), upper + share * abs(upper), found.exact)
-        return scaled.shifted(weights.penalty, weights.penalty_error)
+        return scaled.shifted(*squared_penalty(1.0, weights.table, weights.bias))
 
     def _record(self, step: str, found: Solution, bracket: Certificate, taken: bool, passes: int | None = None) -> None:
         last = found.history[-1] if found.history else None
@@ -276,15 +257,29 @@ class JointTraining:
     # The loop.
 
     def run(self) -> Trained:
-        """Train until a round has little to add."""
+        """Train until a round has little to add. What was saved is gone on from."""
+        self._load()
         interrupted = True
-        with contextlib.suppress(_Interrupted), self._kept():
+        try:
             if not self.history or self.history[-1].step == "filters":
                 self.learn_weights()
             while not (self.converged or self.stalled) and self.rounds < self.settings.max_rounds:
                 self.learn_filters()
                 self.learn_weights()
             interrupted = False
+        except _Interrupted:
+            pass
+        except KeyboardInterrupt:
+            # Between two solutions; inside of one ``solve`` takes care of it.
+            if self.weights is None or not first_interrupt():
+                raise
+        except Exception as error:
+            if self.weights is not None:
+                with contextlib.suppress(AttributeError):  # errors of some kinds take nothing along
+                    error.solution = self.result(False, True)  # type: ignore[attr-defined]
+            raise
+        finally:
+            self._save(last=True)
         return self.result(self.converged and not interrupted, interrupted)
 
     @property
@@ -309,32 +304,11 @@ class JointTraining:
         tried = filters.passes >= _PASSES * (2**_MOST_TRIES - 1)
         return tried and weights.passes < self.settings.max_passes and not (filters.taken or weights.taken)
 
-    @contextlib.contextmanager
-    def _kept(self) -> Iterator[None]:
-        """What was saved is gone on from, and an error takes along what was reached."""
-        self._load()
-        try:
-            yield
-        except KeyboardInterrupt as press:
-            # Between two solutions; inside of one ``solve`` takes care of it.
-            if self.weights is None or not first_interrupt():
-                raise
-            raise _Interrupted from press
-        except _Interrupted:
-            raise
-        except Exception as error:
-            if self.weights is not None:
-                with contextlib.suppress(AttributeError):
-                    error.solution = self.result(False, True)  # type: ignore[attr-defined]
-            raise
-        finally:
-            self._save(last=True)
-
     def result(self, converged: bool, interrupted: bool) -> Trained:
         """What there is, with a certificate of the part weights of the moment for the filters of the moment."""
         found = self._weight_problem().certify(self.weights, self.weight_shares)
         return Trained(
-            self.filters, self.weights, found.shifted(*filter_penalty(self.filters, self.penalty)), self.history,
+            self.filters, self.weights, found.shifted(*squared_penalty(self.penalty, self.filters)), self.history,
             converged, interrupted, self.weight_shares, self.penalty,
         )  # fmt: skip
 
@@ -383,7 +357,8 @@ class JointTraining:
             ends = np.cumsum(saved["sizes"])[:-1]
             shares = np.split(np.array(saved["shares"]), ends)
             rivals = np.split(np.array(saved["rivals"]), ends)
-            self.filter_shares = FilterShares.bare(rivals, shares, np.array(saved["places"]))
+            images = [ImageShare(*pair) for pair in zip(rivals, shares, strict=True)]
+            self.filter_shares = FilterShares(images, np.array(saved["places"]))
 
 
 def at_rest(history: Sequence[JointRecord], tol: float, bound_tol: float) -> bool:

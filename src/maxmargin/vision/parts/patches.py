@@ -168,13 +168,9 @@ def gather_patches(
     with Stack(cache, ragged=True, apart=True) as rows:
         kept = feed_images(images, work, rows.take, settings=extractor.settings(), cache=cache, **run)
         found = rows.finish()
-    return Patches(found["value"], _by_view(rows.first, views), found["window"], views), kept
-
-
-def _by_view(first: np.ndarray, views: int) -> np.ndarray:
-    """Where the patches of each view begin, if those of each image are divided evenly."""
-    starts = first[:-1, None] + np.diff(first)[:, None] // views * np.arange(views)
-    return np.append(starts.ravel(), first[-1])
+    # Those of each image are divided evenly among its views.
+    starts = rows.first[:-1, None] + np.diff(rows.first)[:, None] // views * np.arange(views)
+    return Patches(found["value"], np.append(starts.ravel(), rows.first[-1]), found["window"], views), kept
 
 
 class _Checked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -116,11 +115,6 @@ class Whitening:
         """
         off = np.asarray(values, dtype=np.float64) - self.mean
         return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
-
-
-def check_shrinkage(shrinkage: Any) -> None:
-    if shrinkage != "auto" and not (isinstance(shrinkage, int | float | np.number) and 0.0 <= shrinkage <= 1.0):
-        raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}.")
 
 
 def _blocks(values: np.ndarray, chosen: np.ndarray, memory: int) -> Iterator[np.ndarray]:

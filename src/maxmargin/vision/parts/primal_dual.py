@@ -17,11 +17,12 @@ on a few parts, and others come in when their constraint is violated. Both bound
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from ...constraints import Classes
 from ...problem import Problem
 from ...solvers.state import Progress
 
@@ -58,7 +59,7 @@ class PrimalDual:
 
     def start(self, problem: Problem, warm: tuple[np.ndarray, np.ndarray] | None = None) -> PrimalDualState:
         """``warm`` are weights and dual variables of a problem with another λ."""
-        constraints: Any = problem.closed
+        constraints = cast(Classes, problem.closed)
         rows, label, n_classes = constraints.rows, constraints.label, constraints.n_classes
         X = rows.data.reshape(rows.n_rows, rows.width)
         truth = np.arange(n_classes) == label[:, None]
@@ -80,7 +81,7 @@ class PrimalDual:
             parts=np.flatnonzero(weights[:-1].reshape(-1, self.n_regions * n_classes).any(axis=1)),
             n_constraints=constraints.n_constraints,
         )
-        self._widen(state, self._bound_below(state, state.shares))
+        self._widen(state, self._bound_below(state, state.shares), anew=True)
         return state
 
     def step(self, problem: Problem, state: PrimalDualState) -> PrimalDualState:
@@ -106,7 +107,6 @@ class PrimalDual:
 
     def _bound_above(self, state: PrimalDualState, point: _Point) -> float:
         """The objective, in the precision of the rows: no certificate is made of it."""
-        assert state.work is not None
         scores = state.work @ point.U.astype(state.work.dtype) + state.bias * point.b
         loss = float((state.cost + scores - scores[state.truth][:, None]).max(axis=1).sum())
         price = self.strength * float(norms_of_parts(point.U, self.n_regions).sum())
@@ -123,7 +123,7 @@ class PrimalDual:
             state.lower, state.proof = state.last_lower, shares
         return steep
 
-    def _widen(self, state: PrimalDualState, steep: np.ndarray) -> None:
+    def _widen(self, state: PrimalDualState, steep: np.ndarray, anew: bool = False) -> None:
         """Parts whose constraints are violated join those at hand; some that have long been satisfied leave."""
         used = norms_of_parts(state.U, self.n_regions) > 0.0
         asked = steep > self.strength
@@ -134,12 +134,11 @@ class PrimalDual:
         room = max(8, int(at_hand.sum()))
         worst = np.flatnonzero(asked)
         at_hand[worst[np.argsort(-steep[worst], kind="stable")[:room]]] = True
-        if state.work is None or asked.any() or at_hand.sum() < 0.7 * state.parts.size:
+        if anew or asked.any() or at_hand.sum() < 0.7 * state.parts.size:
             state.take(np.flatnonzero(at_hand), self.n_regions)
 
     def _descend(self, state: PrimalDualState) -> None:
         work, truth, bias = state.work, state.truth, state.bias
-        assert work is not None
         U, b, shares = state.U[state.columns], state.b, state.shares
         total = state.total
         tau, sigma = state.balance / state.size, 1.0 / (state.balance * state.size)
@@ -180,9 +179,9 @@ class PrimalDualState(Progress):
     shares: np.ndarray
     parts: np.ndarray
     n_constraints: int
-    work: np.ndarray | None = None
+    work: np.ndarray = field(init=False)
     """The columns of the parts at hand."""
-    columns: Any = None
+    columns: np.ndarray = field(init=False)
     size: float = 1.0
     """‖work‖, with some room."""
     balance: float = 0.0
@@ -190,18 +189,18 @@ class PrimalDualState(Progress):
     best: float = np.inf
     found: np.ndarray | None = None
     """The weights that have this objective."""
-    proof: Any = None
+    proof: np.ndarray = field(init=False)
     """Shares of the best lower bound."""
     last_lower: float = -np.inf
     n_steps: int = 0
     n_since: int = 0
     """Steps since the last beginning."""
-    first: Any = None
+    first: _Point = field(init=False)
     """Where that was."""
     first_gap: float = np.inf
-    total: Any = None
+    total: _Point = field(init=False)
     """Sums over all points since."""
-    direction: Any = None
+    direction: np.ndarray | None = None
 
     def here(self) -> _Point:
         return _Point(self.U[self.columns], self.b, self.shares)
@@ -236,7 +235,6 @@ class PrimalDualState(Progress):
     def _measure(self) -> None:
         """‖work‖ by power iterations. They fall short a little: 5 % more is taken, and 4/3 in τσ‖X‖² does no harm."""
         work = self.work
-        assert work is not None
         z = np.ones(len(work)) if self.direction is None else self.direction
         z = z + 0.01 * np.cos(np.arange(len(work)))
         length = 0.0

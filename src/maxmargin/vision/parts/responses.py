@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ...solvers.threads import one_blas_thread, run
+from ...solvers.threads import in_parts
 from ..kernels import part_places as kernels
 from .patches import Patches
 
 _MOST = 2**26  # regions times atoms: a table of them is kept
-_AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
-
-T = TypeVar("T")
+AT_A_TIME = 64  # images for which places are at hand besides those that are asked for
 
 
 class Pooling:
@@ -40,7 +38,7 @@ class Pooling:
     [[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     """
 
-    def __init__(self, grids: Any = (1, 2)) -> None:
+    def __init__(self, grids: Sequence[int] = (1, 2)) -> None:
         try:
             self.grids = tuple(int(g) for g in grids)
             right = all(g == h and g >= 1 for g, h in zip(self.grids, grids, strict=True)) and len(self.grids) > 0
@@ -54,15 +52,9 @@ class Pooling:
             )
         self.edges = np.unique(np.concatenate([np.arange(g + 1) / g for g in self.grids]))
         centre = 0.5 * (self.edges[1:] + self.edges[:-1])
-        cell = [(centre * g).astype(np.int64) for g in self.grids]
-        self.member = np.concatenate([self._cells(at, g) for at, g in zip(cell, self.grids, strict=True)])
+        strips = [(g, (centre * g).astype(np.int64)) for g in self.grids]  # rows, and columns, between two edges
+        self.member = np.concatenate([np.arange(g * g)[:, None] == (at[:, None] * g + at).ravel() for g, at in strips])
         """Which atoms belong to each region, (n_regions, n_atoms)."""
-
-    @staticmethod
-    def _cells(at: np.ndarray, g: int) -> np.ndarray:
-        """The atoms of every cell of a grid, if the strips between two edges lie in the rows (and columns) ``at``."""
-        cell = (at[:, None] * g + at[None, :]).ravel()
-        return np.arange(g * g)[:, None] == cell[None, :]
 
     @property
     def n_regions(self) -> int:
@@ -211,27 +203,17 @@ def _atoms_of(patches: Patches, pooling: Pooling) -> np.ndarray:
     return np.zeros(len(patches.values), np.int32)
 
 
-def in_parts(work: Callable[[np.ndarray], T], ids: np.ndarray, n_jobs: int) -> list[T]:
-    """``work`` for all images, some at a time, on several threads if there are more than one."""
-    parts = np.array_split(ids, max(1, -(-ids.size // _AT_A_TIME)))
-    if n_jobs == 1:
-        return [work(part) for part in parts]
-    done: list[T] = []
-    with one_blas_thread():
-        for start in range(0, len(parts), n_jobs):
-            done += run(work, parts[start : start + n_jobs])
-    return done
-
-
 def respond_all(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> Placed:
     """Responses of all images."""
     patches, shape = responder.patches, (len(filters), responder.pooling.n_regions)
     every = Placed(np.empty((len(patches), *shape)), np.empty((len(patches), patches.n_views, *shape), np.int32))
 
-    def fill(ids: np.ndarray) -> None:
-        every.responses[ids], every.places[ids] = responder.respond(ids, filters)
+    ids = np.arange(len(patches))
 
-    in_parts(fill, np.arange(len(patches)), n_jobs)
+    def fill(some: slice) -> None:
+        every.responses[some], every.places[some] = responder.respond(ids[some], filters)
+
+    in_parts(fill, ids.size, AT_A_TIME, n_jobs)
     return every
 
 
@@ -239,8 +221,10 @@ def responses_of(responder: Responder, filters: np.ndarray, n_jobs: int = 1) -> 
     """The same without places, which take as much memory."""
     responses = np.empty((len(responder.patches), len(filters), responder.pooling.n_regions))
 
-    def fill(ids: np.ndarray) -> None:
-        responses[ids] = responder.respond(ids, filters).responses
+    ids = np.arange(len(responses))
 
-    in_parts(fill, np.arange(len(responses)), n_jobs)
+    def fill(some: slice) -> None:
+        responses[some] = responder.respond(ids[some], filters).responses
+
+    in_parts(fill, ids.size, AT_A_TIME, n_jobs)
     return responses

@@ -8,8 +8,6 @@ images are one matrix product and one maximum.
 from __future__ import annotations
 
 import copy
-import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...solvers.threads import WhileAsked
 from .patches import Patches
 from .responses import Placed, Pooling, Responder
 
@@ -85,13 +84,12 @@ class TorchResponder(Responder):
     def rows(self, ids: np.ndarray, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
         n_parts = weights.shape[1]
         factors = np.multiply(weights, -1.0 / self.patches.n_views, dtype=self.dtype, casting="same_kind")
-        found = [np.empty((0, n_parts, self.patches.n_features), self.dtype)]
+        rows = np.empty((ids.size, n_parts, self.patches.n_features), self.dtype)
         with self._exactly():
             for some in self._blocks(self._sizes_at(ids, n_parts)):
                 features, absent = self._features_at(ids[some], places[some])
                 factor = self._put(factors[some])[:, None].expand(absent.shape).masked_fill(absent, 0.0)
-                found.append(self._fetched(features.mul_(factor[..., None]).sum(dim=(1, 3))))
-        rows = found[1] if len(found) == 2 else np.concatenate(found)
+                rows[some] = self._fetched(features.mul_(factor[..., None]).sum(dim=(1, 3)))
         return rows.reshape(ids.size, n_parts * self.patches.n_features)
 
     def precise(self) -> TorchResponder:
@@ -193,10 +191,6 @@ class TorchResponder(Responder):
         """All patches on the device; one of zeros if there are none, so that there is something to point at."""
         torch, values = self._torch, self.patches.values
         shape = (max(1, len(values)), self.patches.n_features)
-        if len(values) and self.device.type == "cpu":
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # maps of files are not for writing, and nobody writes
-                return torch.from_numpy(np.ascontiguousarray(values, dtype=self._stored))
         out = torch.zeros(shape, dtype=getattr(torch, self._stored.name), device=self.device)
         step = max(1, _LOAD // max(1, shape[1] * self._stored.itemsize))
         for at in range(0, len(values), step):
@@ -213,51 +207,32 @@ class TorchResponder(Responder):
 
     @contextmanager
     def _exactly(self) -> Iterator[None]:
-        with self._torch.inference_mode(), _all_digits(self._torch):
+        with self._torch.inference_mode(), _all_digits():
             yield
 
 
-class _AllDigits:
-    """Products of float32 with all of its digits while anybody asks for it.
+def _full_products() -> Callable[[], None]:
+    """Products of float32 with all of its digits, whatever shorter formats a user has allowed PyTorch: TF32, bfloat16.
 
-    A user may have allowed PyTorch to round factors to shorter formats, TF32 or bfloat16. That is a setting of the
-    whole process, so requests are counted: the first one switches it off if it is on, and the last one on again.
+    Returns what allows them again.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._allowed: list[tuple[Callable[[str], None], str]] = []
-
-    @contextmanager
-    def __call__(self, torch: Any) -> Iterator[None]:
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._allowed = []
-                for now, change, exact in _precisions(torch):
-                    if now not in ("ieee", "none", "highest"):
-                        self._allowed.append((change, now))
-                        change(exact)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    for change, before in self._allowed:
-                        change(before)
-
-
-def _precisions(torch: Any) -> list[tuple[str, Callable[[str], None], str]]:
-    """Precisions of matrix products: what each is, how it is changed, and its name for all digits."""
+    torch = _imported()
     if not hasattr(torch.backends.cuda.matmul, "fp32_precision"):  # before PyTorch 2.9 there is one for all
-        return [(torch.get_float32_matmul_precision(), torch.set_float32_matmul_precision, "highest")]
-    backends = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
-    return [(each.fp32_precision, partial(setattr, each, "fp32_precision"), "ieee") for each in backends]
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        return partial(torch.set_float32_matmul_precision, before)
+    kinds = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    allowed = [(kind, kind.fp32_precision) for kind in kinds if kind.fp32_precision not in ("ieee", "none")]
+
+    def allow(precisions: list[tuple[Any, str]]) -> None:
+        for kind, precision in precisions:
+            kind.fp32_precision = precision
+
+    allow([(kind, "ieee") for kind, _ in allowed])
+    return partial(allow, allowed)
 
 
-_all_digits = _AllDigits()
+_all_digits = WhileAsked(_full_products)
 
 
 def _imported() -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...data.arrays import as_rows
 from ...models.closed import multiclass
-from ...problem import Certificate, Problem, Solution
+from ...problem import Certificate, Problem, Record, Solution
 from ...regularizers import L2
 from ...rounding import gamma
 from ...solvers import certify, choose, solve
@@ -40,12 +39,7 @@ class PartWeights:
     @property
     def penalty(self) -> float:
         """½‖u‖², the bias included."""
-        return 0.5 * float((self.table**2).sum() + (self.bias**2).sum())
-
-    @property
-    def penalty_error(self) -> float:
-        """By how much rounding may have changed it."""
-        return gamma(self.table.size + self.bias.size + 4) * self.penalty
+        return squared_penalty(1.0, self.table, self.bias)[0]
 
     def scores(self, responses: np.ndarray) -> np.ndarray:
         """Scores of all classes, (n, n_classes)."""
@@ -59,10 +53,10 @@ class PartWeights:
         return np.maximum(1.0 + scores.max(axis=1) - own, 0.0)
 
 
-def filter_penalty(filters: np.ndarray, strength: float) -> tuple[float, float]:
-    """½ ρ ‖filters‖², and by how much rounding may have changed it."""
-    value = 0.5 * strength * float((filters**2).sum())
-    return value, gamma(filters.size + 4) * value
+def squared_penalty(strength: float, *weights: np.ndarray) -> tuple[float, float]:
+    """½ ρ ‖w‖² of all weights, and by how much rounding may have changed it."""
+    value = 0.5 * strength * float(sum((some**2).sum() for some in weights))
+    return value, gamma(sum(some.size for some in weights) + 4) * value
 
 
 class WeightProblem:
@@ -96,8 +90,8 @@ class WeightProblem:
         max_passes: int = 1000,
         warm: np.ndarray | None = None,
         threads: int = 1,
-        seed: Any = None,
-        callbacks: Sequence[Any] = (),
+        seed: int | np.random.Generator | None = None,
+        callbacks: Sequence[Callable[[Record], object]] = (),
     ) -> Solution:
         solver = choose(self.problem, "dual_coordinate", tol=tol, seed=seed, threads=threads, warm=warm is not None)
         return solve(self.problem, solver, tol=tol, max_passes=max_passes, warm=warm, callbacks=callbacks)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...estimators.inputs import check_positive
 from ...validation import shown
@@ -13,7 +13,7 @@ from ...validation import shown
 _CHUNK_BYTES = 32 << 20  # of float64 in flight where images are scored
 
 
-def checked_counts(X: Any, shape: tuple[int | None, int] | None = None) -> np.ndarray:
+def checked_counts(X: ArrayLike, shape: tuple[int | None, int] | None = None) -> np.ndarray:
     """The counts as an array (n, R, K), in the precision they came in; ``shape`` is what a model wants of (R, K)."""
     X = np.asarray(X)
     if X.ndim != 3:
@@ -36,7 +36,7 @@ def checked_counts(X: Any, shape: tuple[int | None, int] | None = None) -> np.nd
     return X
 
 
-def checked_classes(y: Any, n_images: int, n_classes: int | None = None) -> np.ndarray:
+def checked_classes(y: ArrayLike, n_images: int, n_classes: int | None = None) -> np.ndarray:
     """Class numbers, one per image, below ``n_classes`` where that is known."""
     y = np.asarray(y)
     if y.shape != (n_images,):
@@ -50,7 +50,7 @@ def checked_classes(y: Any, n_images: int, n_classes: int | None = None) -> np.n
     return y
 
 
-def training_data(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, int]:
+def training_data(X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray, int]:
     """Counts, class numbers and the number of classes; each class has an image."""
     X = checked_counts(X)
     y = checked_classes(y, len(X))
@@ -62,14 +62,14 @@ def training_data(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, int]:
     return X, y, len(sizes)
 
 
-def checked_temperature(temperature: Any) -> float:
+def checked_temperature(temperature: float) -> float:
     """By what words within a region are divided: 1 or more."""
     if check_positive("temperature", temperature) < 1.0:
         raise ValueError(f"temperature must be at least 1, got {shown(temperature)}.")
     return float(temperature)
 
 
-def log_class_prior(y: np.ndarray, n_classes: int, prior: Any) -> np.ndarray:
+def log_class_prior(y: np.ndarray, n_classes: int, prior: ArrayLike | None) -> np.ndarray:
     """log p(y), (N,): of the frequencies in ``y``, or of what the user gives."""
     if prior is None:
         prior = np.bincount(y, minlength=n_classes)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...estimators.inputs import check_positive
 from ...persistence import storable_part
@@ -82,16 +83,16 @@ class ReconfigurableBagOfWords:
     @classmethod
     def fit(
         cls,
-        X: Any,
-        y: Any,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
         n_parts: int = 16,
         smoothing: float = 1.0,
         part_smoothing: float = 0.1,
         temperature: float | None = None,
-        prior: Any = None,
+        prior: ArrayLike | None = None,
         shared: bool = False,
-        start: Any = "random",
+        start: str | ArrayLike = "random",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -154,14 +155,12 @@ class ReconfigurableBagOfWords:
         log_prior = log_class_prior(y, n_classes, prior)
         z = _start(start, X.shape[0], X.shape[1], n_parts)
         rng = np.random.default_rng(random_state)
-        if shared:
-            runs = [_best_run(X, y, z, n_init, settings, rng)]
-        else:
-            mine = [y == c for c in range(n_classes)]
-            runs = [
-                _best_run(X[own], np.zeros(own.sum(), np.intp), None if z is None else z[own], n_init, settings, rng)
-                for own in mine
-            ]
+        alone = np.zeros_like(y)
+        owner, within = (alone, y) if shared else (y, alone)  # of the parts, and the class among those that share them
+        runs = [
+            _best_run(X[own], within[own], None if z is None else z[own], n_init, settings, rng)
+            for own in (owner == c for c in range(owner.max() + 1))
+        ]
         return cls(
             np.array([run.log_words for run in runs]),
             np.concatenate([run.log_parts for run in runs]),
@@ -171,7 +170,7 @@ class ReconfigurableBagOfWords:
             all(run.converged for run in runs),
         )
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike) -> np.ndarray:
         """log p(x, y), (n, n_classes), up to the multinomial coefficients, which are the same for all classes."""
         X = self._checked(X)
         n_classes, n_regions, n_parts = self.log_parts.shape
@@ -185,7 +184,7 @@ class ReconfigurableBagOfWords:
             scores[piece] = _log_sum_exp(joint)[0].sum(axis=1) + self.log_prior
         return scores
 
-    def assign(self, X: Any, classes: Any) -> np.ndarray:
+    def assign(self, X: ArrayLike, classes: ArrayLike) -> np.ndarray:
         """The most probable part of each region, (n, n_regions), if the images are of the given classes."""
         X = self._checked(X)
         n_classes, n_regions, _ = self.log_parts.shape
@@ -199,7 +198,7 @@ class ReconfigurableBagOfWords:
                 z[mine[piece]] = (x @ (log_words.T / self.temperature) + self.log_parts[c]).argmax(axis=2)
         return z
 
-    def _checked(self, X: Any) -> np.ndarray:
+    def _checked(self, X: ArrayLike) -> np.ndarray:
         return checked_counts(X, (self.log_parts.shape[1], self.log_words.shape[2]))
 
 
@@ -210,7 +209,7 @@ class _Run(NamedTuple):
     converged: bool
 
 
-def _start(start: Any, n_images: int, n_regions: int, n_parts: int) -> np.ndarray | None:
+def _start(start: str | ArrayLike, n_images: int, n_regions: int, n_parts: int) -> np.ndarray | None:
     """The first parts (n, R), or None where they are drawn for each run."""
     if isinstance(start, str):
         if start == "random":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...estimators.inputs import check_positive
 from ...persistence import storable_part
@@ -20,6 +21,9 @@ class _Multinomial:
     log_prior: np.ndarray
     temperature: float = 1.0
     _spatial: ClassVar[bool]
+    # What ``ReconfigurableBagOfWords`` has besides: parts to choose from, and the history of their estimation.
+    log_parts: ClassVar[None] = None
+    likelihoods: ClassVar[tuple[float, ...]] = ()
 
     def __post_init__(self) -> None:
         n_axes = 3 if self._spatial else 2
@@ -30,7 +34,15 @@ class _Multinomial:
             )
 
     @classmethod
-    def fit(cls, X: Any, y: Any, *, smoothing: float = 1.0, temperature: float = 1.0, prior: Any = None) -> Self:
+    def fit(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        smoothing: float = 1.0,
+        temperature: float = 1.0,
+        prior: ArrayLike | None = None,
+    ) -> Self:
         """Smoothed frequencies of words by class, and by region where these count, (2.3).
 
         Parameters
@@ -52,7 +64,7 @@ class _Multinomial:
         counts = np.array([X[y == c].sum(axis=over, dtype=np.float64) for c in range(n_classes)])
         return cls(log_frequencies(counts, smoothing), log_prior, temperature)
 
-    def scores(self, X: Any) -> np.ndarray:
+    def scores(self, X: ArrayLike) -> np.ndarray:
         """log p(x, y), (n, n_classes), up to the multinomial coefficients, which are the same for all classes."""
         n_regions = self.log_words.shape[1] if self._spatial else None
         X = checked_counts(X, (n_regions, self.log_words.shape[-1]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class RegionModels:
     def __len__(self) -> int:
         return self.classes.size
 
-    def of(self, name: Any) -> RegionModels:
+    def of(self, name: object) -> RegionModels:
         """Those of one class only."""
         at = np.flatnonzero(self.classes == name)
         if at.size != 1:
