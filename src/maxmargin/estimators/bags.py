@@ -27,8 +27,8 @@ from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
 from .certified import Run
-from .fingerprints import of_arrays, of_values
 from .fit_callbacks import notified, users_line
+from .holders import of_arrays, of_values
 from .latent_search import LatentEstimator, objective_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -31,8 +31,6 @@ from . import inputs
 from .fit_callbacks import users_line
 from .reporting import Reporting
 from .settings import check_settings
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {
@@ -65,11 +63,6 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     """What the certificate is about, in a few words, where that is not the training problem itself."""
     _stream: Any = None
     """What is kept between two chunks, while a stream goes on."""
-    _stream_began: dict[str, str]
-    _stream_rule: ClassVar[str]
-    """What to say where settings have changed between two chunks of a stream."""
-    _size: Callable[[Any], int] = staticmethod(len)
-    """How many dual variables, or rows of them, a chunk has in each problem."""
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 
@@ -118,36 +111,11 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
 
-    def _remember(self, source: Any, facts: Any) -> None:
-        """Keep what else is to be known of the training data."""
-
-    def _solve(
-        self, holder: Any, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
-    ) -> Solution:
-        """Solve problem k of a fit."""
-        return holder.solve(k, warm, threads, callbacks, folder)
-
-    def _stream_settings(self) -> dict[str, str]:
-        """What must not change while a stream goes on."""
-        return self._settings()
-
-    def _check_stream(self) -> None:
-        """A stream goes on only where what it has left is still at hand, and still of the same problem."""
-        self._check_settings()
-        if self._stream is not None:
-            now, began = self._stream_settings(), self._stream_began
-            changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
-            if changed:
-                raise ValueError(self._stream_rule.format(changed=changed))
-        elif hasattr(self, "coef_"):
-            self._trained_before()
-
     def _store(self, solutions: list[Solution], alpha: Any) -> None:
         """Attributes that every fit leaves behind."""
         self._alpha = alpha
         self._fitted_C = float(self.C)
-        for name in ("_stream", "_stream_began"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_stream", None)
         self.certificate_ = total([s.certificate for s in solutions])
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)

@@ -20,8 +20,7 @@ from ..protocols import Chunk, Regularizer
 from ..validation import shown
 from . import inputs, training
 from .certified import Run
-from .fingerprints import of_arrays
-from .holders import InMemory, Whole, is_whole
+from .holders import InMemory, Whole, is_whole, of_arrays
 from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
 
 

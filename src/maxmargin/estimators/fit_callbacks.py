@@ -7,11 +7,23 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
+
+from sklearn.base import BaseEstimator
 
 from ..validation import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FitCallback(Protocol):
+    """A callback that is told of whole fits; see ``notified``."""
+
+    def begin(self, estimator: BaseEstimator, /) -> Callable[[Any], object]: ...
+
+
+Callback = Callable[[Any], object] | FitCallback
+"""A function that is given a ``Record`` or a ``BoundRecord``, and ends the run by returning True; or the other kind."""
 
 
 def notified(fit: F) -> F:
@@ -20,38 +32,48 @@ def notified(fit: F) -> F:
     A callback with a method ``begin`` is given the estimator and returns the callback for this one fit. Where that one
     has a method ``end``, it is given the estimator and what went wrong (None: nothing).
     """
-    if "callbacks" not in inspect.signature(fit).parameters:
-
-        @functools.wraps(fit)
-        def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with changing(self, ()):
-                return fit(self, *args, **kwargs)
-
-        return cast(F, alone)
+    listened = "callbacks" in inspect.signature(fit).parameters
 
     @functools.wraps(fit)
-    def wrapped(self: Any, *args: Any, callbacks: Iterable[Any] = (), **kwargs: Any) -> Any:
-        with changing(self, callbacks) as listeners:
-            return fit(self, *args, callbacks=listeners, **kwargs)
+    def wrapped(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
+        with changing(self, kwargs.pop("callbacks", ()) if listened else ()) as listeners:
+            return fit(self, *args, **kwargs, **({"callbacks": listeners} if listened else {}))
 
     return cast(F, wrapped)
 
 
 @contextmanager
-def changing(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing."""
-    with _listening(estimator, callbacks) as listeners:
-        before = dict(estimator.__dict__)
-        try:
-            yield listeners
-        except BaseException as error:
-            if getattr(error, "kept_by", None) is not estimator:
-                estimator.__dict__.clear()
-                estimator.__dict__.update(before)
-            raise
+def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterator[tuple[Callable[[Any], object], ...]]:
+    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing.
+
+    Only what has begun here ends here: an estimator hands its listeners on to those that it fits within.
+    """
+    if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
+        raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
+    before = dict(vars(estimator))
+    listeners: list[Callable[[Any], object]] = []
+    begun: list[Callable[[Any], object]] = []
+    failure: BaseException | None = None
+    try:
+        for callback in callbacks:
+            begin = getattr(callback, "begin", None)
+            listeners.append(callback if begin is None else begin(estimator))
+            begun += [] if begin is None else listeners[-1:]
+        yield tuple(listeners)
+    except BaseException as error:
+        failure = error
+        if getattr(error, "kept_by", None) is not estimator:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+        raise
+    finally:
+        with ExitStack() as rest:  # all of them are told, also where one fails
+            for listener in reversed(begun):
+                if hasattr(listener, "end"):
+                    rest.callback(listener.end, estimator, failure)
 
 
-def keep(estimator: Any, error: BaseException) -> None:
+def keep(estimator: BaseEstimator, error: BaseException) -> None:
     """What the estimator has learned before this error came is worth keeping."""
     error.kept_by = estimator  # type: ignore[attr-defined]
 
@@ -66,30 +88,3 @@ def users_line() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("maxmargin", "contextlib"):
         level, frame = level + 1, frame.f_back
     return level
-
-
-@contextmanager
-def _listening(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Only what has begun here ends here: an estimator hands its listeners on to those that it fits within."""
-    if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
-        raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
-    listeners: list[Any] = []
-    begun: list[Any] = []
-    try:
-        for callback in callbacks:
-            begins = hasattr(callback, "begin")
-            listeners.append(callback.begin(estimator) if begins else callback)
-            begun += listeners[-1:] if begins else []
-        yield tuple(listeners)
-    except BaseException as error:
-        _end(begun, estimator, error)
-        raise
-    _end(begun, estimator, None)
-
-
-def _end(begun: list[Any], estimator: Any, error: BaseException | None) -> None:
-    """Tell all of them, also where one fails."""
-    with ExitStack() as rest:
-        for listener in reversed(begun):
-            if hasattr(listener, "end"):
-                rest.callback(listener.end, estimator, error)

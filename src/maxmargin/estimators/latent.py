@@ -19,8 +19,8 @@ from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
 from .certified import Run
-from .fingerprints import of_pairs, of_values
 from .fit_callbacks import notified
+from .holders import of_pairs, of_values
 from .latent_search import LatentEstimator, objective_of
 from .structured import best_answers, check_pairs, mean_loss, paired
 

@@ -27,7 +27,7 @@ from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
 from .fit_callbacks import keep, users_line
-from .holders import Cluster
+from .workers import Cluster
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 

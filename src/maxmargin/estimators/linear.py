@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,26 +15,30 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
-from ..constraints.sourced import is_source
+from ..constraints.sourced import is_seekable
 from ..data.arrays import canonical
 from ..data.errors import DataError
 from ..problem import Problem, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
-from . import inputs, sourced
-from .certified import CertifiedEstimator, Run
+from . import inputs
+from .certified import Run
 from .fit_callbacks import users_line
-from .holders import InMemory, Whole, gathered, is_whole
+from .holders import InMemory, Whole, fingerprint_of, is_whole
 from .streams import ClosedStream
+from .training import Task
+from .workers import gathered
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
 
 _MOST_COLUMNS = 2**32 - 1  # that kernels can address
 _EMPTY = np.empty(0, np.int32)
+_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy of a source
 
 
 @dataclass(frozen=True)
@@ -63,16 +68,14 @@ class Facts:
         return self
 
 
-class LinearEstimator(CertifiedEstimator):
+class LinearEstimator(Task[Facts]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
     constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
-    coef_: np.ndarray
     _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
-    _arrays: Callable[..., Whole]
-    """A matrix and what belongs to its rows, checked: ``_arrays(X, reset=, y=, …)``."""
+    _new_stream = ClosedStream
     _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
@@ -112,15 +115,11 @@ class LinearEstimator(CertifiedEstimator):
         return features if len(parts) == 1 else Blocks(parts)
 
     @contextlib.contextmanager
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
-        if not is_source(X):
-            yield self._arrays(X, reset=reset, **others)
-            return
-        sourced.check_alone(**others)
+    def _read(self, given: Source, run: Run, reset: bool) -> Iterator[Seekable]:
         folder = None if run.checkpoint is None else Path(run.checkpoint)
-        with sourced.readable(X, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
+        with _readable(given, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
             if reset:
-                self._take_shape(source, X)
+                self._take_shape(source, given)
             elif source.n_features != self.n_features_in_:
                 raise ValueError(
                     f"The source has {source.n_features} features, this {type(self).__name__} was trained with "
@@ -147,15 +146,6 @@ class LinearEstimator(CertifiedEstimator):
         self.n_features_in_ = int(source.n_features)
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
-
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
-        raise NotImplementedError
-
-    def _known(self, source: Any) -> tuple[Any, Facts]:
-        return self._survey(source)
-
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return self._survey(source)
 
     def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
         numbers = range(facts.n_problems) if which is None else which
@@ -185,10 +175,6 @@ class LinearEstimator(CertifiedEstimator):
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
 
-    def _on_shards(self) -> bool:
-        """Whether workers keep dual variables of their own."""
-        return True
-
     def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
         each = _shared(self._alpha if self.warm_start else None, holder.local)
@@ -204,9 +190,6 @@ class LinearEstimator(CertifiedEstimator):
 
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
         return _shared(self._shares(), problems)
-
-    def _new_stream(self, problems: list[Problem]) -> ClosedStream:
-        return ClosedStream(self, problems)
 
     def _trained_before(self) -> None:
         warnings.warn(
@@ -283,6 +266,48 @@ def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
         return [None] * n
     return [alpha] if n == 1 else list(alpha)
+
+
+@contextlib.contextmanager
+def _readable(source: Any, memory: int | None, folder: Path | None = None, shared: bool = False) -> Iterator[Seekable]:
+    """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
+
+    The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
+    one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
+    """
+    if is_seekable(source):
+        yield source
+        return
+    from .. import data
+
+    if memory is not None and hasattr(source, "keep_within"):
+        source.keep_within(memory)  # before any of it is read
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
+    options["dtype"] = _precision(source)
+    if memory is not None:
+        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
+    if shared:
+        options["batch_bytes"] = _SMALLEST_BATCH
+    if folder is not None:
+        place = folder / "copy"
+        with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
+            target, note, fingerprint = place / "data", place / "source", fingerprint_of(source)
+            if not (target.exists() and note.exists() and note.read_text() == fingerprint):
+                data.convert(source, target, overwrite=True, **options)  # a folder of anything else is refused
+                note.write_text(fingerprint)
+            yield data.open(target)  # type: ignore[misc]
+        return
+    with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
+        yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def _precision(source: Any) -> str:
+    """Numbers are kept as precise as they come."""
+    with contextlib.closing(source.chunks()) as chunks:
+        first = next(chunks, None)
+    if first is None or not hasattr(first.x, "dtype"):
+        raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
+    return "float32" if first.x.dtype == np.float32 else "float64"
 
 
 def rows_of(x: Any, bias: float) -> Rows:

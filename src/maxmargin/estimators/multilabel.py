@@ -18,8 +18,9 @@ from ..persistence import storable
 from ..problem import Certificate
 from . import inputs, training
 from .certified import Run
-from .holders import Whole, bare
+from .holders import Whole
 from .structured import Facts, StructuredEstimator, look_at
+from .workers import bare
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent

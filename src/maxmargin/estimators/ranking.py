@@ -21,8 +21,7 @@ from ..protocols import Chunk
 from ..validation import shown
 from . import inputs, training
 from .certified import Run
-from .fingerprints import of_arrays
-from .holders import Whole, is_whole
+from .holders import Whole, is_whole, of_arrays
 from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
 
 

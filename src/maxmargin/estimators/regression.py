@@ -16,8 +16,7 @@ from ..problem import Certificate
 from ..protocols import Chunk, Loss
 from . import inputs, training
 from .certified import Run
-from .fingerprints import of_arrays
-from .holders import Whole
+from .holders import Whole, of_arrays
 from .linear import Facts, LinearEstimator, checked_numbers, checked_weights, labels_of, rows_of
 
 

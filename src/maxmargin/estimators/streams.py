@@ -33,6 +33,7 @@ class ClosedStream:
             self._solver.start(regularizer, p.n_weights, p.closed.dual_shape[1:]) for p in problems
         ]
         self.begun = False
+        self.began = task._stream_settings()
 
     def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
         """Learn from the constraints of one more chunk: all problems do, or none."""
@@ -72,6 +73,7 @@ class OpenStream:
         self.state: Any = None
         self._regularizer = problems[0].regularizer
         self.n_passes = 0
+        self.began = task._stream_settings()
 
     @property
     def begun(self) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
-from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
@@ -22,11 +21,10 @@ from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
-from .certified import CertifiedEstimator, Run
-from .fingerprints import of_pairs
-from .holders import InMemory, Whole, is_whole
-from .sourced import check_alone
+from .certified import Run
+from .holders import InMemory, Whole, is_whole, of_pairs
 from .streams import OpenStream
+from .training import Task
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -64,12 +62,12 @@ class Facts:
         return replace(self, layout=None, learned={}, piece=True)
 
 
-class StructuredEstimator(CertifiedEstimator):
+class StructuredEstimator(Task[Facts]):
     """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
-    coef_: np.ndarray
     model_: Model
     _shares: Planes
+    _new_stream = OpenStream
     _stream_rule = (
         "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
         "estimator."
@@ -84,12 +82,6 @@ class StructuredEstimator(CertifiedEstimator):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    @contextlib.contextmanager
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
-        if is_source(X):
-            check_alone(**others)
-        yield X if is_source(X) else self._arrays(X, reset=reset, **others)
-
     def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
         """Inputs and answers in memory, checked."""
         return self._whole(*check_pairs(X, Y), sample_weight)
@@ -97,9 +89,6 @@ class StructuredEstimator(CertifiedEstimator):
     def _whole(self, X: Any, Y: Any, sample_weight: Any) -> Whole:
         weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
-
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
-        raise NotImplementedError
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """Inputs and answers in the form that the fitted model reads."""
@@ -121,27 +110,13 @@ class StructuredEstimator(CertifiedEstimator):
             weights = inputs.check_weights(weights, np.empty((layout.n_examples, 1)))
         return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
 
-    def _shared(self, source: Any) -> Any:
-        return source
-
-    def _held(self, piece: Any, memory: int | None) -> Any:
-        """A worker reads what comes from a source: examples may be of any kind."""
-        return piece
-
     def _on_shards(self) -> bool:
-        """Whether workers optimize what they find, and agree on weights; else they only search."""
         return self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)
 
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
         self.model_, self.coef_ = facts.model, weights[0]
         for name, value in facts.learned.items():
             setattr(self, name, value)
-
-    def _weights(self) -> list[np.ndarray]:
-        return [self.coef_]
-
-    def _new_stream(self, problems: list[Problem]) -> OpenStream:
-        return OpenStream(self, problems)
 
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}
@@ -153,7 +128,6 @@ class StructuredEstimator(CertifiedEstimator):
         )
 
     def _centre(self, problem: Problem, warm: Any) -> np.ndarray | None:
-        """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         before = getattr(self, "coef_", None) if warm is not None else None
         return before if before is not None and before.size == problem.n_weights else None
 
