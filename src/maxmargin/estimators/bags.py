@@ -166,7 +166,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.bound = bound
         self.eta = eta
         self.positive = positive
@@ -176,17 +176,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.tol = tol
         self.bound_tol = bound_tol
         self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @notified
     def fit(

@@ -22,13 +22,14 @@ from .. import persistence
 from ..checkpoint import CheckpointFolder
 from ..notebook import bracket
 from ..problem import Certificate, Record, Solution
-from ..protocols import Regularizer
+from ..protocols import Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
 from .fit_callbacks import users_line
+from .inputs import Seed
 from .reporting import Reporting
 from .settings import check_settings
 
@@ -63,6 +64,30 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     """What the certificate is about, in a few words, where that is not the training problem itself."""
     _stream: Any = None
     """What is kept between two chunks, while a stream goes on."""
+
+    def __init__(
+        self,
+        C: float,
+        tol: float,
+        regularizer: Regularizer | None,
+        solver: str | Solver,
+        max_passes: int,
+        memory: int | str | None,
+        n_jobs: int | None,
+        random_state: Seed,
+        warm_start: bool,
+        verbose: int,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 

@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 from joblib.parallel import get_active_backend
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.arrays import check_unmasked, checked_sparse
@@ -19,6 +20,10 @@ from ..data.sizes import as_bytes, few_threads
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
 from .tables import check_columns, check_kind, check_present, explained, present_labels
+
+Matrix = ArrayLike | sp.sparray | sp.spmatrix
+"""A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
+Seed = int | np.random.Generator | np.random.RandomState | None
 
 _NO_LABELS = "no labels"
 

@@ -123,24 +123,15 @@ class LatentStructuralSVM(LatentEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.model = model
-        self.C = C
         self.bound = bound
         self.eta = eta
         self.init = init
         self.n_init = n_init
         self.group_norm = group_norm
-        self.regularizer = regularizer
-        self.tol = tol
         self.bound_tol = bound_tol
         self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @notified
     def fit(

@@ -124,22 +124,13 @@ class SequenceSVM(StructuredEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.loss = loss
         self.rescaling = rescaling
         self.bias = bias
         self.start = start
         self.end = end
         self.allowed_transitions = allowed_transitions
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
