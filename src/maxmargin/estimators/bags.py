@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -16,23 +17,27 @@ from ..constraints.oracle import count
 from ..constraints.sourced import is_source
 from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
+from ..distributed import Transport
 from ..latent import value
 from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer
+from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver
 from ..regularizers import L2, Blocks
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
-from .certified import Run
-from .fit_callbacks import notified, users_line
+from .certified import Folder, Run
+from .fit_callbacks import Callback, notified, users_line
 from .holders import of_arrays, of_values
+from .inputs import Column, Matrix, Seed
 from .latent_search import LatentEstimator, objective_of
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
+
+Bagged = Sequence[Matrix] | np.ndarray | Bags
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
@@ -145,24 +150,24 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self,
         C: float = 1.0,
         *,
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.1,
         positive: Any = None,
         negatives: str = "bag",
-        init: Any = "mean",
+        init: str | np.ndarray | Callable[[Any, Any], Any] = "mean",
         n_init: int = 1,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        regularizer: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        regularizer: Regularizer | None = None,
         tol: float = 1e-3,
         bound_tol: float = 1e-3,
         max_bounds: int = 100,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -185,12 +190,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         X: Any,
         y: Any,
         Z: Any = None,
-        sample_weight: Any = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LatentSVC:
         """Train on bags and their labels.
 
@@ -281,7 +286,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Any) -> _Labelled:
+    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Column) -> _Labelled:
         label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         if (classes[label] != y).any():
             at = int(np.argmax(classes[label] != y))
@@ -396,7 +401,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return np.argmax(scores, axis=1)
         return np.where(scores[:, 0] > 0.0, self._positive_at, 1 - self._positive_at)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Bagged) -> np.ndarray:
         """The score of the best instance: (n_bags,) with two classes, else (n_bags, n_classes).
 
         With two classes, what is above zero speaks for ``classes_[1]``, as scikit-learn's measures expect. Where
@@ -407,30 +412,30 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return scores
         return scores[:, 0] if self._positive_at == 1 else -scores[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Bagged) -> np.ndarray:
         """The class of every bag."""
         scores, _ = self._looked(X)
         return self.classes_[self._answers(scores)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> float:
         """Share of the bags whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
-    def predict_latent(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Bagged) -> np.ndarray:
         """The instance that decided: the highest one for two classes, else the best one for the predicted class."""
         scores, best = self._looked(X)
         return best[np.arange(len(best)), np.argmax(scores, axis=1)]
 
-    def complete(self, X: Any, y: Any) -> np.ndarray:
+    def complete(self, X: Bagged, y: ArrayLike) -> np.ndarray:
         """The instance that speaks best for the given class of every bag; 0 for negative bags of two classes."""
         return self._again(X, y, None).evaluate(self._flat()).best
 
-    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def objective(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> float:
         """F at these weights, on any bags."""
         return value(self._again(X, y, sample_weight), self._flat())
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
 
         F at these weights is at most ``upper``. On bags other than those of ``fit`` the instances are those that are
@@ -445,7 +450,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
         return content(self, bags, y, data.name)
 
-    def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
+    def _again(self, X: Any, y: Any, sample_weight: Column) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
         return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))

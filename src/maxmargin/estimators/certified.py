@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..checkpoint import CheckpointFolder
+from ..distributed import Transport
 from ..notebook import bracket
 from ..problem import Certificate, Record, Solution
 from ..protocols import Regularizer, Solver
@@ -28,7 +29,7 @@ from ..rounding import rounded_down, rounded_up
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
-from .fit_callbacks import users_line
+from .fit_callbacks import Callback, users_line
 from .inputs import Seed
 from .reporting import Reporting
 from .settings import check_settings
@@ -40,14 +41,17 @@ _MEANS = {
 }  # fmt: skip
 
 
+Folder = str | os.PathLike[str] | None
+
+
 @dataclass(frozen=True)
 class Run:
     """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any."""
 
-    checkpoint: Any = None
+    checkpoint: Folder = None
     every: float = 30.0
-    callbacks: Sequence[Any] = ()
-    cluster: Any = None
+    callbacks: Sequence[Callback] = ()
+    cluster: str | Transport | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":

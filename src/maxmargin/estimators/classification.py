@@ -7,20 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
+from ..distributed import Transport
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Regularizer
+from ..protocols import Chunk, Loss, Regularizer, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
+from .certified import Folder, Run
+from .fit_callbacks import Callback
 from .holders import InMemory, Whole, is_whole, of_arrays
+from .inputs import Column, Matrix, Seed
 from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
 
 
@@ -106,19 +110,19 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hinge",
+        loss: str | Loss = "hinge",
         multi_class: str = "crammer_singer",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        regularizer: Any = None,
-        class_weight: Any = None,
-        cost: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        cost: ArrayLike | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -134,12 +138,12 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self,
         X: Any,
         y: Any = None,
-        sample_weight: Any = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LinearSVC:
         """Train on a matrix (dense or sparse, float32 or float64) and one label per row, or on a source of both.
 
@@ -163,7 +167,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
+    def partial_fit(self, X: Matrix, y: ArrayLike, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
 
         Only rows that matter are kept, in at most ``memory`` bytes (256 MB by default). ``certificate_`` has a lower
@@ -178,7 +182,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=reset)
         inputs.check_classes(y)
@@ -210,7 +214,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
         return source, self._facts(source, self.classes_, counts)
 
-    def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if classes is not None:
@@ -222,7 +226,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         else:
             known = self.classes_
             if classes is not None and not np.array_equal(np.unique(classes), known):
-                raise ValueError(f"classes={list(classes)} differ from those of the first call, {known.tolist()}.")
+                raise ValueError(
+                    f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
+                )
         facts = self._facts(source, known, np.ones(known.size))
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
         if facts.n_columns > 1 and not _has_class_steps(
@@ -328,7 +334,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
         X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
@@ -336,17 +342,17 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
         scores = self._scores(X) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The class of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, sample_weight: Column = None) -> float:
         """Share of the rows whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)

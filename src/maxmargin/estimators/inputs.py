@@ -23,6 +23,8 @@ from .tables import check_columns, check_kind, check_present, explained, present
 
 Matrix = ArrayLike | sp.sparray | sp.spmatrix
 """A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
+Column = ArrayLike | None
+"""One entry for each row: labels, weights, groups."""
 Seed = int | np.random.Generator | np.random.RandomState | None
 
 _NO_LABELS = "no labels"

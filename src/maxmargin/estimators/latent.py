@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.oracle import check_methods, count, sized
 from ..constraints.sourced import is_source
+from ..distributed import Transport
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer
+from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
-from .certified import Run
-from .fit_callbacks import notified
+from .certified import Folder, Run
+from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
+from .inputs import Column, Seed
 from .latent_search import LatentEstimator, objective_of
 from .structured import best_answers, check_pairs, mean_loss, paired
 
@@ -103,23 +106,23 @@ class LatentStructuralSVM(LatentEstimator):
 
     def __init__(
         self,
-        model: Any = None,
+        model: Model | None = None,
         C: float = 1.0,
         *,
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.1,
-        init: Any = "model",
+        init: str | np.ndarray | Callable[[Any, Any], Any] = "model",
         n_init: int = 1,
-        group_norm: Any = None,
-        regularizer: Any = None,
+        group_norm: ArrayLike | None = None,
+        regularizer: Regularizer | None = None,
         tol: float = 1e-3,
         bound_tol: float = 1e-3,
         max_bounds: int = 100,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -139,12 +142,12 @@ class LatentStructuralSVM(LatentEstimator):
         X: Sequence[Any],
         Y: Sequence[Any] | None = None,
         Z: Sequence[Any] | None = None,
-        sample_weight: Any = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LatentStructuralSVM:
         """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
 
@@ -184,10 +187,10 @@ class LatentStructuralSVM(LatentEstimator):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
-    def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
+    def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Column) -> LatentObjective:
         return objective_of(model, self._regularizer_for(model), X, Y, self._budget(X, sample_weight))
 
-    def _budget(self, X: Any, sample_weight: Any) -> np.ndarray:
+    def _budget(self, X: Any, sample_weight: Column) -> np.ndarray:
         """C_i."""
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return inputs.check_budget(self.C, weights)
@@ -251,7 +254,7 @@ class LatentStructuralSVM(LatentEstimator):
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
         return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
@@ -261,13 +264,13 @@ class LatentStructuralSVM(LatentEstimator):
 
         return content(self, paired(data))
 
-    def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
         """F at ``coef_``, on any data."""
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
 
-    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
         F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are

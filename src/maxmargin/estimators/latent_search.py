@@ -110,7 +110,7 @@ class LatentEstimator(CertifiedEstimator):
                         **start(objective, number, seed),
                         settings=settings,
                         rng=seed,
-                        callbacks=(*outer, *run.callbacks),
+                        callbacks=(*outer, *run.callbacks),  # type: ignore[arg-type]
                         inner_callbacks=inner,
                         checkpoint=folder,
                     )

@@ -7,21 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.base import Closed
 from ..data.arrays import check_unmasked
 from ..data.errors import DataError
+from ..distributed import Transport
 from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk
+from ..protocols import Chunk, Loss, Regularizer, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
+from .certified import Folder, Run
+from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
+from .inputs import Column, Matrix, Seed
 from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
 
 
@@ -73,14 +77,14 @@ class RankingSVM(LinearEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hinge",
+        loss: str | Loss = "hinge",
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -91,12 +95,12 @@ class RankingSVM(LinearEstimator):
         self,
         X: Any,
         y: Any = None,
-        groups: Any = None,
+        groups: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> RankingSVM:
         """Train on rows with grades ``y``; ``groups`` says which rows are compared. Without it all rows are one group,
         and each is compared with every other.
@@ -105,14 +109,14 @@ class RankingSVM(LinearEstimator):
         """
         return training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
 
-    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
+    def partial_fit(self, X: Matrix, y: ArrayLike, groups: Column = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, groups=groups)
 
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         grades = inputs.check_numbers(y, "grades")
         return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
@@ -160,7 +164,7 @@ class RankingSVM(LinearEstimator):
     def _example_shares(self) -> np.ndarray | None:
         return self._example_coef
 
-    def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Column = None, groups: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         X may be a source of all three.
@@ -171,20 +175,20 @@ class RankingSVM(LinearEstimator):
         self,
         path: Any,
         X: Any = None,
-        y: Any = None,
+        y: Column = None,
         *,
-        groups: Any = None,
+        groups: Column = None,
         title: str | None = None,
         name: str | None = None,
     ) -> Path:
         """Write a page about this model: see :meth:`LinearSVC.report`; ``groups`` are those of the rows of X."""
         return self._write_report(path, X, y, groups, title, name)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Scores; only their order inside a group means anything."""
         return self._scores(X)
 
-    def score(self, X: Any, y: Any, groups: Any = None) -> float:
+    def score(self, X: Matrix, y: ArrayLike, groups: Column = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
         check_is_fitted(self)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
@@ -193,7 +197,7 @@ class RankingSVM(LinearEstimator):
         return float(pairs.ordered_share(order, start, y, self.predict(X)))
 
 
-def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
+def _groups(groups: Column, y: np.ndarray) -> np.ndarray:
     """Groups as whole numbers 0, 1, …; one group if none are given."""
     if groups is None:
         return np.zeros(y.shape[0], np.int64)

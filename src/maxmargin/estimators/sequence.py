@@ -10,20 +10,23 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sourced import Layout
 from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
+from ..distributed import Transport
 from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Source
+from ..protocols import Regularizer, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
-from .fit_callbacks import users_line
+from .certified import Folder, Run
+from .fit_callbacks import Callback, users_line
 from .holders import Whole, is_whole
+from .inputs import Column, Seed
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -108,19 +111,19 @@ class SequenceSVM(StructuredEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hamming",
+        loss: str | ArrayLike = "hamming",
         rescaling: str = "margin",
         bias: bool = False,
         start: bool = False,
         end: bool = False,
-        allowed_transitions: Any = None,
+        allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None,
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -136,12 +139,12 @@ class SequenceSVM(StructuredEstimator):
         self,
         X: Sequence[Any] | Source,
         Y: Sequence[Sequence[Any]] | None = None,
-        sample_weight: Any = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> SequenceSVM:
         """Train on sequences and their labels.
 
@@ -162,7 +165,9 @@ class SequenceSVM(StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
+    def partial_fit(
+        self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Iterable[Any] | None = None
+    ) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         More in :meth:`StructuralSVM.partial_fit`.
@@ -176,7 +181,7 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Column = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)
 
     def _survey(self, source: Any) -> tuple[Any, Facts]:
@@ -192,7 +197,7 @@ class SequenceSVM(StructuredEstimator):
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes)
         return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
-    def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, Facts]:
         begun = hasattr(self, "model_")
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
@@ -335,7 +340,7 @@ class SequenceSVM(StructuredEstimator):
         prepared = self.prepare(X)
         return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
 
-    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Column = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
         X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
@@ -346,7 +351,10 @@ class SequenceSVM(StructuredEstimator):
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
     def certify(
-        self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
+        self,
+        X: Sequence[Any] | Source,
+        Y: Sequence[Sequence[Any]] | None = None,
+        sample_weight: Column = None,
     ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 

@@ -14,15 +14,18 @@ from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
+from ..distributed import Transport
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Source
+from ..protocols import Model, OracleError, Regularizer, Solver, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
+from .certified import Folder, Run
+from .fit_callbacks import Callback
 from .holders import InMemory, Whole, is_whole, of_pairs
+from .inputs import Column, Seed
 from .streams import OpenStream
 from .training import Task
 
@@ -82,11 +85,11 @@ class StructuredEstimator(Task[Facts]):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Column = None) -> Whole:
         """Inputs and answers in memory, checked."""
         return self._whole(*check_pairs(X, Y), sample_weight)
 
-    def _whole(self, X: Any, Y: Any, sample_weight: Any) -> Whole:
+    def _whole(self, X: Any, Y: Any, sample_weight: Column) -> Whole:
         weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
 
@@ -207,7 +210,7 @@ def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
     return answers
 
 
-def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Any) -> float:
+def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Column) -> float:
     losses = [model.loss(y, answer) for y, answer in zip(Y, answers, strict=True)]
     return float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
@@ -268,16 +271,16 @@ class StructuralSVM(StructuredEstimator):
 
     def __init__(
         self,
-        model: Any = None,
+        model: Model | None = None,
         C: float = 1.0,
         *,
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
@@ -288,12 +291,12 @@ class StructuralSVM(StructuredEstimator):
         self,
         X: Sequence[Any] | Source,
         Y: Sequence[Any] | None = None,
-        sample_weight: Any = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: str | Transport | None = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> StructuralSVM:
         """Train on inputs and true answers, one of each per example.
 
@@ -341,13 +344,13 @@ class StructuralSVM(StructuredEstimator):
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
     def certify(
-        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
+        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Column = None
     ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 

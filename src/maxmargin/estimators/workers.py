@@ -155,11 +155,13 @@ class Cluster:
     """
 
     def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
-        self._identity = {} if run.checkpoint is None else identity()  # before there is anything to close
-        if self._identity:
-            # A folder of another run is named as it was given, before any worker is started.
-            CheckpointFolder(Path(run.checkpoint), self._identity).load()
-        self.transport = transport_of(run.cluster)
+        self._identity: dict[str, str] = {}
+        if run.checkpoint is not None:
+            self._identity = identity()  # before there is anything to close
+            if self._identity:
+                # A folder of another run is named as it was given, before any worker is started.
+                CheckpointFolder(Path(run.checkpoint), self._identity).load()
+        self.transport = transport_of(run.cluster)  # type: ignore[arg-type]
         self._own = isinstance(run.cluster, str)
         self._run = run
         self._scratch = Path(tempfile.gettempdir()) / f"maxmargin-{secrets.token_hex(6)}"  # the same on all machines
