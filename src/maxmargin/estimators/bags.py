@@ -24,7 +24,6 @@ from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
 from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver
-from ..regularizers import L2, Blocks
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
@@ -33,6 +32,7 @@ from .fit_callbacks import Callback, notified, users_line
 from .holders import of_arrays, of_values
 from .inputs import Column, Matrix, Seed
 from .latent_search import LatentEstimator, objective_of
+from .linear import repeated
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -218,22 +218,24 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
         data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
-        def taken(found: LatentSolution) -> None:
-            self.classes_, self._positive_at, self.n_features_in_ = classes, data.place, bags.matrix.shape[1]
-            self.coef_, self.intercept_ = self._split(found.weights)
-
         self._fit(
             self._objective(data),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
             make=self._maker(data),
             data=(bags, data.label, data.budget),
-            start=lambda objective, number, rng: self._start(objective, data, Z, number, rng),
+            start=partial(self._start, data, Z),
             fingerprint=lambda: "-".join(
                 [of_arrays(bags.matrix, np.repeat(data.label, bags.sizes), sample_weight, bags.first), of_values(Z)]
             ),
-            taken=taken,
+            classes_=classes,
+            _positive_at=data.place,
+            n_features_in_=bags.matrix.shape[1],
         )
         return self
+
+    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
+        super()._keep_search(found, **learned)
+        self.coef_, self.intercept_ = self._split(found.weights)
 
     def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
@@ -299,17 +301,8 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
-        """The user's regularizer for the features of every class, l2 for the intercepts."""
-        features = self._own_regularizer()
-        if self.regularizer is None:
-            return features
-        parts: list[tuple[np.ndarray, Regularizer]] = []
-        size = n_features + bool(self.fit_intercept)
-        for k in range(n_vectors):
-            parts.append((k * size + np.arange(n_features), features))
-            if self.fit_intercept:
-                parts.append((np.array([k * size + n_features]), L2()))
-        return features if len(parts) == 1 else Blocks(parts)
+        places = np.arange(n_vectors * (n_features + bool(self.fit_intercept))).reshape(n_vectors, -1)
+        return repeated(self.regularizer, places, n_features)
 
     def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
         """What makes the objective of bags, the numbers of their classes, and C_i."""
@@ -330,7 +323,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
 
     def _start(
-        self, objective: LatentObjective, data: _Labelled, Z: Any, number: int, rng: np.random.Generator
+        self, data: _Labelled, Z: Any, objective: LatentObjective, number: int, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:

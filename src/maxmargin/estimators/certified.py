@@ -22,10 +22,11 @@ from .. import persistence
 from ..checkpoint import CheckpointFolder
 from ..distributed import Transport
 from ..notebook import bracket
-from ..problem import Certificate, Record, Solution
+from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
+from ..solvers import Means, choose
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
@@ -110,6 +111,13 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     def _own_regularizer(self) -> Regularizer:
         """The regularizer that was asked for, l2 by default."""
         return L2() if self.regularizer is None else self.regularizer
+
+    def _chosen_solver(
+        self, problem: Problem, threads: int, warm: bool, centre: np.ndarray | None, scratch: str | None = None
+    ) -> Solver:
+        """The solver that was asked for, fitted to the problem (see ``solvers.Means``)."""
+        memory = inputs.check_memory(self.memory)
+        return choose(problem, self.solver, Means(self.tol, self.random_state, threads, memory, warm, centre, scratch))
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""

@@ -20,7 +20,7 @@ from ..data.memory import Arrays
 from ..data.runs import Chunked
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Solver
-from ..solvers import Means, choose, solve
+from ..solvers import solve
 from . import inputs
 from .certified import Run
 
@@ -128,8 +128,11 @@ class InMemory:
     ) -> Solution:
         """Solve problem k."""
         problem = self.problems[k]
-        solver = chosen_solver(self.task, problem, warm, threads, None if folder is None else str(folder.folder))
+        solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
         return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+
+    def _solver(self, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
+        return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
 
     def _goal(self) -> dict[str, Any]:
         return {"tol": self.task.tol, "max_passes": int(self.task.max_passes)}
@@ -139,20 +142,6 @@ class InMemory:
 
     def __exit__(self, *_: object) -> None:
         pass
-
-
-def chosen_solver(task: Any, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
-    """The solver that was asked for, fitted to the problem."""
-    means = Means(
-        tol=task.tol,
-        seed=task.random_state,
-        threads=threads,
-        memory=inputs.check_memory(task.memory),
-        warm=warm is not None,
-        centre=task._centre(problem, warm),
-        scratch=scratch,
-    )
-    return choose(problem, task.solver, means)
 
 
 def fingerprint_of(source: Any) -> str:

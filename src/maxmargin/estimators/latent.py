@@ -15,7 +15,7 @@ from ..constraints.sourced import is_source
 from ..distributed import Transport
 from ..latent import value
 from ..persistence import storable
-from ..problem import BoundRecord, Certificate, LatentSolution
+from ..problem import BoundRecord, Certificate
 from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver
 from ..regularizers import GroupNorm
 from ..validation import shown
@@ -166,17 +166,14 @@ class LatentStructuralSVM(LatentEstimator):
         model = sized(self.model, X, Y)
         make, budget = partial(objective_of, model, self._regularizer_for(model)), self._budget(X, sample_weight)
 
-        def taken(found: LatentSolution) -> None:
-            self.model_ = model
-
         self._fit(
             make(X, Y, budget),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
-            start=lambda objective, number, rng: self._start(objective, X, Y, Z, number, rng),
+            start=partial(self._start, X, Y, Z),
             make=make,
             data=(X, Y, budget),
             fingerprint=lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
-            taken=taken,
+            model_=model,
         )
         return self
 
@@ -187,8 +184,12 @@ class LatentStructuralSVM(LatentEstimator):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
-    def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Column) -> LatentObjective:
-        return objective_of(model, self._regularizer_for(model), X, Y, self._budget(X, sample_weight))
+    def _again(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> LatentObjective:
+        """The objective on any data."""
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        regularizer = self._regularizer_for(self.model_)
+        return objective_of(self.model_, regularizer, X, Y, self._budget(X, sample_weight))
 
     def _budget(self, X: Any, sample_weight: Column) -> np.ndarray:
         """C_i."""
@@ -214,7 +215,7 @@ class LatentStructuralSVM(LatentEstimator):
         return GroupNorm(model.groups, self.group_norm)
 
     def _start(
-        self, objective: LatentObjective, X: Any, Y: Any, Z: Any, number: int, rng: np.random.Generator
+        self, X: Any, Y: Any, Z: Any, objective: LatentObjective, number: int, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:
@@ -246,9 +247,7 @@ class LatentStructuralSVM(LatentEstimator):
 
     def complete(self, X: Sequence[Any], Y: Sequence[Any]) -> Any:
         """The best latent value of every input, given its label."""
-        check_is_fitted(self)
-        X, Y = check_pairs(X, Y)
-        return self._objective(self.model_, X, Y, None).evaluate(self.coef_).best
+        return self._again(X, Y).evaluate(self.coef_).best
 
     def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
@@ -266,9 +265,7 @@ class LatentStructuralSVM(LatentEstimator):
 
     def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
         """F at ``coef_``, on any data."""
-        check_is_fitted(self)
-        X, Y = check_pairs(X, Y)
-        return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+        return value(self._again(X, Y, sample_weight), self.coef_)
 
     def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
@@ -277,8 +274,7 @@ class LatentStructuralSVM(LatentEstimator):
         best at ``coef_``, so that the convex bound touches F there.
         """
         self._check_trained()
-        X, Y = check_pairs(X, Y)
-        return self._compared(self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_))
+        return self._compared(self._certify(self._again(X, Y, sample_weight), self.coef_))
 
 
 def _check_latent(model: Any) -> None:

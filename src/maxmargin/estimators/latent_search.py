@@ -20,9 +20,9 @@ from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
 from ..latent.progress import SearchLine
 from ..latent.structural import StructuralObjective
-from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Planes, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
-from ..solvers import Means, best_start, certify, choose
+from ..solvers import best_start, certify
 from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run
@@ -72,36 +72,46 @@ class LatentEstimator(CertifiedEstimator):
         data: tuple[Any, Any, np.ndarray],
         start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
-        taken: Callable[[LatentSolution], None],
+        **learned: Any,
     ) -> None:
         """Search from every start, here or on a cluster, and keep the best.
 
         ``start(objective, number, rng)`` says what each begins with. ``data`` are inputs, labels and C_i, of which each
-        worker has a piece: ``make`` makes the objective of it. ``taken`` is told of what was found, also if the search
-        fails after something was found.
+        worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes that belong to what is found,
+        also if the search fails after something was found.
         """
-        if run.cluster is None:
-            self._search(objective, run, start, fingerprint, taken)
-            return
-        with Cluster(run, dict) as cluster:
-            recipe = LatentSearches if is_searched(objective) else Evaluations
-            cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
-            shared = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
-            self._search(shared, run, start, fingerprint, taken)
+        with contextlib.ExitStack() as stack:
+            if run.cluster is not None:
+                cluster = stack.enter_context(Cluster(run, dict))
+                recipe = LatentSearches if is_searched(objective) else Evaluations
+                cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
+                objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
+            best, interrupted = self._searched(objective, run, start, fingerprint, learned)
+            self._keep_search(best, **learned)
+            if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
+                warnings.warn(
+                    f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, "
+                    "where all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), "
+                    "or another bound.",
+                    ConvergenceWarning,
+                    stacklevel=users_line(),
+                )
+            self._warn(best, interrupted)
 
-    def _search(
+    def _searched(
         self,
         objective: LatentObjective,
         run: Run,
         start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
-        taken: Callable[[LatentSolution], None],
-    ) -> None:
+        learned: dict[str, Any],
+    ) -> tuple[LatentSolution, bool]:
+        """The best of all starts, and whether the last of them was interrupted."""
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
-        interrupted = False
         for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
-            with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
+            part = "" if self.n_init == 1 else f"start-{number}"
+            with self._search_line() as (inner, outer), self._saving(run, fingerprint, part) as folder:
                 try:
                     found = minimise(
                         objective,
@@ -120,33 +130,18 @@ class LatentEstimator(CertifiedEstimator):
                     if best is None or (partial is not None and partial.objective < best.objective):
                         best = partial
                     if best is not None:
-                        self._keep_search(best, taken)
+                        self._keep_search(best, **learned)
                         keep(self, error)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
-            interrupted = found.interrupted
-            if interrupted or found.ended is Ending.TOLD:
+            if found.interrupted or found.ended is Ending.TOLD:
                 break
-        if best is None:
-            raise ValueError("No start was searched.")
-        self._keep_search(best, taken)
-        if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
-            warnings.warn(
-                f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, where "
-                "all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), or another "
-                "bound.",
-                ConvergenceWarning,
-                stacklevel=users_line(),
-            )
-        self._warn(best, interrupted)
+        return best, found.interrupted  # type: ignore[return-value]  # there is one start at least
 
     def _begin_like(self, other: Any) -> None:
         super()._begin_like(other)
         self.coef_ = other.coef_
-
-    def _part(self, number: int) -> str:
-        return "" if self.n_init == 1 else f"start-{number}"
 
     @contextlib.contextmanager
     def _search_line(self, stage: str = "") -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -157,25 +152,18 @@ class LatentEstimator(CertifiedEstimator):
         with SearchLine(type(self).__name__ + stage, self.tol) as line:
             yield (line,), (line.bound,)
 
-    def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
+    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
         self._alpha, self._fitted_C = found.alpha, float(self.C)
         self.certificate_, self.history_ = found.certificate, found.history
         self.n_bounds_ = len(found.history)
         self.n_passes_ = sum(record.passes for record in found.history)
-        taken(found)
+        for name, attribute in learned.items():
+            setattr(self, name, attribute)
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
         """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
-        means = Means(
-            tol=self.tol,
-            seed=self.random_state,
-            threads=inputs.check_threads(self.n_jobs),
-            memory=inputs.check_memory(self.memory),
-            warm=True,
-            centre=weights,
-        )
-        return choose(problem, self.solver, means)
+        return self._chosen_solver(problem, inputs.check_threads(self.n_jobs), True, weights)
 
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
         """The last convex bound from nothing, or the one that touches F at the weights: whichever is better proved.
@@ -195,8 +183,8 @@ class LatentEstimator(CertifiedEstimator):
         """The last dual variables, times a ratio, if they are dual variables of this problem too."""
         alpha = self._alpha
         if ratio != 1.0:
-            scaled = ratio * alpha.alpha if hasattr(alpha, "alpha") else ratio * alpha
-            alpha = replace(alpha, alpha=scaled, rivals=None) if hasattr(alpha, "alpha") else scaled
+            planes = isinstance(alpha, Planes)
+            alpha = replace(alpha, alpha=ratio * alpha.alpha, rivals=None) if planes else ratio * alpha
         try:
             return problem.constraints.feasible(alpha)
         except (ValueError, IndexError, OracleError):

@@ -104,15 +104,8 @@ class LinearEstimator(Task[Facts]):
 
         Weights of several classes are stored feature by feature (see ``constraints.classes``).
         """
-        features = self._own_regularizer()
-        if self.regularizer is None:
-            return features
-        parts = []
-        for k in range(n_classes):
-            parts.append((np.arange(n_features) * n_classes + k, features))
-            if self.fit_intercept:
-                parts.append((np.array([n_features * n_classes + k]), L2()))
-        return features if len(parts) == 1 else Blocks(parts)
+        places = np.arange(n_classes * (n_features + bool(self.fit_intercept))).reshape(-1, n_classes)
+        return repeated(self.regularizer, places.T.copy(), n_features)
 
     @contextlib.contextmanager
     def _read(self, given: Source, run: Run, reset: bool) -> Iterator[Seekable]:
@@ -308,6 +301,21 @@ def _precision(source: Any) -> str:
     if first is None or not hasattr(first.x, "dtype"):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
     return "float32" if first.x.dtype == np.float32 else "float64"
+
+
+def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) -> Regularizer:
+    """The same regularizer for the features of every vector of weights, l2 for the intercepts that may follow them.
+
+    ``places`` has a row for each vector: which of all weights are its own.
+    """
+    if features is None:
+        return L2()
+    parts: list[tuple[np.ndarray, Regularizer]] = []
+    for place in places:
+        parts.append((place[:n_features], features))
+        if place.size > n_features:
+            parts.append((place[n_features:], L2()))
+    return features if len(parts) == 1 else Blocks(parts)
 
 
 def rows_of(x: Any, bias: float) -> Rows:

@@ -32,7 +32,7 @@ from ..solvers.solve import first_interrupt
 from . import inputs
 from .certified import Run
 from .fit_callbacks import users_line
-from .holders import InMemory, Whole, chosen_solver, fingerprint_of, is_whole
+from .holders import InMemory, Whole, fingerprint_of, is_whole
 
 if TYPE_CHECKING:
     pass
@@ -73,10 +73,10 @@ class OnWorkers(InMemory):
     ) -> Solution:
         if not self._sharded:
             return super().solve(k, warm, threads, callbacks, folder)
-        task, problem = self.task, self.problems[k]
+        problem = self.problems[k]
         resumed = folder is not None and folder.holds_a_state  # then workers have saved what is better
         problem.constraints.begin(None if resumed else warm)  # type: ignore[attr-defined]
-        solver = chosen_solver(task, problem, warm, threads)
+        solver = self._solver(problem, warm, threads)
         return solve_on_shards(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
 
 

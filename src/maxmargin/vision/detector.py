@@ -382,7 +382,7 @@ class DeformablePartDetector(LatentEstimator):
 
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.objective.model
-        self._keep_search(stage.solution, lambda found: None)
+        self._keep_search(stage.solution)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
         self.n_passes_ = sum(record.passes for record in self.history_)
