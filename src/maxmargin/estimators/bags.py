@@ -332,7 +332,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             if count(Z) != len(data.bags):
                 raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
-        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, data.classes):
+        if self.warm_start and "classes_" in vars(self) and np.array_equal(self.classes_, data.classes):
             weights = self._flat()
             if self._positive_at == data.place and weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)

@@ -15,6 +15,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from ..constraints.sourced import is_source
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
 from ..schema import is_label
@@ -35,7 +36,7 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
 
     float32 and float64 are kept as they are, without a copy; small integers become float32.
     """
-    if callable(getattr(X, "chunks", None)) and not hasattr(X, "shape"):
+    if is_source(X) and not hasattr(X, "shape"):
         raise ValueError(
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."

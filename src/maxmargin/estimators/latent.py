@@ -25,7 +25,7 @@ from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
 from .inputs import Column, Seed
 from .latent_search import LatentEstimator, objective_of
-from .structured import best_answers, check_pairs, mean_loss, paired
+from .structured import best_answers, check_pairs, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -180,7 +180,7 @@ class LatentStructuralSVM(LatentEstimator):
     @property
     def selected_states_(self) -> list[Any]:
         """The states whose weights are not all zero; those of files as well, which hold no more than the weights."""
-        if not hasattr(getattr(self, "model_", None), "groups"):
+        if "model_" not in vars(self) or not hasattr(self.model_, "groups"):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
@@ -222,7 +222,7 @@ class LatentStructuralSVM(LatentEstimator):
             return {"latent": objective.initial(rng)}
         if Z is not None:
             return {"latent": _checked_latent(objective, Z)}
-        if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
+        if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:
             return self._hot_start(objective, self.coef_)
         init = self.init
         if callable(init):
@@ -234,7 +234,7 @@ class LatentStructuralSVM(LatentEstimator):
         return {"weights": self._checked_weights(objective)}
 
     def _check_fitted_sizes(self) -> None:
-        if not hasattr(self.model_, "complete") and not hasattr(self.model_, "latent_objective"):
+        if not is_latent(self.model_):
             raise ValueError(f"{self.model_!r} has no latent variables")
 
     def predict(self, X: Sequence[Any]) -> list[Any]:

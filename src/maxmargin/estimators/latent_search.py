@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..data.bags import Bags
 from ..distributed.evaluations import Evaluations, is_searched, remote_objective
 from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
@@ -250,7 +251,7 @@ def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndar
     def piece(ids: np.ndarray) -> Any:
         if not ids.size:
             return None
-        some = X.between(ids[0], ids[-1] + 1) if hasattr(X, "between") else chosen(X, ids)
+        some = X.between(ids[0], ids[-1] + 1) if isinstance(X, Bags) else chosen(X, ids)
         return partial(_of_piece, make, some, chosen(Y, ids), budget if budget.size == 1 else budget[ids], listable)
 
     return [piece(ids) for ids in np.array_split(np.arange(count(Y)), n)]

@@ -320,7 +320,7 @@ def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) 
 
 def rows_of(x: Any, bias: float) -> Rows:
     """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
-    if not hasattr(x, "indptr"):
+    if not sp.issparse(x):
         return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
     if x.nnz == 0:
         return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)

@@ -131,7 +131,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         return source, Facts(sizes.result(), layout, bare(self)._prepared)
 
     def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return (source, Facts(self.model_, None)) if hasattr(self, "model_") else self._survey(source)
+        return (source, Facts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)

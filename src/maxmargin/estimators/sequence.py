@@ -105,7 +105,7 @@ class SequenceSVM(StructuredEstimator):
     model_: Chain
     classes_: np.ndarray
     _names: list[Any] | None
-    _attributes: Attributes | None
+    _attributes: Attributes | None = None
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class SequenceSVM(StructuredEstimator):
         return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
     def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, Facts]:
-        begun = hasattr(self, "model_")
+        begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
         seen.look(source.chunk().x, source.chunk().y)
@@ -294,7 +294,7 @@ class SequenceSVM(StructuredEstimator):
             raise ValueError(
                 "The model was trained on named features, X holds matrices. Give lists of dicts, of names or of words."
             )
-        if getattr(self, "_attributes", None) is None:
+        if self._attributes is None:
             self._attributes = Attributes(self._names)
         encoded = cast(Attributes, self._attributes).encode(X)
         if encoded.indices.size == 0:

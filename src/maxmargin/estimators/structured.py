@@ -24,6 +24,7 @@ from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run
 from .fit_callbacks import Callback
+from .frames import Listed
 from .holders import InMemory, Whole, is_whole, of_pairs
 from .inputs import Column, Seed
 from .streams import OpenStream
@@ -131,13 +132,13 @@ class StructuredEstimator(Task[Facts]):
         )
 
     def _centre(self, problem: Problem, warm: Any) -> np.ndarray | None:
-        before = getattr(self, "coef_", None) if warm is not None else None
-        return before if before is not None and before.size == problem.n_weights else None
+        known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
+        return self.coef_ if known else None
 
     def _warm(self, holder: InMemory) -> list[Planes | None]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         problem = holder.local[0]
-        alpha = self._feasible(problem) if self.warm_start and hasattr(self, "_alpha") else None
+        alpha = self._feasible(problem) if self.warm_start and "_shares" in vars(self) else None
         if alpha is None or self._fitted_C == self.C:
             return [alpha]
         scaled = Planes(alpha.example, alpha.labels, self.C / self._fitted_C * alpha.alpha)
@@ -162,8 +163,12 @@ def look_at(source: Any, look: Callable[[Any, Any], object], check: Prepare) -> 
     return Layout(source.offsets, chunk.weight)
 
 
+def is_latent(model: Any) -> bool:
+    return hasattr(model, "complete") or hasattr(model, "latent_objective")
+
+
 def _check_not_latent(model: Any) -> None:
-    if hasattr(model, "complete") or hasattr(model, "latent_objective"):
+    if is_latent(model):
         raise ValueError(f"{model!r} has latent variables: it belongs to LatentStructuralSVM.")
 
 
@@ -189,7 +194,7 @@ def paired(data: Data) -> Data:
 
 def check_inputs(X: Any, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
-    X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
+    X = X.to_list() if isinstance(X, Listed) else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
     X = checked_sparse(X, name) if sp.issparse(X) else X
     if not hasattr(X, "__len__") or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
@@ -334,7 +339,7 @@ class StructuralSVM(StructuredEstimator):
         return source, Facts(sizes.result(), layout, check_pairs)
 
     def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return self._known(source) if hasattr(self, "model_") else self._survey(source)
+        return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)

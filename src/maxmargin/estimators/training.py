@@ -150,7 +150,7 @@ class Task(CertifiedEstimator, Generic[F]):
             changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
             if changed:
                 raise ValueError(self._stream_rule.format(changed=changed))
-        elif hasattr(self, "coef_"):
+        elif "coef_" in vars(self):
             self._trained_before()
 
 

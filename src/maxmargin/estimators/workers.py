@@ -120,10 +120,11 @@ def gathered(piece: Seekable) -> Whole:
     parts: list[Chunk] = [piece.chunk(i) for i in numbers]
     sparse = sp.issparse(parts[0].x)
     x = sp.vstack([p.x for p in parts], format="csr") if sparse else np.concatenate([p.x for p in parts])
-    columns = [
-        None if getattr(parts[0], name) is None else np.concatenate([getattr(p, name) for p in parts])
-        for name in ("y", "group", "weight")
-    ]
+
+    def joined(column: list[np.ndarray | None]) -> np.ndarray | None:
+        return None if column[0] is None else np.concatenate(column)  # type: ignore[arg-type]
+
+    columns = joined([p.y for p in parts]), joined([p.group for p in parts]), joined([p.weight for p in parts])
     for i in numbers:
         piece.release(i)
     return Whole(x, *columns)

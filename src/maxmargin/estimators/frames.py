@@ -1,0 +1,107 @@
+"""Data frames and their columns, of pandas, polars and Arrow: recognised by what they can do; none is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+TIMES = "dates or times"
+_ARROW_NUMBERS = ("int", "uint", "half", "float", "double", "bool", "decimal", "null")
+
+
+@runtime_checkable
+class PandasFrame(Protocol):
+    columns: Any
+    dtypes: Any
+    iloc: Any
+
+
+@runtime_checkable
+class PolarsFrame(Protocol):
+    def to_dicts(self) -> list[dict[str, Any]]: ...
+    def get_column(self, name: str) -> Any: ...
+
+
+@runtime_checkable
+class ArrowTable(Protocol):
+    column_names: list[str]
+
+    def to_pylist(self) -> list[dict[str, Any]]: ...
+
+
+@runtime_checkable
+class Nullable(Protocol):
+    """A column or a frame of pandas."""
+
+    def isna(self) -> Any: ...
+
+
+@runtime_checkable
+class PandasColumn(Nullable, Protocol):
+    dtype: Any
+
+    def to_numpy(self, dtype: Any) -> np.ndarray: ...
+
+
+@runtime_checkable
+class OtherColumn(Protocol):
+    """A column of polars or Arrow."""
+
+    def is_null(self) -> Any: ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """A column that is asked by its index, or by 0, 1, 2, …, and gives its values as a list."""
+
+    def to_list(self) -> list[Any]: ...
+
+
+def is_frame(x: object) -> bool:
+    return isinstance(x, PandasFrame | PolarsFrame | ArrowTable)
+
+
+def missing(column: object) -> np.ndarray:
+    """Which values of a column are missing, as far as it is one of these."""
+    if isinstance(column, Nullable):
+        return np.asarray(column.isna())
+    return np.asarray(column.is_null()) if isinstance(column, OtherColumn) else np.zeros(0, bool)
+
+
+def strangers(X: object) -> Iterator[tuple[str, str, list[Any]]]:
+    """(name, what it seems to hold, its first value that is there) of the columns whose type is not one of numbers."""
+    if isinstance(X, ArrowTable):
+        table: Any = X
+        for name, kind in zip(X.column_names, map(str, table.schema.types), strict=True):
+            if not kind.startswith(_ARROW_NUMBERS):
+                times = kind.startswith(("date", "time", "duration"))
+                yield name, TIMES if times else "values", table[name].drop_null().slice(0, 1).to_pylist()
+    elif isinstance(X, PandasFrame):
+        for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+            if dtype.kind not in "biufc":
+                yield name, TIMES if dtype.kind in "mM" else "values", X.iloc[:, place].dropna().head(1).to_list()
+    elif isinstance(X, PolarsFrame):
+        frame: Any = X
+        for name, dtype in frame.schema.items():
+            if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
+                held = TIMES if dtype.is_temporal() else "values"
+                yield name, held, frame[name].drop_nulls().head(1).to_list()
+
+
+def records(frame: PandasFrame | PolarsFrame | ArrowTable) -> list[dict[Any, Any]]:
+    """The rows of a frame as dicts. What is missing is None, but for NaN among numbers, which the user has to mend."""
+    if isinstance(frame, PolarsFrame):
+        return frame.to_dicts()
+    if isinstance(frame, ArrowTable):
+        return frame.to_pylist()
+    columns = [_values(frame.iloc[:, k]) for k in range(len(frame.columns))]
+    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    values = column.to_list()
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return values
+    return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]
