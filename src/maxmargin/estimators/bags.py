@@ -187,9 +187,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     @notified
     def fit(
         self,
-        X: Any,
-        y: Any,
-        Z: Any = None,
+        X: Bagged,
+        y: ArrayLike,
+        Z: Column = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -237,7 +237,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         super()._keep_search(found, **learned)
         self.coef_, self.intercept_ = self._split(found.weights)
 
-    def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
+    def _check(self, X: Bagged, y: ArrayLike, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
             raise ValueError("LatentSVC needs its bags in memory, got a source. Read them first, or a part of them.")
         bags = as_bags(X, width)
@@ -323,7 +323,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
 
     def _start(
-        self, data: _Labelled, Z: Any, objective: LatentObjective, number: int, rng: np.random.Generator
+        self, data: _Labelled, Z: Column, objective: LatentObjective, number: int, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:
@@ -375,7 +375,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return self.coef_.ravel()
         return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
 
-    def _looked(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _looked(self, X: Bagged) -> tuple[np.ndarray, np.ndarray]:
         """The score and the best instance of every bag, for each vector of weights: the positive class's, or all."""
         check_is_fitted(self)
         bags = as_bags(X, self.n_features_in_)
@@ -443,7 +443,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
         return content(self, bags, y, data.name)
 
-    def _again(self, X: Any, y: Any, sample_weight: Column) -> LatentObjective:
+    def _again(self, X: Bagged, y: ArrayLike, sample_weight: Column) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
         return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))

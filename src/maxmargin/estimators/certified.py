@@ -22,7 +22,7 @@ from .. import persistence
 from ..checkpoint import CheckpointFolder
 from ..distributed import Transport
 from ..notebook import bracket
-from ..problem import Certificate, Problem, Record, Solution
+from ..problem import Certificate, Planes, Problem, Record, Solution
 from ..protocols import Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
@@ -43,6 +43,9 @@ _MEANS = {
 
 
 Folder = str | os.PathLike[str] | None
+Shares = np.ndarray | Planes | None
+"""Dual variables of a problem, as far as there are any."""
+Callbacks = Sequence[Callable[[Record], object]]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     certificate_: Certificate
     history_: list[Record]
     n_passes_: int
+    _alpha: Any
+    _fitted_C: float
     _certified: ClassVar[str] = ""
     """What the certificate is about, in a few words, where that is not the training problem itself."""
     _stream: Any = None
@@ -144,7 +149,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         """What a run is about, as a checkpoint knows it."""
         return {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
 
-    def _begin_like(self, other: Any) -> None:
+    def _begin_like(self, other: CertifiedEstimator) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
 

@@ -12,16 +12,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from ..checkpoint import CheckpointFolder
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..distributed import Transport
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer, Solver, Source
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Callbacks, Folder, Run
 from .fit_callbacks import Callback
 from .holders import InMemory, Whole, is_whole, of_arrays
 from .inputs import Column, Matrix, Seed
@@ -136,8 +137,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -189,7 +190,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         weight = inputs.check_weights(sample_weight, X)
         return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         """Look at all labels once: which classes there are, and how much each of them weighs."""
         found: dict[Any, float] = {}
         classes = np.empty(0)
@@ -205,14 +206,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if len(found) > classes.size:
             classes = np.array(sorted(found))
         _check_several(classes)
-        return source, self._facts(source, classes, np.array([found[value] for value in classes.tolist()]))
+        return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
 
-    def _known(self, source: Any) -> tuple[Any, Facts]:
+    def _known(self, source: Seekable) -> tuple[Seekable, Facts]:
         counts = np.zeros(self.classes_.size)
         for chunk in () if self.class_weight is None else labels_of(source):
             label = _codes(chunk, self.classes_)
             counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
-        return source, self._facts(source, self.classes_, counts)
+        return source, self._facts(self.classes_, counts)
 
     def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
@@ -229,7 +230,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 raise ValueError(
                     f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
                 )
-        facts = self._facts(source, known, np.ones(known.size))
+        facts = self._facts(known, np.ones(known.size))
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
         if facts.n_columns > 1 and not _has_class_steps(
             self._regularizer(facts.n_features, facts.n_columns), n_weights
@@ -237,7 +238,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
         return source, facts
 
-    def _facts(self, source: Any, classes: np.ndarray, counts: np.ndarray) -> Facts:
+    def _facts(self, classes: np.ndarray, counts: np.ndarray) -> Facts:
         """``counts`` is how much each class weighs."""
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
@@ -246,11 +247,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
-        return Facts(int(source.n_features), n_problems, classes.size if joint else 1, classes, factors)
+        return Facts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
-        classes: Any = facts.classes
+        classes = facts.classes
         rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
         weights = checked_weights(chunk)
         if facts.factors is not None:
@@ -285,7 +286,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return cost
 
     def _solve(
-        self, holder: InMemory, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: Any
+        self,
+        holder: InMemory,
+        k: int,
+        warm: Any,
+        threads: int,
+        callbacks: Callbacks,
+        folder: CheckpointFolder | None,
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         problem: Problem = holder.problems[k]
@@ -307,13 +314,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return replace(solution, alpha=alpha)
 
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
-        self.classes_ = facts.classes  # type: ignore[assignment]
+        self.classes_ = facts.classes
         self._label = None
         split = [self._split_weights(w, facts.n_columns) for w in weights]
         self.coef_ = np.vstack([coef for coef, _ in split])
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
-    def _remember(self, source: Any, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: Facts) -> None:
         self._label = _codes(source.labels(), self.classes_) if is_whole(source) else None
 
     def _weights(self) -> list[np.ndarray]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
 from ..constraints.oracle import count
@@ -19,10 +20,11 @@ from ..data.examples import PairList
 from ..data.memory import Arrays
 from ..data.runs import Chunked
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Solver
+from ..protocols import Chunk, Solver, Source
 from ..solvers import solve
 from . import inputs
-from .certified import Run
+from .certified import Callbacks, Run, Shares
+from .inputs import Column, Matrix
 
 if TYPE_CHECKING:
     from .training import Task
@@ -93,7 +95,7 @@ class Whole(Chunked):
         return Arrays(x, y, group, self._chunk.weight, chunk_rows=max(1, len(self) // _CHUNKS))
 
 
-def is_whole(source: Any) -> bool:
+def is_whole(source: Source) -> TypeGuard[Whole]:
     """Whether the examples are in memory, in one chunk."""
     return isinstance(source, Whole)
 
@@ -111,7 +113,7 @@ class InMemory:
     run : Run
     """
 
-    def __init__(self, task: Task[Any], source: Any, facts: Any, run: Run) -> None:
+    def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         self.task, self.source, self.run = task, source, run
         self.whole = is_whole(source) and run.cluster is None
         """Whether all constraints are in memory."""
@@ -124,14 +126,19 @@ class InMemory:
         return inputs.check_threads(self.task.n_jobs) if self.whole else 1
 
     def solve(
-        self, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
+        self,
+        k: int,
+        warm: Shares,
+        threads: int,
+        callbacks: Callbacks,
+        folder: CheckpointFolder | None,
     ) -> Solution:
         """Solve problem k."""
         problem = self.problems[k]
         solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
         return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
 
-    def _solver(self, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
+    def _solver(self, problem: Problem, warm: Shares, threads: int, scratch: str | None = None) -> Solver:
         return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
 
     def _goal(self) -> dict[str, Any]:
@@ -144,11 +151,11 @@ class InMemory:
         pass
 
 
-def fingerprint_of(source: Any) -> str:
+def fingerprint_of(source: Source) -> str:
     """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
     if hasattr(source, "fingerprint"):
         return str(source.fingerprint)
-    with contextlib.closing(source.chunks()) as chunks:
+    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
         first = next(chunks, None)
     return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
 
@@ -166,7 +173,7 @@ class _Together:
         return self.X[i], self.Y[i]
 
 
-def of_pairs(X: Any, Y: Any, weight: Any = None) -> str:
+def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
     """Structured examples in a short text that changes when they do."""
     return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
 
@@ -181,7 +188,7 @@ def of_values(values: Any) -> str:
     return f"{zlib.crc32(text):08x}"
 
 
-def _crc(column: Any) -> str:
+def _crc(column: Column) -> str:
     if column is None:
         return ""
     values = np.asarray(column)
@@ -189,6 +196,6 @@ def _crc(column: Any) -> str:
     return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
 
 
-def of_arrays(X: Any, y: Any, weight: Any = None, group: Any = None) -> str:
+def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
     """Arrays in a short text that changes when they do."""
     return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])

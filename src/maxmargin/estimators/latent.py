@@ -25,7 +25,7 @@ from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
 from .inputs import Column, Seed
 from .latent_search import LatentEstimator, objective_of
-from .structured import best_answers, check_pairs, is_latent, mean_loss, paired
+from .structured import Examples, best_answers, check_pairs, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -139,9 +139,9 @@ class LatentStructuralSVM(LatentEstimator):
     @notified
     def fit(
         self,
-        X: Sequence[Any],
-        Y: Sequence[Any] | None = None,
-        Z: Sequence[Any] | None = None,
+        X: Examples,
+        Y: Examples | None = None,
+        Z: Examples | None = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -184,14 +184,14 @@ class LatentStructuralSVM(LatentEstimator):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
-    def _again(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> LatentObjective:
+    def _again(self, X: Examples, Y: Examples, sample_weight: Column = None) -> LatentObjective:
         """The objective on any data."""
         check_is_fitted(self)
         X, Y = check_pairs(X, Y)
         regularizer = self._regularizer_for(self.model_)
         return objective_of(self.model_, regularizer, X, Y, self._budget(X, sample_weight))
 
-    def _budget(self, X: Any, sample_weight: Column) -> np.ndarray:
+    def _budget(self, X: Examples, sample_weight: Column) -> np.ndarray:
         """C_i."""
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return inputs.check_budget(self.C, weights)
@@ -215,7 +215,13 @@ class LatentStructuralSVM(LatentEstimator):
         return GroupNorm(model.groups, self.group_norm)
 
     def _start(
-        self, X: Any, Y: Any, Z: Any, objective: LatentObjective, number: int, rng: np.random.Generator
+        self,
+        X: Examples,
+        Y: Examples,
+        Z: Examples | None,
+        objective: LatentObjective,
+        number: int,
+        rng: np.random.Generator,
     ) -> dict[str, Any]:
         """What the search of this number begins with."""
         if number > 0:
@@ -237,23 +243,23 @@ class LatentStructuralSVM(LatentEstimator):
         if not is_latent(self.model_):
             raise ValueError(f"{self.model_!r} has no latent variables")
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
+    def predict(self, X: Examples) -> list[Any]:
         """The best label of every input."""
         return [y for y, _ in self._answers(X)]
 
-    def predict_latent(self, X: Sequence[Any]) -> list[Any]:
+    def predict_latent(self, X: Examples) -> list[Any]:
         """The latent value that goes with the best label of every input."""
         return [z for _, z in self._answers(X)]
 
-    def complete(self, X: Sequence[Any], Y: Sequence[Any]) -> Any:
+    def complete(self, X: Examples, Y: Examples) -> Any:
         """The best latent value of every input, given its label."""
         return self._again(X, Y).evaluate(self.coef_).best
 
-    def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def _answers(self, X: Examples) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
         return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
@@ -263,11 +269,11 @@ class LatentStructuralSVM(LatentEstimator):
 
         return content(self, paired(data))
 
-    def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
+    def objective(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """F at ``coef_``, on any data."""
         return value(self._again(X, Y, sample_weight), self.coef_)
 
-    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> Certificate:
+    def certify(self, X: Examples, Y: Examples, sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
         F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
@@ -291,7 +297,7 @@ def _check_latent(model: Any) -> None:
         )
 
 
-def _checked_latent(objective: LatentObjective, Z: Any) -> Any:
+def _checked_latent(objective: LatentObjective, Z: Examples) -> Examples:
     """Latent values to start from, one for each example; in range, where they are numbers in a list."""
     if count(Z) != objective.n_examples:
         raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")

@@ -26,7 +26,7 @@ from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer,
 from ..solvers import best_start, certify
 from ..validation import one_of
 from . import inputs
-from .certified import CertifiedEstimator, Run
+from .certified import CertifiedEstimator, Run, Shares
 from .fit_callbacks import keep, users_line
 from .workers import Cluster
 
@@ -140,7 +140,7 @@ class LatentEstimator(CertifiedEstimator):
                 break
         return best, found.interrupted  # type: ignore[return-value]  # there is one start at least
 
-    def _begin_like(self, other: Any) -> None:
+    def _begin_like(self, other: CertifiedEstimator) -> None:
         super()._begin_like(other)
         self.coef_ = other.coef_
 
@@ -180,7 +180,7 @@ class LatentEstimator(CertifiedEstimator):
                 continue
         return min(found, key=lambda certificate: certificate.relative_gap)
 
-    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Any:
+    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Shares:
         """The last dual variables, times a ratio, if they are dual variables of this problem too."""
         alpha = self._alpha
         if ratio != 1.0:
@@ -243,7 +243,9 @@ def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: n
     return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
 
 
-def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndarray], n: int) -> list[Any]:
+def _pieces(
+    objective: LatentObjective, make: Callable[..., LatentObjective], data: tuple[Any, Any, np.ndarray], n: int
+) -> list[Any]:
     """How each of n workers makes the objective of its examples; None for one that has none."""
     X, Y, budget = data
     listable = getattr(objective, "listable", None)
@@ -257,7 +259,9 @@ def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndar
     return [piece(ids) for ids in np.array_split(np.arange(count(Y)), n)]
 
 
-def _of_piece(make: Any, X: Any, Y: Any, budget: np.ndarray, listable: bool | None) -> LatentObjective:
+def _of_piece(
+    make: Callable[..., LatentObjective], X: Any, Y: Any, budget: np.ndarray, listable: bool | None
+) -> LatentObjective:
     """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
     objective: Any = make(X, Y, budget)
     if listable is not None:

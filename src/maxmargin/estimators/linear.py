@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from . import inputs
 from .certified import Run
 from .fit_callbacks import users_line
 from .holders import InMemory, Whole, fingerprint_of, is_whole
+from .inputs import Matrix
 from .streams import ClosedStream
 from .training import Task
 from .workers import gathered
@@ -52,7 +53,8 @@ class Facts:
         Problems to be solved side by side.
     n_columns : int
         Vectors of weights in each.
-    classes : array or None
+    classes : array
+        Empty where there are none.
     factors : array (n_classes,) or None
         Of C, by class.
     """
@@ -60,7 +62,7 @@ class Facts:
     n_features: int
     n_problems: int = 1
     n_columns: int = 1
-    classes: np.ndarray | None = None
+    classes: np.ndarray = field(default_factory=lambda: _EMPTY)
     factors: np.ndarray | None = None
 
     def for_pieces(self) -> Facts:
@@ -68,7 +70,7 @@ class Facts:
         return self
 
 
-class LinearEstimator(Task[Facts]):
+class LinearEstimator(Task[Facts, Seekable]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
     constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
@@ -121,13 +123,15 @@ class LinearEstimator(Task[Facts]):
                 )
             yield source
 
-    def _whole(self, X: Any, y: Any, group: Any, weight: Any, fingerprint: Callable[[], str]) -> Whole:
+    def _whole(
+        self, X: Any, y: Any, group: np.ndarray | None, weight: np.ndarray | None, fingerprint: Callable[[], str]
+    ) -> Whole:
         """Checked arrays as a source of one chunk. Kernels rely on sparse rows that are sorted, without duplicates."""
         if X.shape[1] > _MOST_COLUMNS:
             raise ValueError(f"At most {_MOST_COLUMNS} columns can be addressed, X has {X.shape[1]}.")
         return Whole(canonical(X) if sp.issparse(X) else X, y, group, weight, fingerprint=fingerprint)
 
-    def _take_shape(self, source: Seekable, given: Any) -> None:
+    def _take_shape(self, source: Seekable, given: Source) -> None:
         """The number of features, and how to read more of the same data as was given."""
         if source.n_features is None:
             raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
@@ -140,7 +144,7 @@ class LinearEstimator(Task[Facts]):
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
-    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Seekable, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
         numbers = range(facts.n_problems) if which is None else which
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
         if is_whole(source):
@@ -159,11 +163,11 @@ class LinearEstimator(Task[Facts]):
 
         return [Problem(blocked(k), regularizer) for k in numbers]
 
-    def _shared(self, source: Any) -> Any:
+    def _shared(self, source: Seekable) -> Seekable:
         """The same rows in chunks between which they can be cut."""
         return source.in_chunks() if is_whole(source) else source
 
-    def _held(self, piece: Seekable, memory: int | None) -> Any:
+    def _held(self, piece: Seekable, memory: int | None) -> Seekable:
         """A worker's piece of the rows, in memory if there is room."""
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
@@ -175,7 +179,7 @@ class LinearEstimator(Task[Facts]):
         if not holder.whole or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]
+        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]
 
     def _shares(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
@@ -215,7 +219,7 @@ class LinearEstimator(Task[Facts]):
 
         return content(self, self._report_source(data), data.name)
 
-    def _report_source(self, data: Data) -> Any:
+    def _report_source(self, data: Data) -> Source | None:
         """The data of a report in chunks, however it was given."""
         if not data.given or data.is_source:
             return data.X
@@ -241,7 +245,7 @@ class LinearEstimator(Task[Facts]):
     def _example_shares(self) -> np.ndarray | None:
         return self._alpha
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Matrix) -> np.ndarray:
         """w·x of every row, of each class where there are several; no intercept."""
         check_is_fitted(self)
         X = inputs.check_matrix(self, X, reset=False)
@@ -253,7 +257,7 @@ class LinearEstimator(Task[Facts]):
         return tags
 
 
-def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
+def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
     """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
     n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
@@ -262,14 +266,16 @@ def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
 
 
 @contextlib.contextmanager
-def _readable(source: Any, memory: int | None, folder: Path | None = None, shared: bool = False) -> Iterator[Seekable]:
+def _readable(
+    source: Source, memory: int | None, folder: Path | None = None, shared: bool = False
+) -> Iterator[Seekable]:
     """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
 
     The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
     one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
     """
     if is_seekable(source):
-        yield source
+        yield source  # type: ignore[misc]
         return
     from .. import data
 
@@ -294,9 +300,9 @@ def _readable(source: Any, memory: int | None, folder: Path | None = None, share
         yield data.convert(source, Path(scratch) / "data", **options)
 
 
-def _precision(source: Any) -> str:
+def _precision(source: Source) -> str:
     """Numbers are kept as precise as they come."""
-    with contextlib.closing(source.chunks()) as chunks:
+    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
         first = next(chunks, None)
     if first is None or not hasattr(first.x, "dtype"):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")

@@ -98,8 +98,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix | Source,
+        y: Matrix | None = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -125,12 +125,12 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
         return self._whole(*self._checked(X, y, reset=reset), sample_weight)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
         layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
         return source, Facts(sizes.result(), layout, bare(self)._prepared)
 
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
         return (source, Facts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:

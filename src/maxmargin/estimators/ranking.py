@@ -19,7 +19,7 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk, Loss, Regularizer, Solver, Source
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run
@@ -93,8 +93,8 @@ class RankingSVM(LinearEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
         groups: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -121,7 +121,7 @@ class RankingSVM(LinearEstimator):
         grades = inputs.check_numbers(y, "grades")
         return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in labels_of(source):
@@ -136,7 +136,7 @@ class RankingSVM(LinearEstimator):
             to_compare = to_compare or _count_pairs(chunk) > 0
         if not to_compare:
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
-        return source, Facts(int(source.n_features))
+        return source, Facts(self.n_features_in_)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
@@ -147,7 +147,7 @@ class RankingSVM(LinearEstimator):
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
         self.coef_, self._example_coef = weights[0], None
 
-    def _remember(self, source: Any, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: Facts) -> None:
         """How much of each example is in the weights; inputs need not be read for it."""
         alpha: Any = self._alpha
         coefficients, done = np.zeros(len(source)), 0

@@ -15,7 +15,7 @@ from ..distributed import Transport
 from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Chunk, Loss, Regularizer, Solver, Source
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from . import inputs, training
 from .certified import Folder, Run
 from .fit_callbacks import Callback
@@ -81,8 +81,8 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -106,10 +106,10 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
         return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         for chunk in labels_of(source):
             checked_numbers(chunk, "targets")
-        return source, Facts(int(source.n_features))
+        return source, Facts(self.n_features_in_)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(

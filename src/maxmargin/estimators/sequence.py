@@ -42,7 +42,7 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
-from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
+from .structured import Examples, Facts, StructuredEstimator, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -137,8 +137,8 @@ class SequenceSVM(StructuredEstimator):
 
     def fit(
         self,
-        X: Sequence[Any] | Source,
-        Y: Sequence[Sequence[Any]] | None = None,
+        X: Examples | Source,
+        Y: Examples | None = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -165,9 +165,7 @@ class SequenceSVM(StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
-    def partial_fit(
-        self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Iterable[Any] | None = None
-    ) -> SequenceSVM:
+    def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[Any] | None = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         More in :meth:`StructuralSVM.partial_fit`.
@@ -181,10 +179,10 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Column = None) -> Whole:
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
         layout = look_at(source, seen.look, as_pairs)
         classes = sorted_classes(seen.labels)
@@ -272,7 +270,7 @@ class SequenceSVM(StructuredEstimator):
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
 
-    def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
+    def prepare(self, X: Examples | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
 
         Features that the training data did not have carry no weight and are left out; where that leaves none at all, a
@@ -301,7 +299,7 @@ class SequenceSVM(StructuredEstimator):
             self._warn_of_strangers(X)
         return encoded
 
-    def _warn_of_strangers(self, X: Sequence[Any]) -> None:
+    def _warn_of_strangers(self, X: Examples) -> None:
         """Of sequences that were described in other words than those of ``fit``."""
         met = list(islice(dict.fromkeys(islice(names_of(X), 100)), _SHOWN))
         if met:
@@ -313,7 +311,7 @@ class SequenceSVM(StructuredEstimator):
                 stacklevel=users_line(),
             )
 
-    def predict(self, X: Sequence[Any] | Sequences) -> list[list[Any]]:
+    def predict(self, X: Examples | Sequences) -> list[list[Any]]:
         """The best labels of every sequence."""
         classes = self._class_list()
         paths = self.model_.predict_all(self.prepare(X), self.coef_)
@@ -331,7 +329,7 @@ class SequenceSVM(StructuredEstimator):
         found = self.model_.k_best(self.prepare([x])[0], self.coef_, int(k))
         return [([classes[j] for j in path.tolist()], score) for path, score in found]
 
-    def margins(self, X: Sequence[Any]) -> list[np.ndarray]:
+    def margins(self, X: Examples) -> list[np.ndarray]:
         """How sure each predicted label is: its score minus that of the best labelling with another label there.
 
         The smallest margin of a sequence is what separates its best labelling from the second best.
@@ -340,7 +338,7 @@ class SequenceSVM(StructuredEstimator):
         prepared = self.prepare(X)
         return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
 
-    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Column = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
         X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
@@ -352,8 +350,8 @@ class SequenceSVM(StructuredEstimator):
 
     def certify(
         self,
-        X: Sequence[Any] | Source,
-        Y: Sequence[Sequence[Any]] | None = None,
+        X: Examples | Source,
+        Y: Examples | None = None,
         sample_weight: Column = None,
     ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
@@ -362,7 +360,7 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
-    def _prepared(self, X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
+    def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = as_pairs(X, Y)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)

@@ -18,7 +18,7 @@ from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
 from .frames import Listed, PolarsFrame, is_frame, records
-from .structured import check_pairs
+from .structured import Examples, check_pairs
 
 
 class SequenceSurvey:
@@ -35,7 +35,7 @@ class SequenceSurvey:
         """The last that were looked at, in the form the model reads."""
         self._count_pairs = pairs
 
-    def look(self, X: Any, Y: Any) -> None:
+    def look(self, X: Examples, Y: Examples) -> None:
         numeric = is_numeric(X)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")
@@ -49,12 +49,12 @@ class SequenceSurvey:
             self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
 
 
-def as_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+def as_pairs(X: Examples, Y: Examples | None) -> tuple[Examples, Examples]:
     return check_pairs(as_sequences(X), Y)
 
 
 def encoded_pairs(
-    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
+    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Examples, Y: Examples
 ) -> tuple[Sequences, list[np.ndarray]]:
     """Sequences and labels in the form the model reads, once all names and labels are known."""
     X = as_sequences(X)
@@ -72,7 +72,7 @@ def label_numbers(classes: np.ndarray) -> dict[Any, int]:
     return {label: k for k, label in enumerate(classes.tolist())}
 
 
-def numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray]:
+def numbered(Y: Examples, classes: np.ndarray) -> list[np.ndarray]:
     """Labels as numbers."""
     number = label_numbers(classes)
     numbered = []
@@ -88,7 +88,7 @@ def numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray
     return numbered
 
 
-def is_numeric(X: Any) -> bool:
+def is_numeric(X: Examples) -> bool:
     """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
     if isinstance(X, Sequences):
         return True
@@ -117,7 +117,7 @@ def is_known(label: Any, numbers: dict[Any, int]) -> bool:
         return False
 
 
-def check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
+def check_lengths(X: Sequences, Y: Examples) -> None:
     for i, y in enumerate(Y):
         if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
             raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
@@ -128,7 +128,7 @@ def check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
         raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels. Give one for each.")
 
 
-def label_set(Y: Sequence[Any]) -> set[Any]:
+def label_set(Y: Examples) -> set[Any]:
     found: set[Any] = set()
     for i, y in enumerate(Y):
         try:
@@ -160,7 +160,7 @@ def sorted_classes(found: set[Any]) -> np.ndarray:
     return classes
 
 
-def as_sequences(X: Any) -> Any:
+def as_sequences(X: Any) -> Examples:
     """X with a list of tokens, or a matrix, for each sequence; what is one already is not copied.
 
     The rows of a frame are tokens: dicts of its columns, as ``Attributes`` reads them.

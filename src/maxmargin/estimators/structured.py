@@ -22,7 +22,7 @@ from ..protocols import Model, OracleError, Regularizer, Solver, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Folder, Run, Shares
 from .fit_callbacks import Callback
 from .frames import Listed
 from .holders import InMemory, Whole, is_whole, of_pairs
@@ -32,6 +32,10 @@ from .training import Task
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
+
+
+Examples = Sequence[Any]
+"""One input, or one answer, for each example: what these are is known to the model."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Facts:
         Whether the examples are those of one worker among several.
     """
 
-    model: Any
+    model: Model
     layout: Layout | None
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
@@ -66,7 +70,7 @@ class Facts:
         return replace(self, layout=None, learned={}, piece=True)
 
 
-class StructuredEstimator(Task[Facts]):
+class StructuredEstimator(Task[Facts, Source]):
     """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
     model_: Model
@@ -86,7 +90,7 @@ class StructuredEstimator(Task[Facts]):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Column = None) -> Whole:
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
         """Inputs and answers in memory, checked."""
         return self._whole(*check_pairs(X, Y), sample_weight)
 
@@ -98,12 +102,12 @@ class StructuredEstimator(Task[Facts]):
         """Inputs and answers in the form that the fitted model reads."""
         return check_pairs(X, Y)
 
-    def _known(self, source: Any) -> tuple[Any, Facts]:
+    def _known(self, source: Source) -> tuple[Source, Facts]:
         if is_whole(source):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
         return source, Facts(self.model_, None, self._prepared)
 
-    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Source, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
         if is_whole(source):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
@@ -131,7 +135,7 @@ class StructuredEstimator(Task[Facts]):
             "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
         )
 
-    def _centre(self, problem: Problem, warm: Any) -> np.ndarray | None:
+    def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
         return self.coef_ if known else None
 
@@ -154,7 +158,7 @@ class StructuredEstimator(Task[Facts]):
             return None  # answers to other data prove nothing here
 
 
-def look_at(source: Any, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
+def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
     """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
     if not is_whole(source):
         return survey(source, lambda x, y: look(*check(x, y)))
@@ -172,7 +176,7 @@ def _check_not_latent(model: Any) -> None:
         raise ValueError(f"{model!r} has latent variables: it belongs to LatentStructuralSVM.")
 
 
-def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+def check_pairs(X: Examples, Y: Examples | None) -> tuple[Examples, Examples]:
     """As many answers as inputs, and at least one."""
     if Y is None:
         raise ValueError(
@@ -204,7 +208,7 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     return X
 
 
-def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
+def best_answers(model: Any, X: Examples, w: np.ndarray) -> Any:
     """The best answer to every input."""
     X = check_inputs(X)
     if not hasattr(model, "predict_all"):
@@ -215,7 +219,7 @@ def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
     return answers
 
 
-def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Column) -> float:
+def mean_loss(model: Any, Y: Examples, answers: Examples, sample_weight: Column) -> float:
     losses = [model.loss(y, answer) for y, answer in zip(Y, answers, strict=True)]
     return float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
@@ -294,8 +298,8 @@ class StructuralSVM(StructuredEstimator):
 
     def fit(
         self,
-        X: Sequence[Any] | Source,
-        Y: Sequence[Any] | None = None,
+        X: Examples | Source,
+        Y: Examples | None = None,
         sample_weight: Column = None,
         *,
         cluster: str | Transport | None = None,
@@ -319,7 +323,7 @@ class StructuralSVM(StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
+    def partial_fit(self, X: Examples, Y: Examples) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
@@ -333,30 +337,28 @@ class StructuralSVM(StructuredEstimator):
         super()._check_settings()
         _check_not_latent(self.model)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         sizes = Sizes(self.model)
         layout = look_at(source, sizes.look, check_pairs)
         return source, Facts(sizes.result(), layout, check_pairs)
 
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
         return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
+    def predict(self, X: Examples) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Column = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
-    def certify(
-        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Column = None
-    ) -> Certificate:
+    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         On data other than the training data the bounds are those of the problem on that data. X may be a source.

@@ -22,21 +22,22 @@ from sklearn.base import clone
 from ..checkpoint import CheckpointFolder
 from ..constraints.duals_on_disk import stacked
 from ..constraints.sourced import is_source
-from ..problem import Certificate, Planes, Problem, Record, Solution
-from ..protocols import OracleError, Source
+from ..problem import Certificate, Problem, Record, Solution
+from ..protocols import Chunk, OracleError, Source
 from ..solvers import certify as certified
 from ..validation import check_object, shown
 from . import inputs
-from .certified import CertifiedEstimator, Run, total
+from .certified import Callbacks, CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
 from .holders import InMemory, Whole, fingerprint_of
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
 
 F = TypeVar("F")
+S = TypeVar("S", bound=Source)
 
 
-class Task(CertifiedEstimator, Generic[F]):
+class Task(CertifiedEstimator, Generic[F, S]):
     """Base of the estimators that end with a convex problem: what the functions below ask of them.
 
     Subclasses say what their data mean. ``F`` are their facts: what is to be known of all data beforehand.
@@ -45,7 +46,7 @@ class Task(CertifiedEstimator, Generic[F]):
     coef_: np.ndarray
     _stream_rule: ClassVar[str]
     """What to say where settings have changed between two chunks of a stream."""
-    _size: Callable[[Any], int] = staticmethod(len)
+    _size: Callable[[Chunk], int] = staticmethod(len)
     """How many dual variables, or rows of them, a chunk has in each problem."""
     _arrays: Callable[..., Whole]
     """Data in memory, checked: ``_arrays(X, reset=, y=, …)``. ``reset``: its width is not known yet."""
@@ -53,10 +54,10 @@ class Task(CertifiedEstimator, Generic[F]):
     """What is kept between chunks of a stream: ``_new_stream(self, problems)``."""
 
     @contextmanager
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
+    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[S]:
         """Data as users give it, checked: a source, or ``Whole``."""
         if not is_source(X):
-            yield self._arrays(X, reset=reset, **others)
+            yield self._arrays(X, reset=reset, **others)  # type: ignore[misc]
             return
         given = [name for name, value in others.items() if value is not None]
         if given:
@@ -67,31 +68,31 @@ class Task(CertifiedEstimator, Generic[F]):
         with self._read(X, run, reset) as source:
             yield source
 
-    def _read(self, source: Source, run: Run, reset: bool) -> AbstractContextManager[Source]:
+    def _read(self, source: Source, run: Run, reset: bool) -> AbstractContextManager[S]:
         """A source in the form in which it is read again and again."""
-        return nullcontext(source)
+        return nullcontext(source)  # type: ignore[arg-type]
 
-    def _survey(self, source: Any) -> tuple[Any, F]:
+    def _survey(self, source: S) -> tuple[S, F]:
         """A look at all of the data: the source, perhaps in another form, and what is to be known of it."""
         raise NotImplementedError
 
-    def _known(self, source: Any) -> tuple[Any, F]:
+    def _known(self, source: S) -> tuple[S, F]:
         """The same for other data, where the estimator is fitted."""
         return self._survey(source)
 
     def _next_chunk(self, source: Whole) -> tuple[Whole, F]:
         """The same for a chunk of a stream."""
-        return self._survey(source)
+        return self._survey(source)  # type: ignore[arg-type, return-value]
 
-    def _problems(self, source: Any, facts: F, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: S, facts: F, which: Sequence[int] | None = None) -> list[Problem]:
         """The problems to be solved, all of them or some: constraints of the source, and the regularizer."""
         raise NotImplementedError
 
-    def _warm(self, holder: InMemory) -> Sequence[np.ndarray | Planes | None]:
+    def _warm(self, holder: InMemory) -> Sequence[Shares]:
         """Dual variables to start from, for each problem; None where there are none."""
         raise NotImplementedError
 
-    def _centre(self, problem: Problem, warm: np.ndarray | Planes | None) -> np.ndarray | None:
+    def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         return None
 
@@ -99,9 +100,9 @@ class Task(CertifiedEstimator, Generic[F]):
         self,
         holder: InMemory,
         k: int,
-        warm: Any,
+        warm: Shares,
         threads: int,
-        callbacks: Sequence[Callable[[Record], object]],
+        callbacks: Callbacks,
         folder: CheckpointFolder | None,
     ) -> Solution:
         """Solve problem k of a fit."""
@@ -111,22 +112,22 @@ class Task(CertifiedEstimator, Generic[F]):
         """Keep what was learned: the weights of each problem become attributes."""
         raise NotImplementedError
 
-    def _remember(self, source: Any, facts: F) -> None:
+    def _remember(self, source: S, facts: F) -> None:
         """Keep what else is to be known of the training data."""
 
     def _weights(self) -> list[np.ndarray]:
         """The weights of each problem, from the attributes."""
         return [self.coef_]
 
-    def _shares_for(self, problems: list[Problem]) -> Sequence[np.ndarray | Planes | None]:
+    def _shares_for(self, problems: list[Problem]) -> Sequence[Shares]:
         """The dual variables of the last fit, as far as they belong to these problems; else None."""
         raise NotImplementedError
 
-    def _shared(self, source: Any) -> Any:
+    def _shared(self, source: S) -> S:
         """The data in a form in which it can be shared out among workers."""
         return source
 
-    def _held(self, piece: Any, memory: int | None) -> Any:
+    def _held(self, piece: S, memory: int | None) -> S:
         """A worker's piece of the data, in memory if there is room."""
         return piece
 

@@ -10,11 +10,11 @@ import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from ..checkpoint import CheckpointFolder
 from ..constraints import Searched
@@ -27,21 +27,24 @@ from ..distributed.shard import Shard
 from ..distributed.sharded import Saving, Sharded, solve_on_shards
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable
+from ..protocols import Chunk, Oracle, Seekable, Source
 from ..solvers.solve import first_interrupt
 from . import inputs
-from .certified import Run
+from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line
 from .holders import InMemory, Whole, fingerprint_of, is_whole
+from .inputs import Seed
 
 if TYPE_CHECKING:
-    pass
+    from .training import Task
+
+E = TypeVar("E", bound=BaseEstimator)
 
 
 class OnWorkers(InMemory):
     """Each worker of a cluster has a part of the examples."""
 
-    def __init__(self, task: Any, source: Any, facts: Any, run: Run) -> None:
+    def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         super().__init__(task, task._shared(source), facts, run)
         self._given, self._facts = source, facts.for_pieces()
 
@@ -69,7 +72,12 @@ class OnWorkers(InMemory):
         self._cluster.close()
 
     def solve(
-        self, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
+        self,
+        k: int,
+        warm: Shares,
+        threads: int,
+        callbacks: Callbacks,
+        folder: CheckpointFolder | None,
     ) -> Solution:
         if not self._sharded:
             return super().solve(k, warm, threads, callbacks, folder)
@@ -94,16 +102,16 @@ class Recipe(Searches):
         Bytes of rows up to which a piece is held in memory, rather than read again and again.
     """
 
-    def __init__(self, task: Any, facts: Any, piece: Any, memory: int | None) -> None:
+    def __init__(self, task: Task[Any, Any], facts: Any, piece: Source, memory: int | None) -> None:
         self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
 
-    def problem(self, question: Any) -> Problem | None:
+    def problem(self, question: int) -> Problem | None:
         if not len(self._piece) or (is_whole(self._held) and not self._task._size(self._held.labels())):
             return None
         return self._task._problems(self._held, self._facts, [question])[0]
 
     @functools.cached_property
-    def _held(self) -> Any:
+    def _held(self) -> Source:
         return self._task._held(self._piece, self._memory)
 
     @functools.cached_property
@@ -130,15 +138,16 @@ def gathered(piece: Seekable) -> Whole:
     return Whole(x, *columns)
 
 
-def _warn_of_idle(source: Any, pieces: Sequence[Any]) -> None:
+def _warn_of_idle(source: Source, pieces: Sequence[Source]) -> None:
     """Of workers without rows, where smaller batches would give them some."""
     if source.n_features is None or not is_seekable(source):
         return
+    n_batches = len(source.offsets) - 1  # type: ignore[attr-defined]
     at_work = sum(len(piece) > 0 for piece in pieces)
     if at_work < min(len(pieces), len(source)):
         warnings.warn(
             f"{at_work} of {len(pieces)} workers get rows, the others idle: data is cut between its batches, of "
-            f"which there are {len(source.offsets) - 1}. maxmargin.data.convert(..., batch_bytes=...) writes "
+            f"which there are {n_batches}. maxmargin.data.convert(..., batch_bytes=...) writes "
             "smaller ones.",
             UserWarning,
             stacklevel=users_line(),
@@ -176,7 +185,7 @@ class Cluster:
         """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
         self.workers = WorkerGroup(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
 
-    def problem(self, like: Problem, question: Any, part: str = "", **settings: Any) -> Problem:
+    def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
         """The same problem as ``like``, its examples being with the workers."""
         known: Any = like.constraints
         constraints = Sharded(
@@ -235,7 +244,7 @@ class Cluster:
         self.close()
 
 
-def bare(estimator: Any) -> Any:
+def bare(estimator: E) -> E:
     """An estimator like this one that knows no more than a worker must: its parameters, and the width of its data."""
     copy = clone(estimator)
     if "n_features_in_" in vars(estimator):
@@ -243,6 +252,6 @@ def bare(estimator: Any) -> Any:
     return copy
 
 
-def seed_of(random_state: Any) -> int:
+def seed_of(random_state: Seed) -> int:
     """A number that all workers' seeds follow from."""
     return int(np.random.default_rng(random_state).integers(2**31))
