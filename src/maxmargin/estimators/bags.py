@@ -55,6 +55,11 @@ class _Labelled:
     """That of the positive class."""
     budget: np.ndarray
 
+    @property
+    def answers(self) -> np.ndarray:
+        """As the objective takes them: which bags are positive, or the places of their labels."""
+        return self.label == self.place if self.classes.size == 2 else self.label
+
 
 @storable(
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", objective_="float", latent_="int[n]",
@@ -222,7 +227,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             self._objective(data),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
             make=self._maker(data),
-            data=(bags, data.label, data.budget),
+            data=(bags, data.answers, data.budget),
             start=partial(self._start, data, Z),
             fingerprint=lambda: "-".join(
                 [of_arrays(bags.matrix, np.repeat(data.label, bags.sizes), sample_weight, bags.first), of_values(Z)]
@@ -305,12 +310,12 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return repeated(self.regularizer, places, n_features)
 
     def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
-        """What makes the objective of bags, the numbers of their classes, and C_i."""
+        """What makes the objective of bags, their answers, and C_i."""
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
         n_classes, width = data.classes.size, data.bags.matrix.shape[1]
         if n_classes == 2:
-            regularizer = self._regularizer(width, 1)
-            return partial(_two_classes, data.place, regularizer, negatives or self.negatives, self._bias())
+            regularizer, how = self._regularizer(width, 1), negatives or self.negatives
+            return partial(BagObjective, regularizer=regularizer, negatives=how, bias=self._bias())
         if self.negatives != "bag":
             raise ValueError(
                 f"negatives={self.negatives!r} is for two classes; y has {n_classes}, and each has its own weights."
@@ -320,7 +325,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _objective(self, data: _Labelled, negatives: str | None = None) -> LatentObjective:
         threads = {"n_threads": inputs.check_threads(self.n_jobs)} if data.classes.size == 2 else {}
-        return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
+        return self._maker(data, negatives)(data.bags, data.answers, data.budget, **threads)
 
     def _start(
         self, data: _Labelled, Z: Column, objective: LatentObjective, number: int, rng: np.random.Generator
@@ -454,17 +459,3 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _two_classes(
-    place: int,
-    regularizer: Regularizer,
-    negatives: str,
-    bias: float,
-    bags: Bags,
-    label: np.ndarray,
-    budget: np.ndarray,
-    n_threads: int = 1,
-) -> BagObjective:
-    """The objective of two classes; ``place`` is the positive one."""
-    return BagObjective(bags, label == place, budget, regularizer, negatives=negatives, bias=bias, n_threads=n_threads)

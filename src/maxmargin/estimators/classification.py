@@ -286,13 +286,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return cost
 
     def _solve(
-        self,
-        holder: InMemory,
-        k: int,
-        warm: Any,
-        threads: int,
-        callbacks: Callbacks,
-        folder: CheckpointFolder | None,
+        self, holder: InMemory, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         problem: Problem = holder.problems[k]

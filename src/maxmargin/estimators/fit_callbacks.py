@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from sklearn.base import BaseEstimator
 
@@ -16,6 +16,7 @@ from ..validation import shown
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@runtime_checkable
 class FitCallback(Protocol):
     """A callback that is told of whole fits; see ``notified``."""
 
@@ -48,7 +49,7 @@ def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterato
 
     Only what has begun here ends here: an estimator hands its listeners on to those that it fits within.
     """
-    if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
+    if not isinstance(callbacks, list | tuple) or not all(callable(c) or isinstance(c, FitCallback) for c in callbacks):
         raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
     before = dict(vars(estimator))
     listeners: list[Callable[[Any], object]] = []
@@ -56,9 +57,10 @@ def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterato
     failure: BaseException | None = None
     try:
         for callback in callbacks:
-            begin = getattr(callback, "begin", None)
-            listeners.append(callback if begin is None else begin(estimator))
-            begun += [] if begin is None else listeners[-1:]
+            if isinstance(callback, FitCallback):
+                callback = callback.begin(estimator)  # noqa: PLW2901
+                begun.append(callback)
+            listeners.append(callback)
         yield tuple(listeners)
     except BaseException as error:
         failure = error
@@ -76,10 +78,6 @@ def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterato
 def keep(estimator: BaseEstimator, error: BaseException) -> None:
     """What the estimator has learned before this error came is worth keeping."""
     error.kept_by = estimator  # type: ignore[attr-defined]
-
-
-def _listens(callback: Any) -> bool:
-    return callable(callback) or callable(getattr(callback, "begin", None))
 
 
 def users_line() -> int:

@@ -67,8 +67,7 @@ class Whole(Chunked):
     def chunk(self, i: int = 0) -> Chunk:
         return self._chunk
 
-    def labels(self, i: int = 0) -> Chunk:
-        return self._chunk
+    labels = chunk
 
     def nbytes(self, i: int) -> int:
         return 0  # beyond what is in memory anyway
@@ -126,12 +125,7 @@ class InMemory:
         return inputs.check_threads(self.task.n_jobs) if self.whole else 1
 
     def solve(
-        self,
-        k: int,
-        warm: Shares,
-        threads: int,
-        callbacks: Callbacks,
-        folder: CheckpointFolder | None,
+        self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         """Solve problem k."""
         problem = self.problems[k]
@@ -144,11 +138,8 @@ class InMemory:
     def _goal(self) -> dict[str, Any]:
         return {"tol": self.task.tol, "max_passes": int(self.task.max_passes)}
 
-    def __enter__(self) -> InMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    def close(self) -> None:
+        """Nothing is left behind."""
 
 
 def fingerprint_of(source: Source) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -54,14 +54,12 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
         "reset": reset,
         **options,
     }
-    if isinstance(y, str) and y == _NO_LABELS:
-        X = _validated(estimator, X, options=options)
-        _check_finite(X, estimator)
-        return X
-    check_there(estimator, y)
-    X, y = _validated(estimator, X, present_labels(y), options=options)
-    _check_finite(X, estimator)
-    return X, y
+    alone = isinstance(y, str) and y == _NO_LABELS
+    if not alone:
+        check_there(estimator, y)
+    found = _validated(estimator, X, *(() if alone else (present_labels(y),)), options=options)
+    _check_finite(found if alone else found[0], estimator)
+    return found
 
 
 def _validated(estimator: BaseEstimator, X: Any, *y: Any, options: dict[str, Any]) -> Any:
@@ -82,7 +80,7 @@ def check_there(estimator: BaseEstimator, y: Any) -> None:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None. Give one entry for each row: fit(X, y)."
         )
-    if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
+    if isinstance(y, str | bytes | dict) or not (isinstance(y, Sized) or hasattr(y, "__array__")):
         raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
     check_unmasked("y", y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":

@@ -83,7 +83,7 @@ class LatentEstimator(CertifiedEstimator):
         """
         with contextlib.ExitStack() as stack:
             if run.cluster is not None:
-                cluster = stack.enter_context(Cluster(run, dict))
+                cluster = stack.enter_context(contextlib.closing(Cluster(run, dict)))
                 recipe = LatentSearches if is_searched(objective) else Evaluations
                 cluster.start([recipe(piece) for piece in _pieces(objective, make, data, cluster.size)])
                 objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]

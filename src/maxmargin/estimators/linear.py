@@ -304,7 +304,7 @@ def _precision(source: Source) -> str:
     """Numbers are kept as precise as they come."""
     with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
         first = next(chunks, None)
-    if first is None or not hasattr(first.x, "dtype"):
+    if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
         raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
     return "float32" if first.x.dtype == np.float32 else "float64"
 

@@ -157,7 +157,9 @@ class RankingSVM(LinearEstimator):
             if n:
                 none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
                 rows = self._pairs(chunk, none).rows
-                coefficients[chunk.ids] = _sum_over_pairs(rows, alpha[done : done + n], len(chunk))
+                share = alpha[done : done + n]
+                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.first, rows.second))
+                coefficients[chunk.ids] = plus - minus
             done += n
         self._example_coef = coefficients
 
@@ -229,8 +231,3 @@ def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
 def _count_pairs(chunk: Chunk) -> int:
     grade, group = _graded(chunk)
     return int(pairs.count_pairs(*by_group(grade, group), grade))
-
-
-def _sum_over_pairs(rows: Rows, alpha: np.ndarray, n: int) -> np.ndarray:
-    """What each example has of the dual variables of its pairs, signed."""
-    return np.bincount(rows.first, alpha, minlength=n) - np.bincount(rows.second, alpha, minlength=n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -282,7 +282,7 @@ class SequenceSVM(StructuredEstimator):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
-        if not hasattr(X, "__len__") or isinstance(X, str | dict):
+        if not isinstance(X, Sized) or isinstance(X, str | dict):
             raise ValueError(f"X must be a list of sequences, got {shown(X)}. One sequence goes in as [x].")
         if len(X) == 0:
             raise ValueError("X has no sequences. Give a list with at least one.")

@@ -5,7 +5,7 @@ Data frames, columns and arrays of words become lists of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -119,7 +119,7 @@ def is_known(label: Any, numbers: dict[Any, int]) -> bool:
 
 def check_lengths(X: Sequences, Y: Examples) -> None:
     for i, y in enumerate(Y):
-        if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
+        if not isinstance(y, Sized) or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
             raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
     length = np.fromiter(map(len, Y), np.int64, len(Y))
     wrong = np.flatnonzero(length != np.diff(X.offsets))

@@ -58,10 +58,6 @@ def _verbose(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a whole number of at least 0, got {shown(value)}: 0 is silent.")
 
 
-def _positive(name: str, value: object) -> None:
-    inputs.check_positive(name, value)
-
-
 def _folder(name: str, value: object) -> None:
     if not isinstance(value, str | os.PathLike | None):
         raise ValueError(f"{name} must be the path of a folder, or None; got {shown(value)}.")
@@ -79,7 +75,7 @@ def regularizer(name: str, value: object) -> None:
 
 
 _CHECKS: dict[str, Callable[[str, object], object]] = {
-    "C": _positive,
+    "C": inputs.check_positive,
     "bound": check_object,
     "cache": _folder,
     "features": check_object,

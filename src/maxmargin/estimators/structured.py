@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -200,7 +200,7 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
     X = X.to_list() if isinstance(X, Listed) else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
     X = checked_sparse(X, name) if sp.issparse(X) else X
-    if not hasattr(X, "__len__") or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
+    if not isinstance(X, Sized) or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
     check_unmasked(name, X)
     if count(X) == 0:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..constraints.oracle import count
 from ..data.arrays import check_unmasked
@@ -102,7 +103,8 @@ def _ragged(text: str, X: Any, y: Any) -> str | None:
     if "inhomogeneous" not in text and "setting an array element" not in text:
         return None
     for name, rows, needed in (("X", X, "Rows of a matrix must have as many numbers each"), ("y", y, "Give one label")):
-        sizes = [np.size(row) if np.ndim(row) < 2 else -1 for row in _entries(rows)] if _is_flat(rows) else []
+        flat = isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
+        sizes = [_size(row) for row in rows] if flat else []
         other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
         if other is not None:
             return (
@@ -113,18 +115,11 @@ def _ragged(text: str, X: Any, y: Any) -> str | None:
     return None
 
 
-def _is_flat(rows: Any) -> bool:
-    return isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
-
-
-def _entries(rows: Any) -> list[Any]:
-    entries: list[Any] = []
-    for row in rows:
-        try:
-            entries.append(np.asarray(row))
-        except ValueError:
-            entries.append(np.empty((0, 0)))
-    return entries
+def _size(row: ArrayLike) -> int:
+    try:
+        return np.size(row) if np.ndim(row) < 2 else -1
+    except ValueError:
+        return -1
 
 
 def _wrong_dimensions(text: str, X: Any, y: Any) -> str | None:

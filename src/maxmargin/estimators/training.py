@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -170,7 +170,7 @@ def fit(task: T, X: Any, run: Run, **others: Any) -> T:
         with task._opened(X, run, reset=True, **others) as given:
             source, facts = task._survey(given)
             kind = InMemory if run.cluster is None else OnWorkers
-            with kind(task, source, facts, run) as holder:
+            with closing(kind(task, source, facts, run)) as holder:
                 try:
                     solutions = _solved(task, holder, run, lambda: fingerprint_of(given))
                 except (OracleError, MemoryError) as error:

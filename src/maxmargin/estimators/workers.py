@@ -46,38 +46,28 @@ class OnWorkers(InMemory):
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         super().__init__(task, task._shared(source), facts, run)
-        self._given, self._facts = source, facts.for_pieces()
-
-    def __enter__(self) -> OnWorkers:
-        task = self.task
-        self._cluster = cluster = Cluster(self.run, lambda: task._identity(lambda: fingerprint_of(self._given)))
+        self._cluster = cluster = Cluster(run, lambda: task._identity(lambda: fingerprint_of(source)))
         try:
             memory = inputs.check_memory(task.memory)
             pieces = self.source.parts(cluster.size) if is_whole(self.source) else split(self.source, cluster.size)
             _warn_of_idle(self.source, pieces)
-            cluster.start([Recipe(bare(task), self._facts, piece, memory) for piece in pieces])
-            names = [""] if len(self.local) == 1 else [f"class-{k}/" for k in range(len(self.local))]
+            cluster.start([Recipe(bare(task), facts.for_pieces(), piece, memory) for piece in pieces])
             self._sharded = task._on_shards()
             if not self._sharded:
                 self.problems = [cluster.searched(problem) for problem in self.local]
-                return self
+                return
+            names = [""] if len(self.local) == 1 else [f"class-{k}/" for k in range(len(self.local))]
             how = {"seed": seed_of(task.random_state), "memory": memory}
             self.problems = [cluster.problem(p, k, names[k], **how) for k, p in enumerate(self.local)]
-            return self
         except BaseException:
             cluster.close()
             raise
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._cluster.close()
 
     def solve(
-        self,
-        k: int,
-        warm: Shares,
-        threads: int,
-        callbacks: Callbacks,
-        folder: CheckpointFolder | None,
+        self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         if not self._sharded:
             return super().solve(k, warm, threads, callbacks, folder)
@@ -236,12 +226,6 @@ class Cluster:
                 self.transport.close()
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)  # of workers that could not do so
-
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def bare(estimator: E) -> E:
