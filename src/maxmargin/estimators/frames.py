@@ -7,7 +7,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..validation import shown
+
 TIMES = "dates or times"
+REMEDIES = {
+    TIMES: "Turn them into numbers first, such as days since a date, hours, or the day of the week.",
+    "values": "Encode it first, for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave "
+    "it out.",
+}
 _ARROW_NUMBERS = ("int", "uint", "half", "float", "double", "bool", "decimal", "null")
 
 
@@ -63,14 +70,39 @@ def is_frame(x: object) -> bool:
     return isinstance(x, PandasFrame | PolarsFrame | ArrowTable)
 
 
-def missing(column: object) -> np.ndarray:
-    """Which values of a column are missing, as far as it is one of these."""
-    if isinstance(column, Nullable):
-        return np.asarray(column.isna())
-    return np.asarray(column.is_null()) if isinstance(column, OtherColumn) else np.zeros(0, bool)
+def check_columns(X: object) -> None:
+    """Refuse what would fail later without saying where, or pass silently as something else than it is."""
+    if callable(getattr(X, "collect", None)) and not hasattr(X, "__array__"):
+        raise ValueError(f"X is a {type(X).__name__}, a query that has not been run. Give X.collect().")
+    for name, held, values in _strangers(X):
+        wrong = [v for v in values if v is not None and not isinstance(v, int | float | np.number | np.bool_)]
+        if wrong:
+            raise ValueError(
+                f"Column {name!r} of X holds {held} such as {shown(wrong[0])}, not numbers. {REMEDIES[held]}"
+            )
 
 
-def strangers(X: object) -> Iterator[tuple[str, str, list[Any]]]:
+def check_present(y: object) -> None:
+    """Every row has a label: none is None, NaN, NA or null."""
+    absent = np.asarray(y.isna() if isinstance(y, Nullable) else y.is_null() if isinstance(y, OtherColumn) else False)
+    if absent.any():
+        at = int(np.argmax(absent.reshape(-1)))
+        raise ValueError(
+            f"y[{at}] is missing ({np.count_nonzero(absent)} such rows in all). Every row needs a label; drop the "
+            "rows that have none."
+        )
+
+
+def present_labels(y: Any) -> Any:
+    """Labels that are all there. Whole numbers and truth values that could be missing, but are not, stay what they are
+    instead of turning into floats; the rest is left to scikit-learn."""
+    check_present(y)
+    if isinstance(y, PandasColumn) and not isinstance(y.dtype, np.dtype) and y.dtype.kind in "biu":
+        return y.to_numpy(dtype=bool if y.dtype.kind == "b" else np.int64)
+    return y
+
+
+def _strangers(X: object) -> Iterator[tuple[str, str, list[Any]]]:
     """(name, what it seems to hold, its first value that is there) of the columns whose type is not one of numbers."""
     if isinstance(X, ArrowTable):
         table: Any = X

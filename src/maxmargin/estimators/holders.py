@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
@@ -18,7 +19,6 @@ from ..constraints.oracle import count
 from ..constraints.sourced import chosen
 from ..data.examples import PairList
 from ..data.memory import Arrays
-from ..data.runs import Chunked
 from ..problem import Problem, Solution
 from ..protocols import Chunk, Solver, Source
 from ..solvers import solve
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CHUNKS = 1000  # of arrays in memory, between which they can be cut
 
 
-class Whole(Chunked):
+class Whole:
     """Arrays or lists in memory as a source of one chunk (``protocols.Seekable``). Nothing is copied.
 
     Parameters
@@ -43,8 +43,6 @@ class Whole(Chunked):
         Tells the data in a short text; asked for only where a run is saved.
     """
 
-    _reads_ahead = False
-
     def __init__(
         self,
         x: Any,
@@ -54,7 +52,7 @@ class Whole(Chunked):
         *,
         fingerprint: Callable[[], str] = str,
     ) -> None:
-        n = count(x)
+        n = x.shape[0] if sp.issparse(x) else len(x)
         self._chunk = Chunk(np.arange(n), x, y, group, weight)
         self._fingerprint = fingerprint
         self.offsets = np.array([0, n])
@@ -64,13 +62,22 @@ class Whole(Chunked):
     def fingerprint(self) -> str:
         return self._fingerprint()
 
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
     def chunk(self, i: int = 0) -> Chunk:
         return self._chunk
 
     labels = chunk
 
+    def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
+        yield self._chunk
+
     def nbytes(self, i: int) -> int:
         return 0  # beyond what is in memory anyway
+
+    def release(self, i: int) -> None:
+        """The memory is the user's."""
 
     def replaced(self, x: Any, y: Any) -> Whole:
         """The same examples in another form."""

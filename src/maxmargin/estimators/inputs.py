@@ -21,7 +21,8 @@ from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
-from .tables import check_columns, check_kind, check_present, explained, present_labels
+from .frames import REMEDIES, TIMES, PandasFrame, check_columns, check_present, present_labels
+from .tables import NUMBERS, explained
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 """A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
@@ -42,7 +43,8 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    check_columns(X)
+    if not isinstance(X, np.ndarray):
+        check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
     options = {
@@ -57,7 +59,8 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
     alone = isinstance(y, str) and y == _NO_LABELS
     if not alone:
         check_there(estimator, y)
-    found = _validated(estimator, X, *(() if alone else (present_labels(y),)), options=options)
+        y = y if isinstance(y, np.ndarray) else present_labels(y)
+    found = _validated(estimator, X, *(() if alone else (y,)), options=options)
     _check_finite(found if alone else found[0], estimator)
     return found
 
@@ -117,6 +120,31 @@ def _check_finite(X: Any, estimator: BaseEstimator) -> None:
     )
 
 
+def check_kind(X: Any) -> None:
+    """Refuse what is no table of numbers."""
+    if X is None:
+        raise ValueError("X is None. Give a matrix with one row per example: an array, a data frame, a sparse matrix.")
+    if isinstance(X, str | bytes | os.PathLike):
+        raise ValueError(
+            f"X is the text {shown(X)}, a matrix of numbers is needed. Read a file first: maxmargin.data.open(path) "
+            "gives a source, which fit takes in place of X and y."
+        )
+    if isinstance(X, dict) and not sp.issparse(X):  # one of the sparse formats is a dict
+        raise TypeError(
+            f"X is a dict. {NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
+        )
+    check_unmasked("X", X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {REMEDIES[TIMES]}")
+    dtypes: Any = {"": X.dtype} if isinstance(X, np.ndarray) or sp.issparse(X) else {}
+    for column, dtype in X.dtypes.items() if isinstance(X, PandasFrame) else dtypes.items():
+        if dtype.kind == "c":
+            place = f" in the column {column!r}" if isinstance(X, PandasFrame) else ""
+            raise ValueError(
+                f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
+            )
+
+
 def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:
     """What a score compares answers with: as many as there are rows."""
     check_is_fitted(estimator)
@@ -130,7 +158,8 @@ def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column
 
 def check_labels(y: Any, name: str = "y") -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
-    check_present(y)
+    if not isinstance(y, np.ndarray):
+        check_present(y)
     if hasattr(y, "dtype") and y.dtype != object:
         return
     values = y.tolist() if hasattr(y, "tolist") else y

@@ -1,12 +1,7 @@
-"""Tables of numbers and their labels: what is refused, where the fault is, and the remedy.
-
-scikit-learn turns arrays and data frames into matrices; where it or NumPy cannot read one, this says why. pandas,
-polars and Arrow are recognised by what they can do; none of them is imported.
-"""
+"""Tables that scikit-learn or NumPy cannot read: where the fault is, and the remedy."""
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
 
@@ -15,78 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..constraints.oracle import count
-from ..data.arrays import check_unmasked
 from ..validation import shown
-from .frames import TIMES, PandasColumn, PandasFrame, missing, strangers
+from .frames import PandasFrame
 
-_NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
+NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
 _ENCODE = "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
-
-
-def check_kind(X: Any) -> None:
-    """Refuse what is no table of numbers."""
-    if X is None:
-        raise ValueError("X is None. Give a matrix with one row per example: an array, a data frame, a sparse matrix.")
-    if isinstance(X, str | bytes | os.PathLike):
-        raise ValueError(
-            f"X is the text {shown(X)}, a matrix of numbers is needed. Read a file first: maxmargin.data.open(path) "
-            "gives a source, which fit takes in place of X and y."
-        )
-    if isinstance(X, dict) and not sp.issparse(X):  # one of the sparse formats is a dict
-        raise TypeError(
-            f"X is a dict. {_NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
-        )
-    check_unmasked("X", X)
-    dtypes: Any = {"": X.dtype} if isinstance(X, np.ndarray) or sp.issparse(X) else {}
-    for column, dtype in X.dtypes.items() if isinstance(X, PandasFrame) else dtypes.items():
-        if dtype.kind == "c":
-            place = f" in the column {column!r}" if isinstance(X, PandasFrame) else ""
-            raise ValueError(
-                f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
-            )
-
-
-def check_columns(X: Any) -> None:
-    """Refuse what would fail later without saying where, or pass silently as something else than it is."""
-    if isinstance(X, np.ndarray):
-        if X.dtype.kind in "mM":
-            raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {_remedy(TIMES)}")
-        return
-    if callable(getattr(X, "collect", None)) and not hasattr(X, "__array__"):
-        raise ValueError(f"X is a {type(X).__name__}, a query that has not been run. Give X.collect().")
-    for name, held, values in strangers(X):
-        for value in values:
-            if value is None or isinstance(value, int | float | np.number | np.bool_):
-                continue
-            raise ValueError(f"Column {name!r} of X holds {held} such as {shown(value)}, not numbers. {_remedy(held)}")
-
-
-def _remedy(held: str) -> str:
-    if held == TIMES:
-        return "Turn them into numbers first, such as days since a date, hours, or the day of the week."
-    return (
-        "Encode it first, for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave it out."
-    )
-
-
-def check_present(y: Any) -> None:
-    """Every row has a label: none is None, NaN, NA or null."""
-    absent = missing(y)
-    if absent.any():
-        at = int(np.argmax(absent.reshape(-1)))
-        raise ValueError(
-            f"y[{at}] is missing ({np.count_nonzero(absent)} such rows in all). Every row needs a label; drop the "
-            "rows that have none."
-        )
-
-
-def present_labels(y: Any) -> Any:
-    """Labels that are all there. Whole numbers and truth values that could be missing, but are not, stay what they are
-    instead of turning into floats; the rest is left to scikit-learn."""
-    check_present(y)
-    if isinstance(y, PandasColumn) and not isinstance(y.dtype, np.dtype) and y.dtype.kind in "biu":
-        return y.to_numpy(dtype=bool if y.dtype.kind == "b" else np.int64)
-    return y
 
 
 def explained(error: Exception, X: Any, y: Any = None) -> Exception:
@@ -168,7 +96,7 @@ def _not_numbers(text: str, X: Any, y: Any) -> str | None:
                 float(cell)
             except (TypeError, ValueError):
                 place = f"X[{i}, {j}]" if not columns else f"Row {i} of X, column {columns[j]!r},"
-                return f"{place} is {shown(cell)}. {_NUMBERS}. {_ENCODE}"
+                return f"{place} is {shown(cell)}. {NUMBERS}. {_ENCODE}"
     return None
 
 
