@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -17,7 +16,6 @@ from ..constraints.oracle import count
 from ..constraints.sourced import is_source
 from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
-from ..distributed import Transport
 from ..latent import value
 from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
@@ -27,7 +25,7 @@ from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified, users_line
 from .holders import of_arrays, of_values
 from .inputs import Column, Matrix, Seed
@@ -193,11 +191,11 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def fit(
         self,
         X: Bagged,
-        y: ArrayLike,
+        y: Column,
         Z: Column = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
@@ -242,7 +240,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         super()._keep_search(found, **learned)
         self.coef_, self.intercept_ = self._split(found.weights)
 
-    def _check(self, X: Bagged, y: ArrayLike, width: int | None = None) -> tuple[Bags, np.ndarray]:
+    def _check(self, X: Bagged, y: Column, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
             raise ValueError("LatentSVC needs its bags in memory, got a source. Read them first, or a part of them.")
         bags = as_bags(X, width)
@@ -415,7 +413,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         scores, _ = self._looked(X)
         return self.classes_[self._answers(scores)]
 
-    def score(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> float:
+    def score(self, X: Bagged, y: Column, sample_weight: Column = None) -> float:
         """Share of the bags whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
@@ -425,15 +423,15 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         scores, best = self._looked(X)
         return best[np.arange(len(best)), np.argmax(scores, axis=1)]
 
-    def complete(self, X: Bagged, y: ArrayLike) -> np.ndarray:
+    def complete(self, X: Bagged, y: Column) -> np.ndarray:
         """The instance that speaks best for the given class of every bag; 0 for negative bags of two classes."""
         return self._again(X, y, None).evaluate(self._flat()).best
 
-    def objective(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> float:
+    def objective(self, X: Bagged, y: Column, sample_weight: Column = None) -> float:
         """F at these weights, on any bags."""
         return value(self._again(X, y, sample_weight), self._flat())
 
-    def certify(self, X: Bagged, y: ArrayLike, sample_weight: Column = None) -> Certificate:
+    def certify(self, X: Bagged, y: Column, sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
 
         F at these weights is at most ``upper``. On bags other than those of ``fit`` the instances are those that are
@@ -448,7 +446,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
         return content(self, bags, y, data.name)
 
-    def _again(self, X: Bagged, y: ArrayLike, sample_weight: Column) -> LatentObjective:
+    def _again(self, X: Bagged, y: Column, sample_weight: Column) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
         return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))

@@ -43,6 +43,7 @@ _MEANS = {
 
 
 Folder = str | os.PathLike[str] | None
+Workers = str | Transport | None
 Shares = np.ndarray | Planes | None
 """Dual variables of a problem, as far as there are any."""
 Callbacks = Sequence[Callable[[Record], object]]
@@ -55,7 +56,7 @@ class Run:
     checkpoint: Folder = None
     every: float = 30.0
     callbacks: Sequence[Callback] = ()
-    cluster: str | Transport | None = None
+    cluster: Workers = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":
@@ -153,7 +154,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
 
-    def _store(self, solutions: list[Solution], alpha: Any) -> None:
+    def _store(self, solutions: list[Solution], alpha: Shares) -> None:
         """Attributes that every fit leaves behind."""
         self._alpha = alpha
         self._fitted_C = float(self.C)
@@ -162,7 +163,7 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
+    def _keep(self, solutions: list[Solution], alpha: Shares) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
         unfinished = [s for s in solutions if not s.converged]
@@ -227,13 +228,13 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         certificate = getattr(self, "certificate_", None)
         return "" if certificate is None else bracket(certificate, self._certified)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
         self._check_trained()
         persistence.save(self, path)
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     """A setting as text that differs where the setting does: arrays, which text cuts short, have a checksum besides."""
     text = _ADDRESS.sub("", repr(value))
     arrays: dict[str, np.ndarray] = {}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,14 +14,13 @@ from .. import losses
 from ..checkpoint import CheckpointFolder
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
-from ..distributed import Transport
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Callbacks, Folder, Run
+from .certified import Callbacks, Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import InMemory, Whole, is_whole, of_arrays
 from .inputs import Column, Matrix, Seed
@@ -118,7 +116,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         intercept_scaling: float = 1.0,
         regularizer: Regularizer | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        cost: ArrayLike | None = None,
+        cost: Matrix | None = None,
         solver: str | Solver = "auto",
         max_passes: int = 20_000,
         memory: int | str | None = None,
@@ -141,7 +139,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         y: Column = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
@@ -168,7 +166,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Matrix, y: ArrayLike, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
+    def partial_fit(self, X: Matrix, y: Column, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
 
         Only rows that matter are kept, in at most ``memory`` bytes (256 MB by default). ``certificate_`` has a lower
@@ -353,7 +351,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: Column = None) -> float:
+    def score(self, X: Matrix, y: Column, sample_weight: Column = None) -> float:
         """Share of the rows whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)

@@ -14,17 +14,18 @@ from sklearn.base import BaseEstimator
 from ..validation import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
+Listener = Callable[[Any], object]
+"""Is given a ``Record`` or a ``BoundRecord``, and ends the run by returning True."""
 
 
 @runtime_checkable
 class FitCallback(Protocol):
     """A callback that is told of whole fits; see ``notified``."""
 
-    def begin(self, estimator: BaseEstimator, /) -> Callable[[Any], object]: ...
+    def begin(self, estimator: BaseEstimator, /) -> Listener: ...
 
 
-Callback = Callable[[Any], object] | FitCallback
-"""A function that is given a ``Record`` or a ``BoundRecord``, and ends the run by returning True; or the other kind."""
+Callback = Listener | FitCallback
 
 
 def notified(fit: F) -> F:
@@ -44,7 +45,7 @@ def notified(fit: F) -> F:
 
 
 @contextmanager
-def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterator[tuple[Callable[[Any], object], ...]]:
+def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterator[tuple[Listener, ...]]:
     """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing.
 
     Only what has begun here ends here: an estimator hands its listeners on to those that it fits within.
@@ -52,8 +53,8 @@ def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterato
     if not isinstance(callbacks, list | tuple) or not all(callable(c) or isinstance(c, FitCallback) for c in callbacks):
         raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
     before = dict(vars(estimator))
-    listeners: list[Callable[[Any], object]] = []
-    begun: list[Callable[[Any], object]] = []
+    listeners: list[Listener] = []
+    begun: list[Listener] = []
     failure: BaseException | None = None
     try:
         for callback in callbacks:

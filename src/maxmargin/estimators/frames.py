@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from ..validation import shown
 
@@ -20,7 +21,7 @@ _ARROW_NUMBERS = ("int", "uint", "half", "float", "double", "bool", "decimal", "
 
 @runtime_checkable
 class PandasFrame(Protocol):
-    columns: Any
+    columns: Iterable[str]
     dtypes: Any
     iloc: Any
 
@@ -28,7 +29,7 @@ class PandasFrame(Protocol):
 @runtime_checkable
 class PolarsFrame(Protocol):
     def to_dicts(self) -> list[dict[str, Any]]: ...
-    def get_column(self, name: str) -> Any: ...
+    def get_column(self, name: str) -> Listed: ...
 
 
 @runtime_checkable
@@ -42,21 +43,21 @@ class ArrowTable(Protocol):
 class Nullable(Protocol):
     """A column or a frame of pandas."""
 
-    def isna(self) -> Any: ...
+    def isna(self) -> ArrayLike: ...
 
 
 @runtime_checkable
 class PandasColumn(Nullable, Protocol):
     dtype: Any
 
-    def to_numpy(self, dtype: Any) -> np.ndarray: ...
+    def to_numpy(self, dtype: DTypeLike) -> np.ndarray: ...
 
 
 @runtime_checkable
 class OtherColumn(Protocol):
     """A column of polars or Arrow."""
 
-    def is_null(self) -> Any: ...
+    def is_null(self) -> ArrayLike: ...
 
 
 @runtime_checkable
@@ -128,7 +129,7 @@ def records(frame: PandasFrame | PolarsFrame | ArrowTable) -> list[dict[Any, Any
         return frame.to_dicts()
     if isinstance(frame, ArrowTable):
         return frame.to_pylist()
-    columns = [_values(frame.iloc[:, k]) for k in range(len(frame.columns))]
+    columns = [_values(frame.iloc[:, k]) for k in range(len(list(frame.columns)))]
     return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -7,12 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.oracle import check_methods, count, sized
 from ..constraints.sourced import is_source
-from ..distributed import Transport
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
@@ -20,7 +18,7 @@ from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solve
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
 from .inputs import Column, Seed
@@ -113,7 +111,7 @@ class LatentStructuralSVM(LatentEstimator):
         eta: float = 0.1,
         init: str | np.ndarray | Callable[[Any, Any], Any] = "model",
         n_init: int = 1,
-        group_norm: ArrayLike | None = None,
+        group_norm: Column = None,
         regularizer: Regularizer | None = None,
         tol: float = 1e-3,
         bound_tol: float = 1e-3,
@@ -144,7 +142,7 @@ class LatentStructuralSVM(LatentEstimator):
         Z: Examples | None = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),

@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sourced import Sizes
 from ..data.arrays import checked_sparse
-from ..distributed import Transport
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Regularizer, Solver, Source
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole
 from .inputs import Column, Matrix, Seed
@@ -78,8 +76,8 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self,
         C: float = 1.0,
         *,
-        edges: str | ArrayLike = "tree",
-        loss: str | ArrayLike = "hamming",
+        edges: str | Matrix = "tree",
+        loss: str | Matrix = "hamming",
         fit_intercept: bool = True,
         tol: float = 1e-3,
         regularizer: Regularizer | None = None,
@@ -102,7 +100,7 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         y: Matrix | None = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),

@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.base import Closed
 from ..data.arrays import check_unmasked
 from ..data.errors import DataError
-from ..distributed import Transport
 from ..kernels import pairs
 from ..models import ranking
 from ..models.ranking import by_group
@@ -22,7 +20,7 @@ from ..problem import Certificate, Rows
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
 from .inputs import Column, Matrix, Seed
@@ -97,7 +95,7 @@ class RankingSVM(LinearEstimator):
         y: Column = None,
         groups: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
@@ -109,7 +107,7 @@ class RankingSVM(LinearEstimator):
         """
         return training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
 
-    def partial_fit(self, X: Matrix, y: ArrayLike, groups: Column = None) -> RankingSVM:
+    def partial_fit(self, X: Matrix, y: Column, groups: Column = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, groups=groups)
 
@@ -190,7 +188,7 @@ class RankingSVM(LinearEstimator):
         """Scores; only their order inside a group means anything."""
         return self._scores(X)
 
-    def score(self, X: Matrix, y: ArrayLike, groups: Column = None) -> float:
+    def score(self, X: Matrix, y: Column, groups: Column = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
         check_is_fitted(self)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)

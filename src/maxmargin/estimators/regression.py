@@ -6,18 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from .. import losses
 from ..constraints.base import Closed
-from ..distributed import Transport
 from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, of_arrays
 from .inputs import Column, Matrix, Seed
@@ -85,7 +83,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         y: Column = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
@@ -97,7 +95,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Matrix, y: ArrayLike, sample_weight: Column = None) -> LinearSVR:
+    def partial_fit(self, X: Matrix, y: Column, sample_weight: Column = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
@@ -138,7 +136,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     def predict(self, X: Matrix) -> np.ndarray:
         return self._scores(X) + self.intercept_
 
-    def score(self, X: Matrix, y: ArrayLike, sample_weight: Column = None) -> float:
+    def score(self, X: Matrix, y: Column, sample_weight: Column = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, inputs.check_numbers(y, "targets"), sample_weight)

@@ -10,23 +10,21 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.sourced import Layout
 from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
-from ..distributed import Transport
 from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
 from ..protocols import Regularizer, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run
+from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Whole, is_whole
-from .inputs import Column, Seed
+from .inputs import Column, Matrix, Seed
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -111,7 +109,7 @@ class SequenceSVM(StructuredEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: str | ArrayLike = "hamming",
+        loss: str | Matrix = "hamming",
         rescaling: str = "margin",
         bias: bool = False,
         start: bool = False,
@@ -141,7 +139,7 @@ class SequenceSVM(StructuredEstimator):
         Y: Examples | None = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),

@@ -33,7 +33,7 @@ def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:
         return init
 
     @functools.wraps(init)  # scikit-learn reads the signature of what is wrapped
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
+    def wrapped(self: BaseEstimator, *args: Any, **kwargs: Any) -> None:
         unknown = next((name for name in kwargs if name not in known), None)
         if unknown is not None:
             hint = _ELSEWHERE.get(unknown) or meant(unknown, known).strip() or f"It has {', '.join(known)}."

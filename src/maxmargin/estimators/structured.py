@@ -14,7 +14,6 @@ from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
-from ..distributed import Transport
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
@@ -22,7 +21,7 @@ from ..protocols import Model, OracleError, Regularizer, Solver, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run, Shares
+from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback
 from .frames import Listed
 from .holders import InMemory, Whole, is_whole, of_pairs
@@ -302,7 +301,7 @@ class StructuralSVM(StructuredEstimator):
         Y: Examples | None = None,
         sample_weight: Column = None,
         *,
-        cluster: str | Transport | None = None,
+        cluster: Workers = None,
         checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callback] = (),
