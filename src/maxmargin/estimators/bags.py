@@ -326,11 +326,9 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return self._maker(data, negatives)(data.bags, data.answers, data.budget, **threads)
 
     def _start(
-        self, data: _Labelled, Z: Column, objective: LatentObjective, number: int, rng: np.random.Generator
+        self, data: _Labelled, Z: Column, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """What the search of this number begins with."""
-        if number > 0:
-            return {"latent": objective.initial(rng)}
+        """What the first search begins with."""
         if Z is not None:
             if count(Z) != len(data.bags):
                 raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")

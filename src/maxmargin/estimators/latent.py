@@ -213,17 +213,9 @@ class LatentStructuralSVM(LatentEstimator):
         return GroupNorm(model.groups, self.group_norm)
 
     def _start(
-        self,
-        X: Examples,
-        Y: Examples,
-        Z: Examples | None,
-        objective: LatentObjective,
-        number: int,
-        rng: np.random.Generator,
+        self, X: Examples, Y: Examples, Z: Examples | None, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """What the search of this number begins with."""
-        if number > 0:
-            return {"latent": objective.initial(rng)}
+        """What the first search begins with."""
         if Z is not None:
             return {"latent": _checked_latent(objective, Z)}
         if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:

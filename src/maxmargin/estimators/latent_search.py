@@ -58,11 +58,10 @@ class LatentEstimator(CertifiedEstimator):
         )
 
     def _chooser(self) -> BoundChooser:
-        if hasattr(self.bound, "choose") and not isinstance(self.bound, type):
+        if hasattr(self.bound, "choose"):
             return self.bound
-        if not isinstance(self.bound, str) or self.bound not in CHOOSERS:
-            one_of("bound", self.bound, sorted(CHOOSERS), " or an object of maxmargin.latent such as MultiFold(10)")
-        return CHOOSERS[self.bound]()
+        others = " or an object of maxmargin.latent such as MultiFold(10)"
+        return CHOOSERS[one_of("bound", self.bound, sorted(CHOOSERS), others)]()
 
     def _fit(
         self,
@@ -71,15 +70,15 @@ class LatentEstimator(CertifiedEstimator):
         *,
         make: Callable[..., LatentObjective],
         data: tuple[Any, Any, np.ndarray],
-        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
         **learned: Any,
     ) -> None:
         """Search from every start, here or on a cluster, and keep the best.
 
-        ``start(objective, number, rng)`` says what each begins with. ``data`` are inputs, labels and C_i, of which each
-        worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes that belong to what is found,
-        also if the search fails after something was found.
+        ``start(objective, rng)`` says what the first begins with, the others begin at random. ``data`` are inputs,
+        labels and C_i, of which each worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes
+        that belong to what is found, also if the search fails after something was found.
         """
         with contextlib.ExitStack() as stack:
             if run.cluster is not None:
@@ -103,7 +102,7 @@ class LatentEstimator(CertifiedEstimator):
         self,
         objective: LatentObjective,
         run: Run,
-        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
         learned: dict[str, Any],
     ) -> tuple[LatentSolution, bool]:
@@ -118,7 +117,7 @@ class LatentEstimator(CertifiedEstimator):
                         objective,
                         chooser,
                         self._solver_for,
-                        **start(objective, number, seed),
+                        **({"latent": objective.initial(seed)} if number else start(objective, seed)),
                         settings=settings,
                         rng=seed,
                         callbacks=(*outer, *run.callbacks),  # type: ignore[arg-type]
