@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .problem import Problem, Rivals, TotalLoss, Totals
     from .regularizers.shape import Shape
 
-Seed = int | np.random.Generator | None
+Seed = int | np.random.Generator | np.random.RandomState | None
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..problem import Problem, TotalLoss
+from ..protocols import Seed
 from ..regularizers.shape import Shape, weights_of
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.state import Progress
@@ -61,7 +62,7 @@ class ShardAscent:
         work as long as the calls. Runs with a number and a seed can be repeated to the bit.
     """
 
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     centre: int = 2**30
     n_threads: int = 1
     inner_fraction: float = 0.3

@@ -21,18 +21,21 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer
-from ..regularizers import L2, Blocks
+from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
-from .certified import Run
-from .fingerprints import of_arrays, of_values
-from .fit_callbacks import notified, users_line
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback, notified, users_line
+from .holders import of_arrays, of_values
+from .inputs import Column, Matrix, Seed
 from .latent_search import LatentEstimator, objective_of
+from .linear import repeated
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
+
+Bagged = Sequence[Matrix] | np.ndarray | Bags
 
 _START_TOL = 1e-2  # relative gap to which the problem of the means is solved: a start and no more
 
@@ -49,6 +52,11 @@ class _Labelled:
     place: int
     """That of the positive class."""
     budget: np.ndarray
+
+    @property
+    def answers(self) -> np.ndarray:
+        """As the objective takes them: which bags are positive, or the places of their labels."""
+        return self.label == self.place if self.classes.size == 2 else self.label
 
 
 @storable(
@@ -145,28 +153,28 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self,
         C: float = 1.0,
         *,
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.1,
         positive: Any = None,
         negatives: str = "bag",
-        init: Any = "mean",
+        init: str | np.ndarray | Callable[[Any, Any], Any] = "mean",
         n_init: int = 1,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        regularizer: Any = None,
+        class_weight: dict[Any, float] | str | None = None,
+        regularizer: Regularizer | None = None,
         tol: float = 1e-3,
         bound_tol: float = 1e-3,
         max_bounds: int = 100,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.bound = bound
         self.eta = eta
         self.positive = positive
@@ -176,30 +184,21 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
-        self.regularizer = regularizer
-        self.tol = tol
         self.bound_tol = bound_tol
         self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @notified
     def fit(
         self,
-        X: Any,
-        y: Any,
-        Z: Any = None,
-        sample_weight: Any = None,
+        X: Bagged,
+        y: Column,
+        Z: Column = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LatentSVC:
         """Train on bags and their labels.
 
@@ -222,24 +221,26 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
         data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
-        def taken(found: LatentSolution) -> None:
-            self.classes_, self._positive_at, self.n_features_in_ = classes, data.place, bags.matrix.shape[1]
-            self.coef_, self.intercept_ = self._split(found.weights)
-
         self._fit(
             self._objective(data),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
             make=self._maker(data),
-            data=(bags, data.label, data.budget),
-            start=lambda objective, number, rng: self._start(objective, data, Z, number, rng),
+            data=(bags, data.answers, data.budget),
+            start=partial(self._start, data, Z),
             fingerprint=lambda: "-".join(
                 [of_arrays(bags.matrix, np.repeat(data.label, bags.sizes), sample_weight, bags.first), of_values(Z)]
             ),
-            taken=taken,
+            classes_=classes,
+            _positive_at=data.place,
+            n_features_in_=bags.matrix.shape[1],
         )
         return self
 
-    def _check(self, X: Any, y: Any, width: int | None = None) -> tuple[Bags, np.ndarray]:
+    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
+        super()._keep_search(found, **learned)
+        self.coef_, self.intercept_ = self._split(found.weights)
+
+    def _check(self, X: Bagged, y: Column, width: int | None = None) -> tuple[Bags, np.ndarray]:
         if is_source(X):
             raise ValueError("LatentSVC needs its bags in memory, got a source. Read them first, or a part of them.")
         bags = as_bags(X, width)
@@ -290,7 +291,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     def _bias(self) -> float:
         return inputs.check_positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Any) -> _Labelled:
+    def _labelled(self, bags: Bags, y: np.ndarray, classes: np.ndarray, place: int, sample_weight: Column) -> _Labelled:
         label = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         if (classes[label] != y).any():
             at = int(np.argmax(classes[label] != y))
@@ -303,25 +304,16 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
-        """The user's regularizer for the features of every class, l2 for the intercepts."""
-        features = self._own_regularizer()
-        if self.regularizer is None:
-            return features
-        parts: list[tuple[np.ndarray, Regularizer]] = []
-        size = n_features + bool(self.fit_intercept)
-        for k in range(n_vectors):
-            parts.append((k * size + np.arange(n_features), features))
-            if self.fit_intercept:
-                parts.append((np.array([k * size + n_features]), L2()))
-        return features if len(parts) == 1 else Blocks(parts)
+        places = np.arange(n_vectors * (n_features + bool(self.fit_intercept))).reshape(n_vectors, -1)
+        return repeated(self.regularizer, places, n_features)
 
     def _maker(self, data: _Labelled, negatives: str | None = None) -> Callable[..., LatentObjective]:
-        """What makes the objective of bags, the numbers of their classes, and C_i."""
+        """What makes the objective of bags, their answers, and C_i."""
         inputs.check_choice("negatives", self.negatives, NEGATIVES)
         n_classes, width = data.classes.size, data.bags.matrix.shape[1]
         if n_classes == 2:
-            regularizer = self._regularizer(width, 1)
-            return partial(_two_classes, data.place, regularizer, negatives or self.negatives, self._bias())
+            regularizer, how = self._regularizer(width, 1), negatives or self.negatives
+            return partial(BagObjective, regularizer=regularizer, negatives=how, bias=self._bias())
         if self.negatives != "bag":
             raise ValueError(
                 f"negatives={self.negatives!r} is for two classes; y has {n_classes}, and each has its own weights."
@@ -331,19 +323,17 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
 
     def _objective(self, data: _Labelled, negatives: str | None = None) -> LatentObjective:
         threads = {"n_threads": inputs.check_threads(self.n_jobs)} if data.classes.size == 2 else {}
-        return self._maker(data, negatives)(data.bags, data.label, data.budget, **threads)
+        return self._maker(data, negatives)(data.bags, data.answers, data.budget, **threads)
 
     def _start(
-        self, objective: LatentObjective, data: _Labelled, Z: Any, number: int, rng: np.random.Generator
+        self, data: _Labelled, Z: Column, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """What the search of this number begins with."""
-        if number > 0:
-            return {"latent": objective.initial(rng)}
+        """What the first search begins with."""
         if Z is not None:
             if count(Z) != len(data.bags):
                 raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
             return {"latent": np.asarray(Z)}
-        if self.warm_start and hasattr(self, "classes_") and np.array_equal(self.classes_, data.classes):
+        if self.warm_start and "classes_" in vars(self) and np.array_equal(self.classes_, data.classes):
             weights = self._flat()
             if self._positive_at == data.place and weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)
@@ -386,7 +376,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return self.coef_.ravel()
         return np.column_stack([self.coef_, self.intercept_ / self._bias()]).ravel()
 
-    def _looked(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _looked(self, X: Bagged) -> tuple[np.ndarray, np.ndarray]:
         """The score and the best instance of every bag, for each vector of weights: the positive class's, or all."""
         check_is_fitted(self)
         bags = as_bags(X, self.n_features_in_)
@@ -405,7 +395,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return np.argmax(scores, axis=1)
         return np.where(scores[:, 0] > 0.0, self._positive_at, 1 - self._positive_at)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Bagged) -> np.ndarray:
         """The score of the best instance: (n_bags,) with two classes, else (n_bags, n_classes).
 
         With two classes, what is above zero speaks for ``classes_[1]``, as scikit-learn's measures expect. Where
@@ -416,30 +406,30 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             return scores
         return scores[:, 0] if self._positive_at == 1 else -scores[:, 0]
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Bagged) -> np.ndarray:
         """The class of every bag."""
         scores, _ = self._looked(X)
         return self.classes_[self._answers(scores)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Bagged, y: Column, sample_weight: Column = None) -> float:
         """Share of the bags whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
-    def predict_latent(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Bagged) -> np.ndarray:
         """The instance that decided: the highest one for two classes, else the best one for the predicted class."""
         scores, best = self._looked(X)
         return best[np.arange(len(best)), np.argmax(scores, axis=1)]
 
-    def complete(self, X: Any, y: Any) -> np.ndarray:
+    def complete(self, X: Bagged, y: Column) -> np.ndarray:
         """The instance that speaks best for the given class of every bag; 0 for negative bags of two classes."""
         return self._again(X, y, None).evaluate(self._flat()).best
 
-    def objective(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def objective(self, X: Bagged, y: Column, sample_weight: Column = None) -> float:
         """F at these weights, on any bags."""
         return value(self._again(X, y, sample_weight), self._flat())
 
-    def certify(self, X: Any, y: Any, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Bagged, y: Column, sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, instances and dual variables alone.
 
         F at these weights is at most ``upper``. On bags other than those of ``fit`` the instances are those that are
@@ -454,7 +444,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
         return content(self, bags, y, data.name)
 
-    def _again(self, X: Any, y: Any, sample_weight: Any) -> LatentObjective:
+    def _again(self, X: Bagged, y: Column, sample_weight: Column) -> LatentObjective:
         check_is_fitted(self)
         bags, y = self._check(X, y, self.n_features_in_)
         return self._objective(self._labelled(bags, y, self.classes_, self._positive_at, sample_weight))
@@ -465,17 +455,3 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         return tags
-
-
-def _two_classes(
-    place: int,
-    regularizer: Regularizer,
-    negatives: str,
-    bias: float,
-    bags: Bags,
-    label: np.ndarray,
-    budget: np.ndarray,
-    n_threads: int = 1,
-) -> BagObjective:
-    """The objective of two classes; ``place`` is the positive one."""
-    return BagObjective(bags, label == place, budget, regularizer, negatives=negatives, bias=bias, n_threads=n_threads)

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,19 +20,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from ..checkpoint import CheckpointFolder
+from ..distributed import Transport
 from ..notebook import bracket
-from ..problem import Certificate, Record, Solution
-from ..protocols import Regularizer
+from ..problem import Certificate, Planes, Problem, Record, Solution
+from ..protocols import Regularizer, Solver
 from ..regularizers import L2
 from ..rounding import rounded_down, rounded_up
+from ..solvers import Means, choose
 from ..solvers.progress import ProgressLine
 from ..validation import shown
 from . import inputs
-from .fit_callbacks import users_line
+from .fit_callbacks import Callback, users_line
+from .inputs import Seed
 from .reporting import Reporting
 from .settings import check_settings
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {
@@ -41,14 +42,21 @@ _MEANS = {
 }  # fmt: skip
 
 
+Folder = str | os.PathLike[str] | None
+Workers = str | Transport | None
+Shares = np.ndarray | Planes | None
+"""Dual variables of a problem, as far as there are any."""
+Callbacks = Sequence[Callable[[Record], object]]
+
+
 @dataclass(frozen=True)
 class Run:
     """How a fit is to be run: where to save it and how often, whom to tell, and on which cluster, if on any."""
 
-    checkpoint: Any = None
+    checkpoint: Folder = None
     every: float = 30.0
-    callbacks: Sequence[Any] = ()
-    cluster: Any = None
+    callbacks: Sequence[Callback] = ()
+    cluster: Workers = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.checkpoint, str | os.PathLike | None) or self.checkpoint == "":
@@ -61,15 +69,36 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     certificate_: Certificate
     history_: list[Record]
     n_passes_: int
+    _alpha: Any
+    _fitted_C: float
     _certified: ClassVar[str] = ""
     """What the certificate is about, in a few words, where that is not the training problem itself."""
     _stream: Any = None
     """What is kept between two chunks, while a stream goes on."""
-    _stream_began: dict[str, str]
-    _stream_rule: ClassVar[str]
-    """What to say where settings have changed between two chunks of a stream."""
-    _size: Callable[[Any], int] = staticmethod(len)
-    """How many dual variables, or rows of them, a chunk has in each problem."""
+
+    def __init__(
+        self,
+        C: float,
+        tol: float,
+        regularizer: Regularizer | None,
+        solver: str | Solver,
+        max_passes: int,
+        memory: int | str | None,
+        n_jobs: int | None,
+        random_state: Seed,
+        warm_start: bool,
+        verbose: int,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.regularizer = regularizer
+        self.solver = solver
+        self.max_passes = max_passes
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 
@@ -88,6 +117,13 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     def _own_regularizer(self) -> Regularizer:
         """The regularizer that was asked for, l2 by default."""
         return L2() if self.regularizer is None else self.regularizer
+
+    def _chosen_solver(
+        self, problem: Problem, threads: int, warm: bool, centre: np.ndarray | None, scratch: str | None = None
+    ) -> Solver:
+        """The solver that was asked for, fitted to the problem (see ``solvers.Means``)."""
+        memory = inputs.check_memory(self.memory)
+        return choose(problem, self.solver, Means(self.tol, self.random_state, threads, memory, warm, centre, scratch))
 
     def _progress(self) -> Any:
         """A context whose value is the callbacks for ``solve``: a progress line, or nothing."""
@@ -114,45 +150,20 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         """What a run is about, as a checkpoint knows it."""
         return {"estimator": type(self).__name__, **self._settings(), "data": fingerprint()}
 
-    def _begin_like(self, other: Any) -> None:
+    def _begin_like(self, other: CertifiedEstimator) -> None:
         """Take over from another fitted estimator what a warm start goes on from."""
         self._alpha, self._fitted_C = other._alpha, other._fitted_C
 
-    def _remember(self, source: Any, facts: Any) -> None:
-        """Keep what else is to be known of the training data."""
-
-    def _solve(
-        self, holder: Any, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
-    ) -> Solution:
-        """Solve problem k of a fit."""
-        return holder.solve(k, warm, threads, callbacks, folder)
-
-    def _stream_settings(self) -> dict[str, str]:
-        """What must not change while a stream goes on."""
-        return self._settings()
-
-    def _check_stream(self) -> None:
-        """A stream goes on only where what it has left is still at hand, and still of the same problem."""
-        self._check_settings()
-        if self._stream is not None:
-            now, began = self._stream_settings(), self._stream_began
-            changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
-            if changed:
-                raise ValueError(self._stream_rule.format(changed=changed))
-        elif hasattr(self, "coef_"):
-            self._trained_before()
-
-    def _store(self, solutions: list[Solution], alpha: Any) -> None:
+    def _store(self, solutions: list[Solution], alpha: Shares) -> None:
         """Attributes that every fit leaves behind."""
         self._alpha = alpha
         self._fitted_C = float(self.C)
-        for name in ("_stream", "_stream_began"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_stream", None)
         self.certificate_ = total([s.certificate for s in solutions])
         self.history_ = [record for s in solutions for record in s.history]
         self.n_passes_ = max(len(s.history) for s in solutions)
 
-    def _keep(self, solutions: list[Solution], alpha: Any) -> None:
+    def _keep(self, solutions: list[Solution], alpha: Shares) -> None:
         """The same, and a warning where the goal was missed."""
         self._store(solutions, alpha)
         unfinished = [s for s in solutions if not s.converged]
@@ -217,13 +228,13 @@ class CertifiedEstimator(Reporting, BaseEstimator):
         certificate = getattr(self, "certificate_", None)
         return "" if certificate is None else bracket(certificate, self._certified)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
         self._check_trained()
         persistence.save(self, path)
 
 
-def _told(value: Any) -> str:
+def _told(value: object) -> str:
     """A setting as text that differs where the setting does: arrays, which text cuts short, have a checksum besides."""
     text = _ADDRESS.sub("", repr(value))
     arrays: dict[str, np.ndarray] = {}

@@ -11,17 +11,19 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from ..checkpoint import CheckpointFolder
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Regularizer
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
-from .fingerprints import of_arrays
-from .holders import InMemory, Whole, is_whole
+from .certified import Callbacks, Folder, Run, Workers
+from .fit_callbacks import Callback
+from .holders import InMemory, Whole, is_whole, of_arrays
+from .inputs import Column, Matrix, Seed
 from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
 
 
@@ -107,49 +109,40 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hinge",
+        loss: str | Loss = "hinge",
         multi_class: str = "crammer_singer",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        regularizer: Any = None,
-        class_weight: Any = None,
-        cost: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        cost: Matrix | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.loss = loss
         self.multi_class = multi_class
-        self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
         self.class_weight = class_weight
         self.cost = cost
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LinearSVC:
         """Train on a matrix (dense or sparse, float32 or float64) and one label per row, or on a source of both.
 
@@ -173,7 +166,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LinearSVC:
+    def partial_fit(self, X: Matrix, y: Column, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
 
         Only rows that matter are kept, in at most ``memory`` bytes (256 MB by default). ``certificate_`` has a lower
@@ -188,14 +181,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
         inputs.check_labels(y)
         X, y = inputs.check_matrix(self, X, y, reset=reset)
         inputs.check_classes(y)
         weight = inputs.check_weights(sample_weight, X)
         return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         """Look at all labels once: which classes there are, and how much each of them weighs."""
         found: dict[Any, float] = {}
         classes = np.empty(0)
@@ -211,16 +204,16 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if len(found) > classes.size:
             classes = np.array(sorted(found))
         _check_several(classes)
-        return source, self._facts(source, classes, np.array([found[value] for value in classes.tolist()]))
+        return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
 
-    def _known(self, source: Any) -> tuple[Any, Facts]:
+    def _known(self, source: Seekable) -> tuple[Seekable, Facts]:
         counts = np.zeros(self.classes_.size)
         for chunk in () if self.class_weight is None else labels_of(source):
             label = _codes(chunk, self.classes_)
             counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
-        return source, self._facts(source, self.classes_, counts)
+        return source, self._facts(self.classes_, counts)
 
-    def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, Facts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if classes is not None:
@@ -232,8 +225,10 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         else:
             known = self.classes_
             if classes is not None and not np.array_equal(np.unique(classes), known):
-                raise ValueError(f"classes={list(classes)} differ from those of the first call, {known.tolist()}.")
-        facts = self._facts(source, known, np.ones(known.size))
+                raise ValueError(
+                    f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
+                )
+        facts = self._facts(known, np.ones(known.size))
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
         if facts.n_columns > 1 and not _has_class_steps(
             self._regularizer(facts.n_features, facts.n_columns), n_weights
@@ -241,7 +236,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
         return source, facts
 
-    def _facts(self, source: Any, classes: np.ndarray, counts: np.ndarray) -> Facts:
+    def _facts(self, classes: np.ndarray, counts: np.ndarray) -> Facts:
         """``counts`` is how much each class weighs."""
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
@@ -250,11 +245,11 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
-        return Facts(int(source.n_features), n_problems, classes.size if joint else 1, classes, factors)
+        return Facts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
-        classes: Any = facts.classes
+        classes = facts.classes
         rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
         weights = checked_weights(chunk)
         if facts.factors is not None:
@@ -289,7 +284,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return cost
 
     def _solve(
-        self, holder: InMemory, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: Any
+        self, holder: InMemory, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         problem: Problem = holder.problems[k]
@@ -311,13 +306,13 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return replace(solution, alpha=alpha)
 
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
-        self.classes_ = facts.classes  # type: ignore[assignment]
+        self.classes_ = facts.classes
         self._label = None
         split = [self._split_weights(w, facts.n_columns) for w in weights]
         self.coef_ = np.vstack([coef for coef, _ in split])
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
-    def _remember(self, source: Any, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: Facts) -> None:
         self._label = _codes(source.labels(), self.classes_) if is_whole(source) else None
 
     def _weights(self) -> list[np.ndarray]:
@@ -338,7 +333,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
         X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
@@ -346,17 +341,17 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Matrix) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
         scores = self._scores(X) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """The class of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: Column, sample_weight: Column = None) -> float:
         """Share of the rows whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)

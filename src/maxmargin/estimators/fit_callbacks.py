@@ -7,11 +7,25 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+
+from sklearn.base import BaseEstimator
 
 from ..validation import shown
 
 F = TypeVar("F", bound=Callable[..., Any])
+Listener = Callable[[Any], object]
+"""Is given a ``Record`` or a ``BoundRecord``, and ends the run by returning True."""
+
+
+@runtime_checkable
+class FitCallback(Protocol):
+    """A callback that is told of whole fits; see ``notified``."""
+
+    def begin(self, estimator: BaseEstimator, /) -> Listener: ...
+
+
+Callback = Listener | FitCallback
 
 
 def notified(fit: F) -> F:
@@ -20,44 +34,51 @@ def notified(fit: F) -> F:
     A callback with a method ``begin`` is given the estimator and returns the callback for this one fit. Where that one
     has a method ``end``, it is given the estimator and what went wrong (None: nothing).
     """
-    if "callbacks" not in inspect.signature(fit).parameters:
-
-        @functools.wraps(fit)
-        def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with changing(self, ()):
-                return fit(self, *args, **kwargs)
-
-        return cast(F, alone)
+    listened = "callbacks" in inspect.signature(fit).parameters
 
     @functools.wraps(fit)
-    def wrapped(self: Any, *args: Any, callbacks: Iterable[Any] = (), **kwargs: Any) -> Any:
-        with changing(self, callbacks) as listeners:
-            return fit(self, *args, callbacks=listeners, **kwargs)
+    def wrapped(self: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
+        with changing(self, kwargs.pop("callbacks", ()) if listened else ()) as listeners:
+            return fit(self, *args, **kwargs, **({"callbacks": listeners} if listened else {}))
 
     return cast(F, wrapped)
 
 
 @contextmanager
-def changing(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing."""
-    with _listening(estimator, callbacks) as listeners:
-        before = dict(estimator.__dict__)
-        try:
-            yield listeners
-        except BaseException as error:
-            if getattr(error, "kept_by", None) is not estimator:
-                estimator.__dict__.clear()
-                estimator.__dict__.update(before)
-            raise
+def changing(estimator: BaseEstimator, callbacks: Iterable[Callback]) -> Iterator[tuple[Listener, ...]]:
+    """One fit, with the callbacks for it; see ``notified``. An error that ``keep`` was given undoes nothing.
+
+    Only what has begun here ends here: an estimator hands its listeners on to those that it fits within.
+    """
+    if not isinstance(callbacks, list | tuple) or not all(callable(c) or isinstance(c, FitCallback) for c in callbacks):
+        raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
+    before = dict(vars(estimator))
+    listeners: list[Listener] = []
+    begun: list[Listener] = []
+    failure: BaseException | None = None
+    try:
+        for callback in callbacks:
+            if isinstance(callback, FitCallback):
+                callback = callback.begin(estimator)  # noqa: PLW2901
+                begun.append(callback)
+            listeners.append(callback)
+        yield tuple(listeners)
+    except BaseException as error:
+        failure = error
+        if getattr(error, "kept_by", None) is not estimator:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+        raise
+    finally:
+        with ExitStack() as rest:  # all of them are told, also where one fails
+            for listener in reversed(begun):
+                if hasattr(listener, "end"):
+                    rest.callback(listener.end, estimator, failure)
 
 
-def keep(estimator: Any, error: BaseException) -> None:
+def keep(estimator: BaseEstimator, error: BaseException) -> None:
     """What the estimator has learned before this error came is worth keeping."""
     error.kept_by = estimator  # type: ignore[attr-defined]
-
-
-def _listens(callback: Any) -> bool:
-    return callable(callback) or callable(getattr(callback, "begin", None))
 
 
 def users_line() -> int:
@@ -66,30 +87,3 @@ def users_line() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("maxmargin", "contextlib"):
         level, frame = level + 1, frame.f_back
     return level
-
-
-@contextmanager
-def _listening(estimator: Any, callbacks: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
-    """Only what has begun here ends here: an estimator hands its listeners on to those that it fits within."""
-    if not isinstance(callbacks, list | tuple) or not all(map(_listens, callbacks)):
-        raise ValueError(f"callbacks must be a list of functions, each given a record; got {shown(callbacks)}.")
-    listeners: list[Any] = []
-    begun: list[Any] = []
-    try:
-        for callback in callbacks:
-            begins = hasattr(callback, "begin")
-            listeners.append(callback.begin(estimator) if begins else callback)
-            begun += listeners[-1:] if begins else []
-        yield tuple(listeners)
-    except BaseException as error:
-        _end(begun, estimator, error)
-        raise
-    _end(begun, estimator, None)
-
-
-def _end(begun: list[Any], estimator: Any, error: BaseException | None) -> None:
-    """Tell all of them, also where one fails."""
-    with ExitStack() as rest:
-        for listener in reversed(begun):
-            if hasattr(listener, "end"):
-                rest.callback(listener.end, estimator, error)

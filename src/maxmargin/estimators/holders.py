@@ -1,45 +1,33 @@
-"""Where the examples of a fit are: all in memory, in chunks that are read again and again, or on workers.
+"""Examples of a fit in this process: all in memory, or in chunks of a source that are read again and again.
 
-A holder has the problems of a task and solves them; it is asked the same wherever the examples are.
+A holder has the problems of a task and solves them; it is asked the same wherever the examples are (see ``workers``).
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import secrets
-import shutil
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, ClassVar
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from numpy.typing import ArrayLike
 
 from ..checkpoint import CheckpointFolder
-from ..constraints import Searched
-from ..constraints.sourced import chosen, is_seekable
+from ..constraints.oracle import count
+from ..constraints.sourced import chosen
+from ..data.examples import PairList
 from ..data.memory import Arrays
-from ..data.runs import split
-from ..distributed import transport_of
-from ..distributed.oracles import RemoteOracle
-from ..distributed.requests import Requests
-from ..distributed.saved import Saving
-from ..distributed.searching import Searches
-from ..distributed.shard import Shard
-from ..distributed.sharded import Sharded
-from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable, Solver
-from ..solvers import Means, choose, solve
-from ..solvers.solve import first_interrupt
+from ..protocols import Chunk, Solver, Source
+from ..solvers import solve
 from . import inputs
-from .certified import Run
-from .fingerprints import of_source
-from .fit_callbacks import users_line
+from .certified import Callbacks, Run, Shares
+from .inputs import Column, Matrix
+
+if TYPE_CHECKING:
+    from .training import Task
 
 _CHUNKS = 1000  # of arrays in memory, between which they can be cut
 
@@ -56,9 +44,15 @@ class Whole:
     """
 
     def __init__(
-        self, x: Any, y: Any, group: Any = None, weight: Any = None, *, fingerprint: Callable[[], str] = str
+        self,
+        x: Any,
+        y: Any,
+        group: np.ndarray | None = None,
+        weight: np.ndarray | None = None,
+        *,
+        fingerprint: Callable[[], str] = str,
     ) -> None:
-        n = x.shape[0] if hasattr(x, "shape") else len(x)
+        n = x.shape[0] if sp.issparse(x) else len(x)
         self._chunk = Chunk(np.arange(n), x, y, group, weight)
         self._fingerprint = fingerprint
         self.offsets = np.array([0, n])
@@ -74,8 +68,7 @@ class Whole:
     def chunk(self, i: int = 0) -> Chunk:
         return self._chunk
 
-    def labels(self, i: int = 0) -> Chunk:
-        return self._chunk
+    labels = chunk
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         yield self._chunk
@@ -108,13 +101,13 @@ class Whole:
         return Arrays(x, y, group, self._chunk.weight, chunk_rows=max(1, len(self) // _CHUNKS))
 
 
-def is_whole(source: Any) -> bool:
+def is_whole(source: Source) -> TypeGuard[Whole]:
     """Whether the examples are in memory, in one chunk."""
     return isinstance(source, Whole)
 
 
 class InMemory:
-    """All examples are in one block.
+    """All examples are in one block; or in chunks of a source, of which one at a time is in memory.
 
     Parameters
     ----------
@@ -126,253 +119,81 @@ class InMemory:
     run : Run
     """
 
-    whole: ClassVar[bool] = True
-    """Whether all constraints are in memory."""
-
-    def __init__(self, task: Any, source: Any, facts: Any, run: Run) -> None:
+    def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
         self.task, self.source, self.run = task, source, run
+        self.whole = is_whole(source) and run.cluster is None
+        """Whether all constraints are in memory."""
         self.local: list[Problem] = task._problems(source, facts)
         """The problems as this process sees them, by which warm starts are judged."""
         self.problems = self.local
 
     def at_a_time(self) -> int:
-        """How many problems may be solved side by side."""
-        return inputs.check_threads(self.task.n_jobs)
+        """How many problems may be solved side by side: a source is read for one after another."""
+        return inputs.check_threads(self.task.n_jobs) if self.whole else 1
 
     def solve(
-        self, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
+        self, k: int, warm: Shares, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         """Solve problem k."""
         problem = self.problems[k]
-        solver = _chosen(self.task, problem, warm, threads, None if folder is None else str(folder.folder))
+        solver = self._solver(problem, warm, threads, None if folder is None else str(folder.folder))
         return solve(problem, solver, warm=warm, callbacks=callbacks, checkpoint=folder, **self._goal())
+
+    def _solver(self, problem: Problem, warm: Shares, threads: int, scratch: str | None = None) -> Solver:
+        return self.task._chosen_solver(problem, threads, warm is not None, self.task._centre(problem, warm), scratch)
 
     def _goal(self) -> dict[str, Any]:
         return {"tol": self.task.tol, "max_passes": int(self.task.max_passes)}
 
-    def __enter__(self) -> InMemory:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-class OnDisk(InMemory):
-    """A block at a time is in memory: a source is read for one problem after another."""
-
-    whole = False
-
-    def at_a_time(self) -> int:
-        return 1
-
-
-class OnWorkers(OnDisk):
-    """Each worker of a cluster has a part of the examples."""
-
-    def __init__(self, task: Any, source: Any, facts: Any, run: Run) -> None:
-        super().__init__(task, task._shared(source), facts, run)
-        self._given, self._facts = source, facts.for_pieces()
-
-    def __enter__(self) -> OnWorkers:
-        task = self.task
-        self._cluster = cluster = Cluster(self.run, lambda: task._identity(lambda: of_source(self._given)))
-        try:
-            memory = inputs.check_memory(task.memory)
-            pieces = self.source.parts(cluster.size) if is_whole(self.source) else split(self.source, cluster.size)
-            _warn_of_idle(self.source, pieces)
-            cluster.start([Recipe(bare(task), self._facts, piece, memory) for piece in pieces])
-            names = [""] if len(self.local) == 1 else [f"class-{k}/" for k in range(len(self.local))]
-            self._sharded = task._on_shards()
-            if not self._sharded:
-                self.problems = [cluster.searched(problem) for problem in self.local]
-                return self
-            how = {"seed": seed_of(task.random_state), "memory": memory}
-            self.problems = [cluster.problem(p, k, names[k], **how) for k, p in enumerate(self.local)]
-            return self
-        except BaseException:
-            cluster.close()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        self._cluster.close()
-
-    def solve(
-        self, k: int, warm: Any, threads: int, callbacks: Sequence[Any], folder: CheckpointFolder | None
-    ) -> Solution:
-        if not self._sharded:
-            return super().solve(k, warm, threads, callbacks, folder)
-        task, problem = self.task, self.problems[k]
-        resumed = folder is not None and folder.holds_a_state  # then workers have saved what is better
-        problem.constraints.begin(None if resumed else warm)
-        solver = _chosen(task, problem, warm, threads)
-        return solve(problem, solver, callbacks=callbacks, checkpoint=folder, **self._goal())
-
-
-def _chosen(task: Any, problem: Problem, warm: Any, threads: int, scratch: str | None = None) -> Solver:
-    """The solver that was asked for, fitted to the problem."""
-    means = Means(
-        tol=task.tol,
-        seed=task.random_state,
-        threads=threads,
-        memory=inputs.check_memory(task.memory),
-        warm=warm is not None,
-        centre=None if problem.constraints.closed else task._centre(problem, warm),
-        scratch=scratch,
-    )
-    return choose(problem, task.solver, means)
-
-
-class Recipe(Searches):
-    """How a worker comes to the problems of its piece of the data, and to their oracle (``distributed.shard.Recipe``).
-
-    Parameters
-    ----------
-    task : estimator
-        Its parameters only.
-    facts : object
-        What is known of all data.
-    piece : Source
-    memory : int or None
-        Bytes of rows up to which a piece is held in memory, rather than read again and again.
-    """
-
-    def __init__(self, task: Any, facts: Any, piece: Any, memory: int | None) -> None:
-        self._task, self._facts, self._piece, self._memory = task, facts, piece, memory
-
-    def problem(self, question: int) -> Problem | None:
-        if not len(self._piece) or (is_whole(self._held) and not self._task._size(self._held.labels())):
-            return None
-        return self._task._problems(self._held, self._facts, [question])[0]
-
-    @functools.cached_property
-    def _held(self) -> Any:
-        return self._task._held(self._piece, self._memory)
-
-    @functools.cached_property
-    def _open(self) -> Problem | None:
-        return self.problem(0)
-
-    def oracle(self) -> Oracle | None:
-        return None if self._open is None else self._open.open.oracle
-
-
-def gathered(piece: Seekable) -> Whole:
-    """A piece in memory, as one chunk."""
-    numbers = range(len(piece.offsets) - 1)
-    parts: list[Chunk] = [piece.chunk(i) for i in numbers]
-    sparse = sp.issparse(parts[0].x)
-    x = sp.vstack([p.x for p in parts], format="csr") if sparse else np.concatenate([p.x for p in parts])
-    columns = [
-        None if getattr(parts[0], name) is None else np.concatenate([getattr(p, name) for p in parts])
-        for name in ("y", "group", "weight")
-    ]
-    for i in numbers:
-        piece.release(i)
-    return Whole(x, *columns)
-
-
-def _warn_of_idle(source: Any, pieces: Sequence[Any]) -> None:
-    """Of workers without rows, where smaller batches would give them some."""
-    if source.n_features is None or not is_seekable(source):
-        return
-    at_work = sum(len(piece) > 0 for piece in pieces)
-    if at_work < min(len(pieces), len(source)):
-        warnings.warn(
-            f"{at_work} of {len(pieces)} workers get rows, the others idle: data is cut between its batches, of "
-            f"which there are {len(source.offsets) - 1}. maxmargin.data.convert(..., batch_bytes=...) writes "
-            "smaller ones.",
-            UserWarning,
-            stacklevel=users_line(),
-        )
-
-
-class Cluster:
-    """The workers of one fit.
-
-    Parameters
-    ----------
-    run : Run
-    identity : function
-        What the run is about, as checkpoints know it.
-    """
-
-    def __init__(self, run: Run, identity: Callable[[], dict[str, str]]) -> None:
-        self._identity = {} if run.checkpoint is None else identity()  # before there is anything to close
-        if self._identity:
-            # A folder of another run is named as it was given, before any worker is started.
-            CheckpointFolder(Path(run.checkpoint), self._identity).load()
-        self.transport = transport_of(run.cluster)
-        self._own = isinstance(run.cluster, str)
-        self._run = run
-        self._scratch = Path(tempfile.gettempdir()) / f"maxmargin-{secrets.token_hex(6)}"  # the same on all machines
-        self.workers: WorkerGroup | None = None
-
-    @property
-    def size(self) -> int:
-        return self.transport.n_workers
-
-    def start(self, recipes: Sequence[Any]) -> None:
-        """One worker for every recipe (``shard.Recipe``), or whatever else answers the questions that will come."""
-        self.workers = WorkerGroup(self.transport, [functools.partial(Shard, recipe) for recipe in recipes])
-
-    def problem(self, like: Problem, question: int, part: str = "", **settings: Any) -> Problem:
-        """The same problem as ``like``, its examples being with the workers."""
-        workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        constraints = Sharded(workers, question, like.constraints, saving=self._saving(part), **settings)
-        return Problem(constraints, like.regularizer)
-
-    def searched(self, like: Problem) -> Problem:
-        """The same open problem, searched by the workers and optimized here."""
-        workers: WorkerGroup = self.workers  # type: ignore[assignment]
-        oracle = RemoteOracle(Requests(workers, like.open.n_examples), like.n_weights)
-        return Problem(Searched(oracle, like.open.budget), like.regularizer)
-
-    def _saving(self, part: str) -> Saving:
-        if self._run.checkpoint is None:
-            return Saving(self._scratch / part, {}, kept=False)
-        return Saving(Path(self._run.checkpoint) / "shards" / part, self._identity, min(self._run.every, 10.0))
-
     def close(self) -> None:
-        """Shut the workers down and end them.
-
-        Ctrl-C comes too late here to stop anything but this: what was found is kept, unless it was pressed just before.
-        """
-        hurry: KeyboardInterrupt | None = None
-        for part in (self._shut_down, self._end):
-            try:
-                part()
-            except KeyboardInterrupt as press:
-                hurry = press
-        if hurry is not None and not first_interrupt():
-            raise hurry
-
-    def _shut_down(self) -> None:
-        with contextlib.suppress(Exception):
-            if self.workers is not None:
-                self.workers.shutdown("end", "" if self._run.checkpoint is not None else str(self._scratch))
-
-    def _end(self) -> None:
-        try:
-            if self._own:
-                self.transport.close()
-        finally:
-            shutil.rmtree(self._scratch, ignore_errors=True)  # of workers that could not do so
-
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Nothing is left behind."""
 
 
-def bare(estimator: Any) -> Any:
-    """An estimator like this one that knows no more than a worker must: its parameters, and the width of its data."""
-    copy = clone(estimator)
-    if "n_features_in_" in vars(estimator):
-        copy.n_features_in_ = estimator.n_features_in_
-    return copy
+def fingerprint_of(source: Source) -> str:
+    """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
+    if hasattr(source, "fingerprint"):
+        return str(source.fingerprint)
+    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
+        first = next(chunks, None)
+    return f"source-{len(source)}-{'' if first is None else of_pairs(first.x, first.y)}"
 
 
-def seed_of(random_state: Any) -> int:
-    """A number that all workers' seeds follow from."""
-    return int(np.random.default_rng(random_state).integers(2**31))
+class _Together:
+    """Two lists as one list of pairs, made when asked for."""
+
+    def __init__(self, X: Any, Y: Any) -> None:
+        self.X, self.Y = X, Y
+
+    def __len__(self) -> int:
+        return count(self.X)
+
+    def __getitem__(self, i: int) -> tuple[Any, Any]:
+        return self.X[i], self.Y[i]
+
+
+def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
+    """Structured examples in a short text that changes when they do."""
+    return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
+
+
+def of_values(values: Any) -> str:
+    """Values of any kind in a short text."""
+    if values is None:
+        return ""
+    text = (
+        values.tobytes() if isinstance(values, np.ndarray) and values.dtype != object else repr(list(values)).encode()
+    )
+    return f"{zlib.crc32(text):08x}"
+
+
+def _crc(column: Column) -> str:
+    if column is None:
+        return ""
+    values = np.asarray(column)
+    values = values.astype(str) if values.dtype.kind == "O" else values  # the bytes of objects are where they lie
+    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
+
+
+def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
+    """Arrays in a short text that changes when they do."""
+    return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])

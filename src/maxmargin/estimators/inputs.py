@@ -4,36 +4,47 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
 from joblib.parallel import get_active_backend
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from ..constraints.sourced import is_source
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
+from ..protocols import Seed
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
-from .tables import check_columns, check_kind, check_present, explained, present_labels
+from .frames import REMEDIES, TIMES, PandasFrame, check_columns, check_present, present_labels
+from .tables import NUMBERS, explained
+
+Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
+"""A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
+Column = ArrayLike | None
+"""One entry for each row: labels, weights, groups."""
 
 _NO_LABELS = "no labels"
 
 
-def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **options: Any) -> Any:
+def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset: bool, **options: Any) -> Any:
     """X (and y, if given) in a form the kernels read: C order or CSR, float32 or float64, finite.
 
     float32 and float64 are kept as they are, without a copy; small integers become float32.
     """
-    if callable(getattr(X, "chunks", None)) and not hasattr(X, "shape"):
+    if is_source(X) and not hasattr(X, "shape"):
         raise ValueError(
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    check_columns(X)
+    if not isinstance(X, np.ndarray):
+        check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
     options = {
@@ -45,17 +56,16 @@ def check_matrix(estimator: Any, X: Any, y: Any = _NO_LABELS, *, reset: bool, **
         "reset": reset,
         **options,
     }
-    if isinstance(y, str) and y == _NO_LABELS:
-        X = _validated(estimator, X, options=options)
-        _check_finite(X, estimator)
-        return X
-    check_there(estimator, y)
-    X, y = _validated(estimator, X, present_labels(y), options=options)
-    _check_finite(X, estimator)
-    return X, y
+    alone = isinstance(y, str) and y == _NO_LABELS
+    if not alone:
+        check_there(estimator, y)
+        y = y if isinstance(y, np.ndarray) else present_labels(y)
+    found = _validated(estimator, X, *(() if alone else (y,)), options=options)
+    _check_finite(found if alone else found[0], estimator)
+    return found
 
 
-def _validated(estimator: Any, X: Any, *y: Any, options: dict[str, Any]) -> Any:
+def _validated(estimator: BaseEstimator, X: Any, *y: Any, options: dict[str, Any]) -> Any:
     try:
         return validate_data(estimator, X, *y, **options)
     except OverflowError:
@@ -66,14 +76,14 @@ def _validated(estimator: Any, X: Any, *y: Any, options: dict[str, Any]) -> Any:
         raise explained(error, X, *y) from None
 
 
-def check_there(estimator: Any, y: Any) -> None:
+def check_there(estimator: BaseEstimator, y: Any) -> None:
     """Labels must not be forgotten, and be a list of them."""
     name = type(estimator).__name__
     if y is None:
         raise ValueError(
             f"{name} requires y to be passed, but the target y is None. Give one entry for each row: fit(X, y)."
         )
-    if isinstance(y, str | bytes | dict) or not (hasattr(y, "__len__") or hasattr(y, "__array__")):
+    if isinstance(y, str | bytes | dict) or not (isinstance(y, Sized) or hasattr(y, "__array__")):
         raise ValueError(f"y must be a list or an array with one entry for each row of X, got {shown(y)}.")
     check_unmasked("y", y)
     if getattr(getattr(y, "dtype", None), "kind", "") == "c":
@@ -86,7 +96,7 @@ def _fits_float32(X: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "bui" and dtype.itemsize <= 2
 
 
-def _check_finite(X: Any, estimator: Any) -> None:
+def _check_finite(X: Any, estimator: BaseEstimator) -> None:
     values = X.data if sp.issparse(X) else X
     # One sum finds out in a fraction of the time of a test per element; overflow alone is no error.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -110,7 +120,32 @@ def _check_finite(X: Any, estimator: Any) -> None:
     )
 
 
-def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
+def check_kind(X: Any) -> None:
+    """Refuse what is no table of numbers."""
+    if X is None:
+        raise ValueError("X is None. Give a matrix with one row per example: an array, a data frame, a sparse matrix.")
+    if isinstance(X, str | bytes | os.PathLike):
+        raise ValueError(
+            f"X is the text {shown(X)}, a matrix of numbers is needed. Read a file first: maxmargin.data.open(path) "
+            "gives a source, which fit takes in place of X and y."
+        )
+    if isinstance(X, dict) and not sp.issparse(X):  # one of the sparse formats is a dict
+        raise TypeError(
+            f"X is a dict. {NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
+        )
+    check_unmasked("X", X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {REMEDIES[TIMES]}")
+    dtypes: Any = {"": X.dtype} if isinstance(X, np.ndarray) or sp.issparse(X) else {}
+    for column, dtype in X.dtypes.items() if isinstance(X, PandasFrame) else dtypes.items():
+        if dtype.kind == "c":
+            place = f" in the column {column!r}" if isinstance(X, PandasFrame) else ""
+            raise ValueError(
+                f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
+            )
+
+
+def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:
     """What a score compares answers with: as many as there are rows."""
     check_is_fitted(estimator)
     check_kind(X)
@@ -123,7 +158,8 @@ def check_scored(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> N
 
 def check_labels(y: Any, name: str = "y") -> None:
     """Labels must not mix text and numbers: NumPy would silently turn the numbers into text."""
-    check_present(y)
+    if not isinstance(y, np.ndarray):
+        check_present(y)
     if hasattr(y, "dtype") and y.dtype != object:
         return
     values = y.tolist() if hasattr(y, "tolist") else y
@@ -201,7 +237,7 @@ def check_numbers(y: Any, meaning: str) -> np.ndarray:
     return numbers
 
 
-def check_positive(name: str, value: Any, *, zero: bool = False) -> float:
+def check_positive(name: str, value: object, *, zero: bool = False) -> float:
     """A finite number above zero (or not below it)."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(number := as_float(value)):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}.")
@@ -216,7 +252,7 @@ def times(weights: np.ndarray, factors: np.ndarray) -> np.ndarray:
         return weights * factors
 
 
-def check_budget(C: Any, weights: np.ndarray | None) -> np.ndarray:
+def check_budget(C: float, weights: np.ndarray | None) -> np.ndarray:
     """C_i for every example, or one C for all."""
     C = check_positive("C", C)
     if weights is None:
@@ -231,11 +267,11 @@ def check_budget(C: Any, weights: np.ndarray | None) -> np.ndarray:
     )
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
     return one_of(name, value, choices)
 
 
-def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
+def check_weights(sample_weight: Column, X: Any) -> np.ndarray | None:
     """Sample weights as float64, finite, not negative, not all zero; None stays None, one number is for all rows."""
     if sample_weight is None:
         return None
@@ -262,7 +298,7 @@ def check_weights(sample_weight: Any, X: Any) -> np.ndarray | None:
     return weights
 
 
-def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
+def check_class_weight(class_weight: object, classes: np.ndarray, counts: np.ndarray) -> np.ndarray | None:
     """What ``class_weight`` multiplies C by in each class, given how much each class weighs; None stays None."""
     if class_weight is None:
         return None
@@ -294,19 +330,19 @@ def check_class_weight(class_weight: Any, classes: np.ndarray, counts: np.ndarra
     return factors
 
 
-def check_memory(memory: Any) -> int | None:
+def check_memory(memory: object) -> int | None:
     """Bytes, as a number or as text such as '512MB'."""
     if memory is not None and (isinstance(memory, bool) or not isinstance(memory, Real | str)):
         raise ValueError(f"memory must be a number of bytes or text such as '512MB', got {shown(memory)}.")
     return None if memory is None else as_bytes(memory if isinstance(memory, str) else as_float(memory), "memory")
 
 
-def check_seed(random_state: Any) -> None:
+def check_seed(random_state: object) -> None:
     """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
     if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
         return
     several = isinstance(random_state, list | tuple | np.ndarray) and np.shape(random_state) not in ((), (0,))
-    seeds = random_state if several else [random_state]
+    seeds: Any = random_state if several else [random_state]
     for seed in seeds:
         if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
             continue
@@ -317,7 +353,7 @@ def check_seed(random_state: Any) -> None:
             )
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Seed) -> np.random.Generator:
     """Seeds and generators as they are; a RandomState, which scikit-learn hands around, gives a seed."""
     check_seed(random_state)
     if isinstance(random_state, np.random.RandomState):
@@ -325,7 +361,7 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def check_threads(n_jobs: Any) -> int:
+def check_threads(n_jobs: object) -> int:
     """n_jobs as a number of threads: −1 is all cores, −2 all but one, None what ``joblib.parallel_config`` says, or 1.
 
     At most 64 threads are begun, or four for each core where that is more. Inside the workers of joblib, such as those

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +13,17 @@ from ..constraints.oracle import check_methods, count, sized
 from ..constraints.sourced import is_source
 from ..latent import value
 from ..persistence import storable
-from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import LatentObjective, Regularizer
+from ..problem import BoundRecord, Certificate
+from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
-from .certified import Run
-from .fingerprints import of_pairs, of_values
-from .fit_callbacks import notified
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback, notified
+from .holders import of_pairs, of_values
+from .inputs import Column, Seed
 from .latent_search import LatentEstimator, objective_of
-from .structured import best_answers, check_pairs, mean_loss, paired
+from .structured import Examples, best_answers, check_pairs, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -103,57 +104,48 @@ class LatentStructuralSVM(LatentEstimator):
 
     def __init__(
         self,
-        model: Any = None,
+        model: Model | None = None,
         C: float = 1.0,
         *,
-        bound: Any = "cccp",
+        bound: str | BoundChooser = "cccp",
         eta: float = 0.1,
-        init: Any = "model",
+        init: str | np.ndarray | Callable[[Any, Any], Any] = "model",
         n_init: int = 1,
-        group_norm: Any = None,
-        regularizer: Any = None,
+        group_norm: Column = None,
+        regularizer: Regularizer | None = None,
         tol: float = 1e-3,
         bound_tol: float = 1e-3,
         max_bounds: int = 100,
-        solver: Any = "auto",
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.model = model
-        self.C = C
         self.bound = bound
         self.eta = eta
         self.init = init
         self.n_init = n_init
         self.group_norm = group_norm
-        self.regularizer = regularizer
-        self.tol = tol
         self.bound_tol = bound_tol
         self.max_bounds = max_bounds
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     @notified
     def fit(
         self,
-        X: Sequence[Any],
-        Y: Sequence[Any] | None = None,
-        Z: Sequence[Any] | None = None,
-        sample_weight: Any = None,
+        X: Examples,
+        Y: Examples | None = None,
+        Z: Examples | None = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LatentStructuralSVM:
         """Train on inputs and labels, one of each per example; ``Z`` are latent values to start from.
 
@@ -172,31 +164,32 @@ class LatentStructuralSVM(LatentEstimator):
         model = sized(self.model, X, Y)
         make, budget = partial(objective_of, model, self._regularizer_for(model)), self._budget(X, sample_weight)
 
-        def taken(found: LatentSolution) -> None:
-            self.model_ = model
-
         self._fit(
             make(X, Y, budget),
             Run(checkpoint, checkpoint_every, callbacks, cluster),
-            start=lambda objective, number, rng: self._start(objective, X, Y, Z, number, rng),
+            start=partial(self._start, X, Y, Z),
             make=make,
             data=(X, Y, budget),
             fingerprint=lambda: f"{of_pairs(X, Y, sample_weight)}-{of_values(Z)}",
-            taken=taken,
+            model_=model,
         )
         return self
 
     @property
     def selected_states_(self) -> list[Any]:
         """The states whose weights are not all zero; those of files as well, which hold no more than the weights."""
-        if not hasattr(getattr(self, "model_", None), "groups"):
+        if "model_" not in vars(self) or not hasattr(self.model_, "groups"):
             raise AttributeError("selected_states_ needs fit, with a model that declares groups of weights.")
         return selected(self.model_, self.coef_)
 
-    def _objective(self, model: Any, X: Any, Y: Any, sample_weight: Any) -> LatentObjective:
-        return objective_of(model, self._regularizer_for(model), X, Y, self._budget(X, sample_weight))
+    def _again(self, X: Examples, Y: Examples, sample_weight: Column = None) -> LatentObjective:
+        """The objective on any data."""
+        check_is_fitted(self)
+        X, Y = check_pairs(X, Y)
+        regularizer = self._regularizer_for(self.model_)
+        return objective_of(self.model_, regularizer, X, Y, self._budget(X, sample_weight))
 
-    def _budget(self, X: Any, sample_weight: Any) -> np.ndarray:
+    def _budget(self, X: Examples, sample_weight: Column) -> np.ndarray:
         """C_i."""
         weights = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return inputs.check_budget(self.C, weights)
@@ -220,14 +213,12 @@ class LatentStructuralSVM(LatentEstimator):
         return GroupNorm(model.groups, self.group_norm)
 
     def _start(
-        self, objective: LatentObjective, X: Any, Y: Any, Z: Any, number: int, rng: np.random.Generator
+        self, X: Examples, Y: Examples, Z: Examples | None, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """What the search of this number begins with."""
-        if number > 0:
-            return {"latent": objective.initial(rng)}
+        """What the first search begins with."""
         if Z is not None:
             return {"latent": _checked_latent(objective, Z)}
-        if self.warm_start and getattr(self, "coef_", np.empty(0)).size == objective.n_weights:
+        if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:
             return self._hot_start(objective, self.coef_)
         init = self.init
         if callable(init):
@@ -239,28 +230,26 @@ class LatentStructuralSVM(LatentEstimator):
         return {"weights": self._checked_weights(objective)}
 
     def _check_fitted_sizes(self) -> None:
-        if not hasattr(self.model_, "complete") and not hasattr(self.model_, "latent_objective"):
+        if not is_latent(self.model_):
             raise ValueError(f"{self.model_!r} has no latent variables")
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
+    def predict(self, X: Examples) -> list[Any]:
         """The best label of every input."""
         return [y for y, _ in self._answers(X)]
 
-    def predict_latent(self, X: Sequence[Any]) -> list[Any]:
+    def predict_latent(self, X: Examples) -> list[Any]:
         """The latent value that goes with the best label of every input."""
         return [z for _, z in self._answers(X)]
 
-    def complete(self, X: Sequence[Any], Y: Sequence[Any]) -> Any:
+    def complete(self, X: Examples, Y: Examples) -> Any:
         """The best latent value of every input, given its label."""
-        check_is_fitted(self)
-        X, Y = check_pairs(X, Y)
-        return self._objective(self.model_, X, Y, None).evaluate(self.coef_).best
+        return self._again(X, Y).evaluate(self.coef_).best
 
-    def _answers(self, X: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def _answers(self, X: Examples) -> list[tuple[Any, Any]]:
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect. With a 0-1 loss, accuracy − 1."""
         X, Y = check_pairs(X, Y)
         return 0.0 - mean_loss(self.model_, Y, self._answers(X), sample_weight)
@@ -270,21 +259,18 @@ class LatentStructuralSVM(LatentEstimator):
 
         return content(self, paired(data))
 
-    def objective(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def objective(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """F at ``coef_``, on any data."""
-        check_is_fitted(self)
-        X, Y = check_pairs(X, Y)
-        return value(self._objective(self.model_, X, Y, sample_weight), self.coef_)
+        return value(self._again(X, Y, sample_weight), self.coef_)
 
-    def certify(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Examples, Y: Examples, sample_weight: Column = None) -> Certificate:
         """Bounds on the minimum of the last convex bound, from weights, latent values and dual variables alone.
 
         F at ``coef_`` is at most ``upper``. On data other than that of ``fit`` the latent values are those that are
         best at ``coef_``, so that the convex bound touches F there.
         """
         self._check_trained()
-        X, Y = check_pairs(X, Y)
-        return self._compared(self._certify(self._objective(self.model_, X, Y, sample_weight), self.coef_))
+        return self._compared(self._certify(self._again(X, Y, sample_weight), self.coef_))
 
 
 def _check_latent(model: Any) -> None:
@@ -301,7 +287,7 @@ def _check_latent(model: Any) -> None:
         )
 
 
-def _checked_latent(objective: LatentObjective, Z: Any) -> Any:
+def _checked_latent(objective: LatentObjective, Z: Examples) -> Examples:
     """Latent values to start from, one for each example; in range, where they are numbers in a list."""
     if count(Z) != objective.n_examples:
         raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,20 +14,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..data.bags import Bags
 from ..distributed.evaluations import remote_objective
 from ..distributed.searching import LatentSearches
 from ..latent import CCCP, MaximumEntropy, RandomWalk, Settings, minimise, value
 from ..latent.plain import latent_oracle_for
 from ..latent.structural import StructuralObjective
-from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Problem
+from ..problem import BoundRecord, Certificate, Ending, LatentSolution, Planes, Problem
 from ..protocols import BoundChooser, LatentObjective, OracleError, Regularizer, Solver
-from ..solvers import Means, best_start, certify, choose
+from ..solvers import best_start, certify
 from ..solvers.progress import NestedLine
 from ..validation import one_of
 from . import inputs
-from .certified import CertifiedEstimator, Run
+from .certified import CertifiedEstimator, Run, Shares
 from .fit_callbacks import keep, users_line
-from .holders import Cluster
+from .workers import Cluster
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
 
@@ -57,11 +58,10 @@ class LatentEstimator(CertifiedEstimator):
         )
 
     def _chooser(self) -> BoundChooser:
-        if hasattr(self.bound, "choose") and not isinstance(self.bound, type):
+        if hasattr(self.bound, "choose"):
             return self.bound
-        if not isinstance(self.bound, str) or self.bound not in CHOOSERS:
-            one_of("bound", self.bound, sorted(CHOOSERS), " or an object of maxmargin.latent such as MultiFold(10)")
-        return CHOOSERS[self.bound]()
+        others = " or an object of maxmargin.latent such as MultiFold(10)"
+        return CHOOSERS[one_of("bound", self.bound, sorted(CHOOSERS), others)]()
 
     def _fit(
         self,
@@ -70,46 +70,56 @@ class LatentEstimator(CertifiedEstimator):
         *,
         make: Callable[..., LatentObjective],
         data: tuple[Any, Any, np.ndarray],
-        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
-        taken: Callable[[LatentSolution], None],
+        **learned: Any,
     ) -> None:
         """Search from every start, here or on a cluster, and keep the best.
 
-        ``start(objective, number, rng)`` says what each begins with. ``data`` are inputs, labels and C_i, of which each
-        worker has a piece: ``make`` makes the objective of it. ``taken`` is told of what was found, also if the search
-        fails after something was found.
+        ``start(objective, rng)`` says what the first begins with, the others begin at random. ``data`` are inputs,
+        labels and C_i, of which each worker has a piece: ``make`` makes the objective of it. ``learned`` are attributes
+        that belong to what is found, also if the search fails after something was found.
         """
-        if run.cluster is None:
-            self._search(objective, run, start, fingerprint, taken)
-            return
-        with Cluster(run, dict) as cluster:
-            cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
-            shared = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
-            self._search(shared, run, start, fingerprint, taken)
+        with contextlib.ExitStack() as stack:
+            if run.cluster is not None:
+                cluster = stack.enter_context(contextlib.closing(Cluster(run, dict)))
+                cluster.start([LatentSearches(piece) for piece in _pieces(objective, make, data, cluster.size)])
+                objective = remote_objective(objective, cluster.workers)  # type: ignore[arg-type]
+            best, interrupted = self._searched(objective, run, start, fingerprint, learned)
+            self._keep_search(best, **learned)
+            if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
+                warnings.warn(
+                    f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, "
+                    "where all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), "
+                    "or another bound.",
+                    ConvergenceWarning,
+                    stacklevel=users_line(),
+                )
+            self._warn(best, interrupted)
 
-    def _search(
+    def _searched(
         self,
         objective: LatentObjective,
         run: Run,
-        start: Callable[[LatentObjective, int, np.random.Generator], dict[str, Any]],
+        start: Callable[[LatentObjective, np.random.Generator], dict[str, Any]],
         fingerprint: Callable[[], str],
-        taken: Callable[[LatentSolution], None],
-    ) -> None:
+        learned: dict[str, Any],
+    ) -> tuple[LatentSolution, bool]:
+        """The best of all starts, and whether the last of them was interrupted."""
         settings, chooser = self._search_settings(), self._chooser()
         best: LatentSolution | None = None
-        interrupted = False
         for number, seed in enumerate(inputs.generator(self.random_state).spawn(int(self.n_init))):
-            with self._search_line() as (inner, outer), self._saving(run, fingerprint, self._part(number)) as folder:
+            part = "" if self.n_init == 1 else f"start-{number}"
+            with self._search_line() as (inner, outer), self._saving(run, fingerprint, part) as folder:
                 try:
                     found = minimise(
                         objective,
                         chooser,
                         self._solver_for,
-                        **start(objective, number, seed),
+                        **({"latent": objective.initial(seed)} if number else start(objective, seed)),
                         settings=settings,
                         rng=seed,
-                        callbacks=(*outer, *run.callbacks),
+                        callbacks=(*outer, *run.callbacks),  # type: ignore[arg-type]
                         inner_callbacks=inner,
                         checkpoint=folder,
                     )
@@ -119,57 +129,37 @@ class LatentEstimator(CertifiedEstimator):
                     if best is None or (partial is not None and partial.objective < best.objective):
                         best = partial
                     if best is not None:
-                        self._keep_search(best, taken)
+                        self._keep_search(best, **learned)
                         keep(self, error)
                     raise
             if best is None or found.objective < best.objective:
                 best = found
-            interrupted = found.interrupted
-            if interrupted or found.ended is Ending.TOLD:
+            if found.interrupted or found.ended is Ending.TOLD:
                 break
-        if best is None:
-            raise ValueError("No start was searched.")
-        self._keep_search(best, taken)
-        if not interrupted and best.objective >= _NOTHING * value(objective, np.zeros(objective.n_weights)):
-            warnings.warn(
-                f"{type(self).__name__} has learned nothing: the objective is no better than at weights of zero, where "
-                "all latent values are alike. Try a larger C, less group_norm, other starts (init, n_init), or another "
-                "bound.",
-                ConvergenceWarning,
-                stacklevel=users_line(),
-            )
-        self._warn(best, interrupted)
+        return best, found.interrupted  # type: ignore[return-value]  # there is one start at least
 
-    def _begin_like(self, other: Any) -> None:
+    def _begin_like(self, other: CertifiedEstimator) -> None:
         super()._begin_like(other)
         self.coef_ = other.coef_
 
-    def _part(self, number: int) -> str:
-        return "" if self.n_init == 1 else f"start-{number}"
-
-    def _search_line(self, stage: str = "") -> AbstractContextManager[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    def _search_line(
+        self, stage: str = ""
+    ) -> contextlib.AbstractContextManager[tuple[tuple[Any, ...], tuple[Any, ...]]]:
         """Callbacks for passes and for bounds: a progress line, or nothing."""
         return NestedLine.callbacks_for(type(self).__name__ + stage, self.tol, _described, bool(self.verbose))
 
-    def _keep_search(self, found: LatentSolution, taken: Callable[[LatentSolution], None]) -> None:
+    def _keep_search(self, found: LatentSolution, **learned: Any) -> None:
         self.coef_, self.objective_, self.latent_ = found.weights, found.objective, found.latent
         self._alpha, self._fitted_C = found.alpha, float(self.C)
         self.certificate_, self.history_ = found.certificate, found.history
         self.n_bounds_ = len(found.history)
         self.n_passes_ = sum(record.passes for record in found.history)
-        taken(found)
+        for name, attribute in learned.items():
+            setattr(self, name, attribute)
 
     def _solver_for(self, problem: Problem, weights: np.ndarray | None = None) -> Solver:
         """The solver of a bound, which starts from the weights of the last one, or from its dual variables."""
-        means = Means(
-            tol=self.tol,
-            seed=self.random_state,
-            threads=inputs.check_threads(self.n_jobs),
-            memory=inputs.check_memory(self.memory),
-            warm=True,
-            centre=weights,
-        )
-        return choose(problem, self.solver, means)
+        return self._chosen_solver(problem, inputs.check_threads(self.n_jobs), True, weights)
 
     def _certify(self, objective: LatentObjective, weights: np.ndarray) -> Certificate:
         """The last convex bound from nothing, or the one that touches F at the weights: whichever is better proved.
@@ -185,12 +175,12 @@ class LatentEstimator(CertifiedEstimator):
                 continue
         return min(found, key=lambda certificate: certificate.relative_gap)
 
-    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Any:
+    def _alpha_for(self, problem: Problem, ratio: float = 1.0) -> Shares:
         """The last dual variables, times a ratio, if they are dual variables of this problem too."""
         alpha = self._alpha
         if ratio != 1.0:
-            scaled = ratio * alpha.alpha if hasattr(alpha, "alpha") else ratio * alpha
-            alpha = replace(alpha, alpha=scaled, rivals=None) if hasattr(alpha, "alpha") else scaled
+            planes = isinstance(alpha, Planes)
+            alpha = replace(alpha, alpha=ratio * alpha.alpha, rivals=None) if planes else ratio * alpha
         try:
             return problem.constraints.feasible(alpha)
         except (ValueError, IndexError, OracleError):
@@ -256,7 +246,9 @@ def objective_of(model: Any, regularizer: Regularizer, X: Any, Y: Any, budget: n
     return StructuralObjective(latent_oracle_for(model, X, Y), budget, regularizer)
 
 
-def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndarray], n: int) -> list[Any]:
+def _pieces(
+    objective: LatentObjective, make: Callable[..., LatentObjective], data: tuple[Any, Any, np.ndarray], n: int
+) -> list[Any]:
     """How each of n workers makes the objective of its examples; None for one that has none."""
     X, Y, budget = data
     listable = getattr(objective, "listable", None)
@@ -264,13 +256,15 @@ def _pieces(objective: LatentObjective, make: Any, data: tuple[Any, Any, np.ndar
     def piece(ids: np.ndarray) -> Any:
         if not ids.size:
             return None
-        some = X.between(ids[0], ids[-1] + 1) if hasattr(X, "between") else chosen(X, ids)
+        some = X.between(ids[0], ids[-1] + 1) if isinstance(X, Bags) else chosen(X, ids)
         return partial(_of_piece, make, some, chosen(Y, ids), budget if budget.size == 1 else budget[ids], listable)
 
     return [piece(ids) for ids in np.array_split(np.arange(count(Y)), n)]
 
 
-def _of_piece(make: Any, X: Any, Y: Any, budget: np.ndarray, listable: bool | None) -> LatentObjective:
+def _of_piece(
+    make: Callable[..., LatentObjective], X: Any, Y: Any, budget: np.ndarray, listable: bool | None
+) -> LatentObjective:
     """The objective of some examples. Whether latent values are numbers is decided by all, not by these alone."""
     objective: Any = make(X, Y, budget)
     if listable is not None:

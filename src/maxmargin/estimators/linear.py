@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +15,31 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
+from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
-from ..constraints.sourced import is_source
+from ..constraints.sourced import is_seekable
 from ..data.arrays import canonical
 from ..data.errors import DataError
 from ..problem import Problem, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
-from . import inputs, sourced
-from .certified import CertifiedEstimator, Run
+from . import inputs
+from .certified import Run
 from .fit_callbacks import users_line
-from .holders import InMemory, Whole, gathered, is_whole
+from .holders import InMemory, Whole, fingerprint_of, is_whole
+from .inputs import Matrix
 from .streams import ClosedStream
+from .training import Task
+from .workers import gathered
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
 
 _MOST_COLUMNS = 2**32 - 1  # that kernels can address
 _EMPTY = np.empty(0, np.int32)
+_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy of a source
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ class Facts:
         Problems to be solved side by side.
     n_columns : int
         Vectors of weights in each.
-    classes : array or None
+    classes : array
+        Empty where there are none.
     factors : array (n_classes,) or None
         Of C, by class.
     """
@@ -55,7 +62,7 @@ class Facts:
     n_features: int
     n_problems: int = 1
     n_columns: int = 1
-    classes: np.ndarray | None = None
+    classes: np.ndarray = field(default_factory=lambda: _EMPTY)
     factors: np.ndarray | None = None
 
     def for_pieces(self) -> Facts:
@@ -63,16 +70,14 @@ class Facts:
         return self
 
 
-class LinearEstimator(CertifiedEstimator):
+class LinearEstimator(Task[Facts, Seekable]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
     constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
-    coef_: np.ndarray
     _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
-    _arrays: Callable[..., Whole]
-    """A matrix and what belongs to its rows, checked: ``_arrays(X, reset=, y=, …)``."""
+    _new_stream = ClosedStream
     _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
@@ -101,26 +106,15 @@ class LinearEstimator(CertifiedEstimator):
 
         Weights of several classes are stored feature by feature (see ``constraints.classes``).
         """
-        features = self._own_regularizer()
-        if self.regularizer is None:
-            return features
-        parts = []
-        for k in range(n_classes):
-            parts.append((np.arange(n_features) * n_classes + k, features))
-            if self.fit_intercept:
-                parts.append((np.array([n_features * n_classes + k]), L2()))
-        return features if len(parts) == 1 else Blocks(parts)
+        places = np.arange(n_classes * (n_features + bool(self.fit_intercept))).reshape(-1, n_classes)
+        return repeated(self.regularizer, places.T.copy(), n_features)
 
     @contextlib.contextmanager
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
-        if not is_source(X):
-            yield self._arrays(X, reset=reset, **others)
-            return
-        sourced.check_alone(**others)
+    def _read(self, given: Source, run: Run, reset: bool) -> Iterator[Seekable]:
         folder = None if run.checkpoint is None else Path(run.checkpoint)
-        with sourced.readable(X, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
+        with _readable(given, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
             if reset:
-                self._take_shape(source, X)
+                self._take_shape(source, given)
             elif source.n_features != self.n_features_in_:
                 raise ValueError(
                     f"The source has {source.n_features} features, this {type(self).__name__} was trained with "
@@ -129,13 +123,15 @@ class LinearEstimator(CertifiedEstimator):
                 )
             yield source
 
-    def _whole(self, X: Any, y: Any, group: Any, weight: Any, fingerprint: Callable[[], str]) -> Whole:
+    def _whole(
+        self, X: Any, y: Any, group: np.ndarray | None, weight: np.ndarray | None, fingerprint: Callable[[], str]
+    ) -> Whole:
         """Checked arrays as a source of one chunk. Kernels rely on sparse rows that are sorted, without duplicates."""
         if X.shape[1] > _MOST_COLUMNS:
             raise ValueError(f"At most {_MOST_COLUMNS} columns can be addressed, X has {X.shape[1]}.")
         return Whole(canonical(X) if sp.issparse(X) else X, y, group, weight, fingerprint=fingerprint)
 
-    def _take_shape(self, source: Seekable, given: Any) -> None:
+    def _take_shape(self, source: Seekable, given: Source) -> None:
         """The number of features, and how to read more of the same data as was given."""
         if source.n_features is None:
             raise DataError("This source holds structured examples; linear estimators need rows of a matrix.")
@@ -148,16 +144,7 @@ class LinearEstimator(CertifiedEstimator):
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
-        raise NotImplementedError
-
-    def _known(self, source: Any) -> tuple[Any, Facts]:
-        return self._survey(source)
-
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return self._survey(source)
-
-    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Seekable, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
         numbers = range(facts.n_problems) if which is None else which
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
         if is_whole(source):
@@ -176,18 +163,14 @@ class LinearEstimator(CertifiedEstimator):
 
         return [Problem(blocked(k), regularizer) for k in numbers]
 
-    def _shared(self, source: Any) -> Any:
+    def _shared(self, source: Seekable) -> Seekable:
         """The same rows in chunks between which they can be cut."""
         return source.in_chunks() if is_whole(source) else source
 
-    def _held(self, piece: Seekable, memory: int | None) -> Any:
+    def _held(self, piece: Seekable, memory: int | None) -> Seekable:
         """A worker's piece of the rows, in memory if there is room."""
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
-
-    def _on_shards(self) -> bool:
-        """Whether workers keep dual variables of their own."""
-        return True
 
     def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
@@ -196,7 +179,7 @@ class LinearEstimator(CertifiedEstimator):
         if not holder.whole or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
-        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]
+        return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]
 
     def _shares(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
@@ -204,9 +187,6 @@ class LinearEstimator(CertifiedEstimator):
 
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
         return _shared(self._shares(), problems)
-
-    def _new_stream(self, problems: list[Problem]) -> ClosedStream:
-        return ClosedStream(self, problems)
 
     def _trained_before(self) -> None:
         warnings.warn(
@@ -239,7 +219,7 @@ class LinearEstimator(CertifiedEstimator):
 
         return content(self, self._report_source(data), data.name)
 
-    def _report_source(self, data: Data) -> Any:
+    def _report_source(self, data: Data) -> Source | None:
         """The data of a report in chunks, however it was given."""
         if not data.given or data.is_source:
             return data.X
@@ -265,7 +245,7 @@ class LinearEstimator(CertifiedEstimator):
     def _example_shares(self) -> np.ndarray | None:
         return self._alpha
 
-    def _scores(self, X: Any) -> np.ndarray:
+    def _scores(self, X: Matrix) -> np.ndarray:
         """w·x of every row, of each class where there are several; no intercept."""
         check_is_fitted(self)
         X = inputs.check_matrix(self, X, reset=False)
@@ -277,7 +257,7 @@ class LinearEstimator(CertifiedEstimator):
         return tags
 
 
-def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
+def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
     """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
     n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):
@@ -285,9 +265,68 @@ def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[Any]:
     return [alpha] if n == 1 else list(alpha)
 
 
+@contextlib.contextmanager
+def _readable(
+    source: Source, memory: int | None, folder: Path | None = None, shared: bool = False
+) -> Iterator[Seekable]:
+    """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
+
+    The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
+    one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
+    """
+    if is_seekable(source):
+        yield source  # type: ignore[misc]
+        return
+    from .. import data
+
+    if memory is not None and hasattr(source, "keep_within"):
+        source.keep_within(memory)  # before any of it is read
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
+    options["dtype"] = _precision(source)
+    if memory is not None:
+        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
+    if shared:
+        options["batch_bytes"] = _SMALLEST_BATCH
+    if folder is not None:
+        place = folder / "copy"
+        with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
+            target, note, fingerprint = place / "data", place / "source", fingerprint_of(source)
+            if not (target.exists() and note.exists() and note.read_text() == fingerprint):
+                data.convert(source, target, overwrite=True, **options)  # a folder of anything else is refused
+                note.write_text(fingerprint)
+            yield data.open(target)  # type: ignore[misc]
+        return
+    with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
+        yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def _precision(source: Source) -> str:
+    """Numbers are kept as precise as they come."""
+    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
+        first = next(chunks, None)
+    if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
+        raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
+    return "float32" if first.x.dtype == np.float32 else "float64"
+
+
+def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) -> Regularizer:
+    """The same regularizer for the features of every vector of weights, l2 for the intercepts that may follow them.
+
+    ``places`` has a row for each vector: which of all weights are its own.
+    """
+    if features is None:
+        return L2()
+    parts: list[tuple[np.ndarray, Regularizer]] = []
+    for place in places:
+        parts.append((place[:n_features], features))
+        if place.size > n_features:
+            parts.append((place[n_features:], L2()))
+    return features if len(parts) == 1 else Blocks(parts)
+
+
 def rows_of(x: Any, bias: float) -> Rows:
     """A chunk's matrix as rows. The source has checked it: nothing is looked at again, nothing copied."""
-    if not hasattr(x, "indptr"):
+    if not sp.issparse(x):
         return Rows(_EMPTY, _EMPTY, x.reshape(-1), x.shape[0], x.shape[1], bias)
     if x.nnz == 0:
         return Rows(x.indptr, np.zeros(1, np.int32), np.zeros(1, x.dtype), x.shape[0], x.shape[1], bias)

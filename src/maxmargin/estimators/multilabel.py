@@ -16,10 +16,14 @@ from ..data.arrays import checked_sparse
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
+from ..protocols import Regularizer, Solver, Source
 from . import inputs, training
-from .certified import Run
-from .holders import Whole, bare
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback
+from .holders import Whole
+from .inputs import Column, Matrix, Seed
 from .structured import Facts, StructuredEstimator, look_at
+from .workers import bare
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -72,43 +76,34 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         self,
         C: float = 1.0,
         *,
-        edges: Any = "tree",
-        loss: Any = "hamming",
+        edges: str | Matrix = "tree",
+        loss: str | Matrix = "hamming",
         fit_intercept: bool = True,
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.edges = edges
         self.loss = loss
         self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Matrix | Source,
+        y: Matrix | None = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> MultilabelSVM:
         """Train on a matrix (dense or sparse) and a matrix of zeros and ones, one column per label.
 
@@ -118,23 +113,23 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any) -> MultilabelSVM:
+    def partial_fit(self, X: Matrix, y: Matrix) -> MultilabelSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         ``edges="tree"`` takes the tree from the first chunk. More in :meth:`StructuralSVM.partial_fit`.
         """
         return training.partial_fit(self, X, y=y)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:  # type: ignore[override]
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
         return self._whole(*self._checked(X, y, reset=reset), sample_weight)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
         layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
         return source, Facts(sizes.result(), layout, bare(self)._prepared)
 
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return (source, Facts(self.model_, None)) if hasattr(self, "model_") else self._survey(source)
+    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
+        return (source, Facts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)
@@ -164,18 +159,18 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
         if self.model_.n_features != self.n_features_in_:
             raise ValueError(f"its model is of {self.model_.n_features} features, not of {self.n_features_in_}")
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Zeros and ones, one column per label: the best combination for every row."""
         check_is_fitted(self)
         X = inputs.check_matrix(self, X, reset=False)
         return np.asarray(self.model_.predict_all(X, self.coef_), dtype=np.int64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: Matrix, sample_weight: Column = None) -> float:
         """Share of the rows whose labels are all found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Matrix | None = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         X may be a source of matrix and labels.

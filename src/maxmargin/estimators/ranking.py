@@ -17,12 +17,13 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
-from .fingerprints import of_arrays
-from .holders import Whole, is_whole
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback
+from .holders import Whole, is_whole, of_arrays
+from .inputs import Column, Matrix, Seed
 from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
 
 
@@ -74,39 +75,30 @@ class RankingSVM(LinearEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hinge",
+        loss: str | Loss = "hinge",
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.loss = loss
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
+        groups: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> RankingSVM:
         """Train on rows with grades ``y``; ``groups`` says which rows are compared. Without it all rows are one group,
         and each is compared with every other.
@@ -115,19 +107,19 @@ class RankingSVM(LinearEstimator):
         """
         return training.fit(self, X, Run(checkpoint, checkpoint_every, callbacks, cluster), y=y, groups=groups)
 
-    def partial_fit(self, X: Any, y: Any, groups: Any = None) -> RankingSVM:
+    def partial_fit(self, X: Matrix, y: Column, groups: Column = None) -> RankingSVM:
         """Learn from one more chunk of a stream, which holds whole groups; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, groups=groups)
 
     def _size(self, chunk: Chunk) -> int:
         return _count_pairs(chunk)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         grades = inputs.check_numbers(y, "grades")
         return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in labels_of(source):
@@ -142,7 +134,7 @@ class RankingSVM(LinearEstimator):
             to_compare = to_compare or _count_pairs(chunk) > 0
         if not to_compare:
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
-        return source, Facts(int(source.n_features))
+        return source, Facts(self.n_features_in_)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
@@ -153,7 +145,7 @@ class RankingSVM(LinearEstimator):
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
         self.coef_, self._example_coef = weights[0], None
 
-    def _remember(self, source: Any, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: Facts) -> None:
         """How much of each example is in the weights; inputs need not be read for it."""
         alpha: Any = self._alpha
         coefficients, done = np.zeros(len(source)), 0
@@ -163,14 +155,16 @@ class RankingSVM(LinearEstimator):
             if n:
                 none = Rows(np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1), len(chunk), 1)
                 rows = self._pairs(chunk, none).rows
-                coefficients[chunk.ids] = _sum_over_pairs(rows, alpha[done : done + n], len(chunk))
+                share = alpha[done : done + n]
+                plus, minus = (np.bincount(side, share, minlength=len(chunk)) for side in (rows.first, rows.second))
+                coefficients[chunk.ids] = plus - minus
             done += n
         self._example_coef = coefficients
 
     def _example_shares(self) -> np.ndarray | None:
         return self._example_coef
 
-    def certify(self, X: Any, y: Any = None, groups: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Column = None, groups: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         X may be a source of all three.
@@ -181,20 +175,20 @@ class RankingSVM(LinearEstimator):
         self,
         path: Any,
         X: Any = None,
-        y: Any = None,
+        y: Column = None,
         *,
-        groups: Any = None,
+        groups: Column = None,
         title: str | None = None,
         name: str | None = None,
     ) -> Path:
         """Write a page about this model: see :meth:`LinearSVC.report`; ``groups`` are those of the rows of X."""
         return self._write_report(path, X, y, groups, title, name)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         """Scores; only their order inside a group means anything."""
         return self._scores(X)
 
-    def score(self, X: Any, y: Any, groups: Any = None) -> float:
+    def score(self, X: Matrix, y: Column, groups: Column = None) -> float:
         """Share of the pairs that are in the right order; ties count half."""
         check_is_fitted(self)
         X, y = inputs.check_matrix(self, X, y, reset=False, y_numeric=True)
@@ -203,7 +197,7 @@ class RankingSVM(LinearEstimator):
         return float(pairs.ordered_share(order, start, y, self.predict(X)))
 
 
-def _groups(groups: Any, y: np.ndarray) -> np.ndarray:
+def _groups(groups: Column, y: np.ndarray) -> np.ndarray:
     """Groups as whole numbers 0, 1, …; one group if none are given."""
     if groups is None:
         return np.zeros(y.shape[0], np.int64)
@@ -235,8 +229,3 @@ def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
 def _count_pairs(chunk: Chunk) -> int:
     grade, group = _graded(chunk)
     return int(pairs.count_pairs(*by_group(grade, group), grade))
-
-
-def _sum_over_pairs(rows: Rows, alpha: np.ndarray, n: int) -> np.ndarray:
-    """What each example has of the dual variables of its pairs, signed."""
-    return np.bincount(rows.first, alpha, minlength=n) - np.bincount(rows.second, alpha, minlength=n)

@@ -13,11 +13,12 @@ from ..constraints.base import Closed
 from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Chunk, Loss
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
 from . import inputs, training
-from .certified import Run
-from .fingerprints import of_arrays
-from .holders import Whole
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback
+from .holders import Whole, of_arrays
+from .inputs import Column, Matrix, Seed
 from .linear import Facts, LinearEstimator, checked_numbers, checked_weights, labels_of, rows_of
 
 
@@ -57,44 +58,35 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         C: float = 1.0,
         epsilon: float = 0.1,
         *,
-        loss: Any = "epsilon_insensitive",
+        loss: str | Loss = "epsilon_insensitive",
         tol: float = 1e-3,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 20_000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.epsilon = epsilon
         self.loss = loss
-        self.tol = tol
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Matrix | Source,
+        y: Column = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> LinearSVR:
         """Train on a matrix (dense or sparse) and one number per row, or on a source of both.
 
@@ -103,19 +95,19 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+    def partial_fit(self, X: Matrix, y: Column, sample_weight: Column = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
-    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
         target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
         return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
         for chunk in labels_of(source):
             checked_numbers(chunk, "targets")
-        return source, Facts(int(source.n_features))
+        return source, Facts(self.n_features_in_)
 
     def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
@@ -134,17 +126,17 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         epsilon = inputs.check_positive("epsilon", self.epsilon, zero=True)
         return losses.named(self.loss, losses.DISTANCE, epsilon=epsilon)
 
-    def certify(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificate:
+    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
 
         X may be a source of both.
         """
         return training.certify(self, X, y=y, sample_weight=sample_weight)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Matrix) -> np.ndarray:
         return self._scores(X) + self.intercept_
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Matrix, y: Column, sample_weight: Column = None) -> float:
         """Coefficient of determination R² of the predictions: 1 is perfect."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, inputs.check_numbers(y, "targets"), sample_weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -18,12 +18,13 @@ from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Source
+from ..protocols import Regularizer, Solver, Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Run
-from .fit_callbacks import users_line
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback, users_line
 from .holders import Whole, is_whole
+from .inputs import Column, Matrix, Seed
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -39,7 +40,7 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
-from .structured import Facts, StructuredEstimator, check_pairs, look_at, paired
+from .structured import Examples, Facts, StructuredEstimator, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -102,55 +103,46 @@ class SequenceSVM(StructuredEstimator):
     model_: Chain
     classes_: np.ndarray
     _names: list[Any] | None
-    _attributes: Attributes | None
+    _attributes: Attributes | None = None
 
     def __init__(
         self,
         C: float = 1.0,
         *,
-        loss: Any = "hamming",
+        loss: str | Matrix = "hamming",
         rescaling: str = "margin",
         bias: bool = False,
         start: bool = False,
         end: bool = False,
-        allowed_transitions: Any = None,
+        allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None,
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.C = C
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.loss = loss
         self.rescaling = rescaling
         self.bias = bias
         self.start = start
         self.end = end
         self.allowed_transitions = allowed_transitions
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Sequence[Any] | Source,
-        Y: Sequence[Sequence[Any]] | None = None,
-        sample_weight: Any = None,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> SequenceSVM:
         """Train on sequences and their labels.
 
@@ -171,7 +163,7 @@ class SequenceSVM(StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], classes: Any = None) -> SequenceSVM:
+    def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[Any] | None = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         More in :meth:`StructuralSVM.partial_fit`.
@@ -185,10 +177,10 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.partial_fit(self, X, {"classes": classes}, Y=Y)
 
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
         layout = look_at(source, seen.look, as_pairs)
         classes = sorted_classes(seen.labels)
@@ -201,8 +193,8 @@ class SequenceSVM(StructuredEstimator):
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes)
         return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
-    def _next_chunk(self, source: Whole, classes: Any = None) -> tuple[Whole, Facts]:
-        begun = hasattr(self, "model_")
+    def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, Facts]:
+        begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
         seen.look(source.chunk().x, source.chunk().y)
@@ -276,7 +268,7 @@ class SequenceSVM(StructuredEstimator):
         if not fit:
             raise ValueError("labels, names of features and model do not fit together")
 
-    def prepare(self, X: Sequence[Any] | Sequences) -> Sequences:
+    def prepare(self, X: Examples | Sequences) -> Sequences:
         """Sequences in the form the model reads, for those who predict on the same data again and again.
 
         Features that the training data did not have carry no weight and are left out; where that leaves none at all, a
@@ -288,7 +280,7 @@ class SequenceSVM(StructuredEstimator):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
-        if not hasattr(X, "__len__") or isinstance(X, str | dict):
+        if not isinstance(X, Sized) or isinstance(X, str | dict):
             raise ValueError(f"X must be a list of sequences, got {shown(X)}. One sequence goes in as [x].")
         if len(X) == 0:
             raise ValueError("X has no sequences. Give a list with at least one.")
@@ -298,14 +290,14 @@ class SequenceSVM(StructuredEstimator):
             raise ValueError(
                 "The model was trained on named features, X holds matrices. Give lists of dicts, of names or of words."
             )
-        if getattr(self, "_attributes", None) is None:
+        if self._attributes is None:
             self._attributes = Attributes(self._names)
         encoded = cast(Attributes, self._attributes).encode(X)
         if encoded.indices.size == 0:
             self._warn_of_strangers(X)
         return encoded
 
-    def _warn_of_strangers(self, X: Sequence[Any]) -> None:
+    def _warn_of_strangers(self, X: Examples) -> None:
         """Of sequences that were described in other words than those of ``fit``."""
         met = list(islice(dict.fromkeys(islice(names_of(X), 100)), _SHOWN))
         if met:
@@ -317,7 +309,7 @@ class SequenceSVM(StructuredEstimator):
                 stacklevel=users_line(),
             )
 
-    def predict(self, X: Sequence[Any] | Sequences) -> list[list[Any]]:
+    def predict(self, X: Examples | Sequences) -> list[list[Any]]:
         """The best labels of every sequence."""
         classes = self._class_list()
         paths = self.model_.predict_all(self.prepare(X), self.coef_)
@@ -335,7 +327,7 @@ class SequenceSVM(StructuredEstimator):
         found = self.model_.k_best(self.prepare([x])[0], self.coef_, int(k))
         return [([classes[j] for j in path.tolist()], score) for path, score in found]
 
-    def margins(self, X: Sequence[Any]) -> list[np.ndarray]:
+    def margins(self, X: Examples) -> list[np.ndarray]:
         """How sure each predicted label is: its score minus that of the best labelling with another label there.
 
         The smallest margin of a sequence is what separates its best labelling from the second best.
@@ -344,7 +336,7 @@ class SequenceSVM(StructuredEstimator):
         prepared = self.prepare(X)
         return self.model_.margins(prepared, self.coef_, self.model_.predict_all(prepared, self.coef_))
 
-    def score(self, X: Sequence[Any], Y: Sequence[Sequence[Any]], sample_weight: Any = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Share of the tokens that get the right label; ``sample_weight`` has one weight per sequence."""
         X, Y = check_pairs(as_sequences(X), Y)
         prepared = self.prepare(X)
@@ -355,7 +347,10 @@ class SequenceSVM(StructuredEstimator):
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
 
     def certify(
-        self, X: Sequence[Any] | Source, Y: Sequence[Sequence[Any]] | None = None, sample_weight: Any = None
+        self,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
     ) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
@@ -363,7 +358,7 @@ class SequenceSVM(StructuredEstimator):
         """
         return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
-    def _prepared(self, X: Any, Y: Any) -> tuple[Sequences, list[np.ndarray]]:
+    def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = as_pairs(X, Y)
         prepared = self.prepare(X)
         check_lengths(prepared, Y)

@@ -1,12 +1,11 @@
 """Sequences and their labels, from what users give to what a chain model reads: a survey, encoding, checks.
 
-Data frames, columns and arrays of words become lists of tokens. pandas, polars and Arrow are recognised by what they
-can do; none of them is imported.
+Data frames, columns and arrays of words become lists of tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from itertools import pairwise
 from numbers import Real
 from typing import Any
@@ -18,7 +17,8 @@ from ..data.attributes import Attributes
 from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
-from .structured import check_pairs
+from .frames import Listed, PolarsFrame, is_frame, records
+from .structured import Examples, check_pairs
 
 
 class SequenceSurvey:
@@ -35,7 +35,7 @@ class SequenceSurvey:
         """The last that were looked at, in the form the model reads."""
         self._count_pairs = pairs
 
-    def look(self, X: Any, Y: Any) -> None:
+    def look(self, X: Examples, Y: Examples) -> None:
         numeric = is_numeric(X)
         if self.n_features is not None and numeric != (self.attributes is None):
             raise ValueError("These sequences have the other kind of features than those before: names, or matrices.")
@@ -49,12 +49,12 @@ class SequenceSurvey:
             self.pairs.update(pair for y in Y for pair in pairwise(plain(y)))
 
 
-def as_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+def as_pairs(X: Examples, Y: Examples | None) -> tuple[Examples, Examples]:
     return check_pairs(as_sequences(X), Y)
 
 
 def encoded_pairs(
-    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Any, Y: Any
+    attributes: Attributes | None, n_features: int | None, classes: np.ndarray, X: Examples, Y: Examples
 ) -> tuple[Sequences, list[np.ndarray]]:
     """Sequences and labels in the form the model reads, once all names and labels are known."""
     X = as_sequences(X)
@@ -72,7 +72,7 @@ def label_numbers(classes: np.ndarray) -> dict[Any, int]:
     return {label: k for k, label in enumerate(classes.tolist())}
 
 
-def numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray]:
+def numbered(Y: Examples, classes: np.ndarray) -> list[np.ndarray]:
     """Labels as numbers."""
     number = label_numbers(classes)
     numbered = []
@@ -88,7 +88,7 @@ def numbered(Y: Sequence[Sequence[Any]], classes: np.ndarray) -> list[np.ndarray
     return numbered
 
 
-def is_numeric(X: Any) -> bool:
+def is_numeric(X: Examples) -> bool:
     """Whether sequences are matrices of numbers rather than lists of tokens with named features."""
     if isinstance(X, Sequences):
         return True
@@ -117,9 +117,9 @@ def is_known(label: Any, numbers: dict[Any, int]) -> bool:
         return False
 
 
-def check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
+def check_lengths(X: Sequences, Y: Examples) -> None:
     for i, y in enumerate(Y):
-        if not hasattr(y, "__len__") or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
+        if not isinstance(y, Sized) or isinstance(y, str | dict) or not getattr(y, "ndim", 1):
             raise ValueError(f"Y[{i}] must be a list of labels, one per token, got {type(y).__name__}: {shown(y)}.")
     length = np.fromiter(map(len, Y), np.int64, len(Y))
     wrong = np.flatnonzero(length != np.diff(X.offsets))
@@ -128,7 +128,7 @@ def check_lengths(X: Sequences, Y: Sequence[Any]) -> None:
         raise ValueError(f"Sequence {i} has {np.diff(X.offsets)[i]} tokens, but {length[i]} labels. Give one for each.")
 
 
-def label_set(Y: Sequence[Any]) -> set[Any]:
+def label_set(Y: Examples) -> set[Any]:
     found: set[Any] = set()
     for i, y in enumerate(Y):
         try:
@@ -160,13 +160,13 @@ def sorted_classes(found: set[Any]) -> np.ndarray:
     return classes
 
 
-def as_sequences(X: Any) -> Any:
+def as_sequences(X: Any) -> Examples:
     """X with a list of tokens, or a matrix, for each sequence; what is one already is not copied.
 
     The rows of a frame are tokens: dicts of its columns, as ``Attributes`` reads them.
     """
-    if _is_frame(X) or hasattr(X, "get_group"):
-        groups = 'group_by("sentence", maintain_order=True)' if hasattr(X, "to_dicts") else 'groupby("sentence")'
+    if is_frame(X) or hasattr(X, "get_group"):
+        groups = 'group_by("sentence", maintain_order=True)' if isinstance(X, PolarsFrame) else 'groupby("sentence")'
         raise ValueError(
             f"X is one {type(X).__name__}; SequenceSVM needs a list with one frame per sequence, such as "
             f'[g[["word", "ending"]] for _, g in df.{groups}], with the columns of features only; the labels of each '
@@ -174,7 +174,7 @@ def as_sequences(X: Any) -> Any:
         )
     if isinstance(X, np.ndarray):
         X = X if X.dtype.kind in "biufc" else X.tolist()
-    elif hasattr(X, "to_list"):  # a Series is asked by its index, not by 0, 1, 2, …
+    elif isinstance(X, Listed):
         X = X.to_list()
     if isinstance(X, Sequences) or not isinstance(X, list | tuple) or all(type(x) is list for x in X):
         return X
@@ -182,34 +182,11 @@ def as_sequences(X: Any) -> Any:
 
 
 def _as_tokens(x: Any) -> Any:
-    if _is_frame(x):
-        return _records(x)
+    if is_frame(x):
+        return records(x)
     if isinstance(x, np.ndarray):
         return x.tolist() if x.ndim == 1 and x.dtype.kind not in "biufc" else x
-    if hasattr(x, "to_list") and getattr(x, "ndim", 1) == 1:  # a column, of words or of numbers
+    if isinstance(x, Listed):  # a column, of words or of numbers
         values = x.to_list()
         return values if any(isinstance(value, str | dict | list) for value in values) else x
     return x
-
-
-def _is_frame(x: Any) -> bool:
-    if hasattr(x, "to_dicts") or (hasattr(x, "to_pylist") and hasattr(x, "column_names")):  # polars, Arrow
-        return True
-    return hasattr(x, "iloc") and getattr(x, "ndim", 0) == 2
-
-
-def _records(frame: Any) -> list[dict[Any, Any]]:
-    """The rows of a frame as dicts. What is missing is None, but for NaN among numbers, which the user has to mend."""
-    if hasattr(frame, "to_dicts"):
-        return frame.to_dicts()
-    if hasattr(frame, "to_pylist"):
-        return frame.to_pylist()
-    columns = [_values(frame.iloc[:, k]) for k in range(frame.shape[1])]
-    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _values(column: Any) -> list[Any]:
-    values = column.to_list()
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-        return values
-    return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]

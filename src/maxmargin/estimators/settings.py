@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from ..validation import check_object, meant, shown, switch, whole
 from . import inputs
@@ -32,7 +33,7 @@ def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:
         return init
 
     @functools.wraps(init)  # scikit-learn reads the signature of what is wrapped
-    def wrapped(self: Any, *args: Any, **kwargs: Any) -> None:
+    def wrapped(self: BaseEstimator, *args: Any, **kwargs: Any) -> None:
         unknown = next((name for name in kwargs if name not in known), None)
         if unknown is not None:
             hint = _ELSEWHERE.get(unknown) or meant(unknown, known).strip() or f"It has {', '.join(known)}."
@@ -42,7 +43,7 @@ def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def check_settings(estimator: Any) -> None:
+def check_settings(estimator: BaseEstimator) -> None:
     """Complain of the first setting that no estimator could use; switches are those whose default is a truth value."""
     given = estimator.get_params(deep=False)
     for name, parameter in inspect.signature(type(estimator).__init__).parameters.items():
@@ -52,21 +53,17 @@ def check_settings(estimator: Any) -> None:
             switch(name, given[name])
 
 
-def _verbose(name: str, value: Any) -> None:
+def _verbose(name: str, value: object) -> None:
     if not isinstance(value, bool | int | np.integer) or value < 0:
         raise ValueError(f"{name} must be a whole number of at least 0, got {shown(value)}: 0 is silent.")
 
 
-def _positive(name: str, value: Any) -> None:
-    inputs.check_positive(name, value)
-
-
-def _folder(name: str, value: Any) -> None:
+def _folder(name: str, value: object) -> None:
     if not isinstance(value, str | os.PathLike | None):
         raise ValueError(f"{name} must be the path of a folder, or None; got {shown(value)}.")
 
 
-def regularizer(name: str, value: Any) -> None:
+def regularizer(name: str, value: object) -> None:
     """An object with the methods of a regularizer, or None."""
     check_object(name, value)
     missing = [m for m in ("value", "conjugate", "weights", "shape", "dual_scale") if not hasattr(value, m)]
@@ -77,8 +74,8 @@ def regularizer(name: str, value: Any) -> None:
         )
 
 
-_CHECKS: dict[str, Callable[[str, Any], object]] = {
-    "C": _positive,
+_CHECKS: dict[str, Callable[[str, object], object]] = {
+    "C": inputs.check_positive,
     "bound": check_object,
     "cache": _folder,
     "features": check_object,

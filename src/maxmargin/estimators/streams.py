@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..solvers.certificate import lower_bound
 from ..solvers.searchers import dismiss
 from . import inputs
 
+if TYPE_CHECKING:
+    from .training import Task
+
 _MEMORY = 2**28  # bytes of rows that a stream keeps if nothing else is said
 
 
@@ -23,18 +26,17 @@ class ClosedStream:
 
     n_passes = 1
 
-    def __init__(self, task: Any, problems: list[Problem]) -> None:
+    def __init__(self, task: Task[Any, Any], problems: list[Problem]) -> None:
         memory = inputs.check_memory(task.memory) or _MEMORY
         self._solver = StreamAscent(
             memory // len(problems), random_state=task.random_state, n_threads=inputs.check_threads(task.n_jobs)
         )
         regularizer = problems[0].regularizer
-        self.states: list[Any] = [
-            self._solver.start(regularizer, p.n_weights, p.closed.dual_shape[1:]) for p in problems
-        ]
+        self.states = [self._solver.start(regularizer, p.n_weights, p.closed.dual_shape[1:]) for p in problems]
         self.begun = False
+        self.began = task._stream_settings()
 
-    def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
+    def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: Any) -> None:
         """Learn from the constraints of one more chunk: all problems do, or none."""
         n_seen, n = self.states[0].n_seen, problems[0].closed.n_examples
         try:
@@ -62,22 +64,23 @@ class ClosedStream:
         shares = [state.shares() for state in self.states]
         if any(alpha is None for alpha in shares):
             return None
-        return shares[0] if len(shares) == 1 else np.stack(shares)
+        return shares[0] if len(shares) == 1 else np.stack(shares)  # type: ignore[arg-type]
 
 
 class OpenStream:
     """The cache of what searches have found."""
 
-    def __init__(self, task: Any, problems: list[Problem]) -> None:
+    def __init__(self, task: Task[Any, Any], problems: list[Problem]) -> None:
         self.state: Any = None
         self._regularizer = problems[0].regularizer
         self.n_passes = 0
+        self.began = task._stream_settings()
 
     @property
     def begun(self) -> bool:
         return self.n_passes > 0
 
-    def absorb(self, task: Any, problems: list[Problem], facts: Any) -> None:
+    def absorb(self, task: Task[Any, Any], problems: list[Problem], facts: Any) -> None:
         """Search among the examples of one more chunk, and learn; weights may have moved to ``facts.places``."""
         state, chunk = self.state, problems[0]
         regularizer = chunk.regularizer

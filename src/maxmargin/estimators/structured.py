@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +12,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
-from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, is_source, survey
+from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Source
+from ..protocols import Model, OracleError, Regularizer, Solver, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
-from .certified import CertifiedEstimator, Run
-from .fingerprints import of_pairs
-from .holders import InMemory, Whole, is_whole
-from .sourced import check_alone
+from .certified import Folder, Run, Shares, Workers
+from .fit_callbacks import Callback
+from .frames import Listed
+from .holders import InMemory, Whole, is_whole, of_pairs
+from .inputs import Column, Seed
 from .streams import OpenStream
+from .training import Task
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
+
+
+Examples = Sequence[Any]
+"""One input, or one answer, for each example: what these are is known to the model."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Facts:
         Whether the examples are those of one worker among several.
     """
 
-    model: Any
+    model: Model
     layout: Layout | None
     prepare: Prepare | None = None
     learned: dict[str, Any] = field(default_factory=dict)
@@ -64,12 +69,12 @@ class Facts:
         return replace(self, layout=None, learned={}, piece=True)
 
 
-class StructuredEstimator(CertifiedEstimator):
+class StructuredEstimator(Task[Facts, Source]):
     """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
-    coef_: np.ndarray
     model_: Model
     _shares: Planes
+    _new_stream = OpenStream
     _stream_rule = (
         "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
         "estimator."
@@ -84,33 +89,24 @@ class StructuredEstimator(CertifiedEstimator):
     def _alpha(self, alpha: Planes) -> None:
         self._shares = alpha
 
-    @contextlib.contextmanager
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[Any]:
-        if is_source(X):
-            check_alone(**others)
-        yield X if is_source(X) else self._arrays(X, reset=reset, **others)
-
-    def _arrays(self, X: Any, *, reset: bool, Y: Any = None, sample_weight: Any = None) -> Whole:
+    def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
         """Inputs and answers in memory, checked."""
         return self._whole(*check_pairs(X, Y), sample_weight)
 
-    def _whole(self, X: Any, Y: Any, sample_weight: Any) -> Whole:
+    def _whole(self, X: Any, Y: Any, sample_weight: Column) -> Whole:
         weight = inputs.check_weights(sample_weight, np.empty((count(X), 1)))
         return Whole(X, Y, None, weight, fingerprint=lambda: of_pairs(X, Y, sample_weight))
-
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
-        raise NotImplementedError
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, Any]:
         """Inputs and answers in the form that the fitted model reads."""
         return check_pairs(X, Y)
 
-    def _known(self, source: Any) -> tuple[Any, Facts]:
+    def _known(self, source: Source) -> tuple[Source, Facts]:
         if is_whole(source):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
         return source, Facts(self.model_, None, self._prepared)
 
-    def _problems(self, source: Any, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Source, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
         if is_whole(source):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
@@ -121,27 +117,13 @@ class StructuredEstimator(CertifiedEstimator):
             weights = inputs.check_weights(weights, np.empty((layout.n_examples, 1)))
         return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
 
-    def _shared(self, source: Any) -> Any:
-        return source
-
-    def _held(self, piece: Any, memory: int | None) -> Any:
-        """A worker reads what comes from a source: examples may be of any kind."""
-        return piece
-
     def _on_shards(self) -> bool:
-        """Whether workers optimize what they find, and agree on weights; else they only search."""
         return self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)
 
     def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
         self.model_, self.coef_ = facts.model, weights[0]
         for name, value in facts.learned.items():
             setattr(self, name, value)
-
-    def _weights(self) -> list[np.ndarray]:
-        return [self.coef_]
-
-    def _new_stream(self, problems: list[Problem]) -> OpenStream:
-        return OpenStream(self, problems)
 
     def _stream_settings(self) -> dict[str, str]:
         return {k: v for k, v in self._settings().items() if k != "C"}
@@ -152,15 +134,14 @@ class StructuredEstimator(CertifiedEstimator):
             "partial_fit goes on from are not at hand. Start with partial_fit on a new estimator."
         )
 
-    def _centre(self, problem: Problem, warm: Any) -> np.ndarray | None:
-        """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
-        before = getattr(self, "coef_", None) if warm is not None else None
-        return before if before is not None and before.size == problem.n_weights else None
+    def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
+        known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
+        return self.coef_ if known else None
 
     def _warm(self, holder: InMemory) -> list[Planes | None]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         problem = holder.local[0]
-        alpha = self._feasible(problem) if self.warm_start and hasattr(self, "_alpha") else None
+        alpha = self._feasible(problem) if self.warm_start and "_shares" in vars(self) else None
         if alpha is None or self._fitted_C == self.C:
             return [alpha]
         scaled = Planes(alpha.example, alpha.labels, self.C / self._fitted_C * alpha.alpha)
@@ -176,7 +157,7 @@ class StructuredEstimator(CertifiedEstimator):
             return None  # answers to other data prove nothing here
 
 
-def look_at(source: Any, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
+def look_at(source: Source, look: Callable[[Any, Any], object], check: Prepare) -> Layout:
     """Show all examples to ``look``, those of a source a chunk at a time, and checked."""
     if not is_whole(source):
         return survey(source, lambda x, y: look(*check(x, y)))
@@ -185,12 +166,16 @@ def look_at(source: Any, look: Callable[[Any, Any], object], check: Prepare) -> 
     return Layout(source.offsets, chunk.weight)
 
 
+def is_latent(model: Any) -> bool:
+    return hasattr(model, "complete") or hasattr(model, "latent_objective")
+
+
 def _check_not_latent(model: Any) -> None:
-    if hasattr(model, "complete") or hasattr(model, "latent_objective"):
+    if is_latent(model):
         raise ValueError(f"{model!r} has latent variables: it belongs to LatentStructuralSVM.")
 
 
-def check_pairs(X: Any, Y: Any) -> tuple[Any, Any]:
+def check_pairs(X: Examples, Y: Examples | None) -> tuple[Examples, Examples]:
     """As many answers as inputs, and at least one."""
     if Y is None:
         raise ValueError(
@@ -212,9 +197,9 @@ def paired(data: Data) -> Data:
 
 def check_inputs(X: Any, name: str = "X") -> Any:
     """A list with one entry per example, and at least one."""
-    X = X.to_list() if hasattr(X, "to_list") else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
+    X = X.to_list() if isinstance(X, Listed) else X  # a pandas Series is asked by its index, not by 0, 1, 2, …
     X = checked_sparse(X, name) if sp.issparse(X) else X
-    if not hasattr(X, "__len__") or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
+    if not isinstance(X, Sized) or isinstance(X, str | dict) or not getattr(X, "ndim", 1):
         raise ValueError(f"{name} must be a list with one entry per example, got {shown(X)}.")
     check_unmasked(name, X)
     if count(X) == 0:
@@ -222,7 +207,7 @@ def check_inputs(X: Any, name: str = "X") -> Any:
     return X
 
 
-def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
+def best_answers(model: Any, X: Examples, w: np.ndarray) -> Any:
     """The best answer to every input."""
     X = check_inputs(X)
     if not hasattr(model, "predict_all"):
@@ -233,7 +218,7 @@ def best_answers(model: Any, X: Any, w: np.ndarray) -> Any:
     return answers
 
 
-def mean_loss(model: Any, Y: Any, answers: Any, sample_weight: Any) -> float:
+def mean_loss(model: Any, Y: Examples, answers: Examples, sample_weight: Column) -> float:
     losses = [model.loss(y, answer) for y, answer in zip(Y, answers, strict=True)]
     return float(np.average(losses, weights=inputs.check_weights(sample_weight, losses)))
 
@@ -294,41 +279,32 @@ class StructuralSVM(StructuredEstimator):
 
     def __init__(
         self,
-        model: Any = None,
+        model: Model | None = None,
         C: float = 1.0,
         *,
         tol: float = 1e-3,
-        regularizer: Any = None,
-        solver: Any = "auto",
+        regularizer: Regularizer | None = None,
+        solver: str | Solver = "auto",
         max_passes: int = 1000,
-        memory: Any = None,
+        memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
+        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
         self.model = model
-        self.C = C
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def fit(
         self,
-        X: Sequence[Any] | Source,
-        Y: Sequence[Any] | None = None,
-        sample_weight: Any = None,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
         *,
-        cluster: Any = None,
-        checkpoint: Any = None,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
         checkpoint_every: float = 30.0,
-        callbacks: Sequence[Any] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> StructuralSVM:
         """Train on inputs and true answers, one of each per example.
 
@@ -346,7 +322,7 @@ class StructuralSVM(StructuredEstimator):
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Sequence[Any], Y: Sequence[Any]) -> StructuralSVM:
+    def partial_fit(self, X: Examples, Y: Examples) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
         Sizes that the model takes from data are taken from the first chunk: give them if it may not show all.
@@ -360,30 +336,28 @@ class StructuralSVM(StructuredEstimator):
         super()._check_settings()
         _check_not_latent(self.model)
 
-    def _survey(self, source: Any) -> tuple[Any, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, Facts]:
         sizes = Sizes(self.model)
         layout = look_at(source, sizes.look, check_pairs)
         return source, Facts(sizes.result(), layout, check_pairs)
 
-    def _next_chunk(self, source: Whole) -> tuple[Whole, Facts]:
-        return self._known(source) if hasattr(self, "model_") else self._survey(source)
+    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
+        return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:
         _check_not_latent(self.model_)
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
+    def predict(self, X: Examples) -> list[Any]:
         """The best answer to every input."""
         check_is_fitted(self)
         return best_answers(self.model_, X, self.coef_)
 
-    def score(self, X: Sequence[Any], Y: Sequence[Any], sample_weight: Any = None) -> float:
+    def score(self, X: Examples, Y: Examples, sample_weight: Column = None) -> float:
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
 
-    def certify(
-        self, X: Sequence[Any] | Source, Y: Sequence[Any] | None = None, sample_weight: Any = None
-    ) -> Certificate:
+    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
         """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
 
         On data other than the training data the bounds are those of the problem on that data. X may be a source.

@@ -1,130 +1,20 @@
-"""Tables of numbers and their labels: what is refused, where the fault is, and the remedy.
-
-scikit-learn turns arrays and data frames into matrices; where it or NumPy cannot read one, this says why. pandas,
-polars and Arrow are recognised by what they can do; none of them is imported.
-"""
+"""Tables that scikit-learn or NumPy cannot read: where the fault is, and the remedy."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
-from ..data.arrays import check_unmasked
+from ..constraints.oracle import count
 from ..validation import shown
+from .frames import PandasFrame
 
-_NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
+NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
 _ENCODE = "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
-_ARROW_NUMBERS = ("int", "uint", "half", "float", "double", "bool", "decimal", "null")
-_TIMES = "dates or times"
-
-
-def check_kind(X: Any) -> None:
-    """Refuse what is no table of numbers."""
-    if X is None:
-        raise ValueError("X is None. Give a matrix with one row per example: an array, a data frame, a sparse matrix.")
-    if isinstance(X, str | bytes | os.PathLike):
-        raise ValueError(
-            f"X is the text {shown(X)}, a matrix of numbers is needed. Read a file first: maxmargin.data.open(path) "
-            "gives a source, which fit takes in place of X and y."
-        )
-    if isinstance(X, dict) and not sp.issparse(X):  # one of the sparse formats is a dict
-        raise TypeError(
-            f"X is a dict. {_NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
-        )
-    check_unmasked("X", X)
-    for column, dtype in _dtypes(X):
-        if getattr(dtype, "kind", None) == "c":
-            raise ValueError(
-                f"Complex data not supported: X{column} is {dtype}. Give real and imaginary parts as columns."
-            )
-
-
-def _dtypes(X: Any) -> list[tuple[str, Any]]:
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        return [("", X.dtype)]
-    dtypes: Any = getattr(X, "dtypes", None)
-    if hasattr(dtypes, "items"):
-        return [(f" in the column {name!r}", dtype) for name, dtype in dtypes.items()]
-    return []
-
-
-def check_columns(X: Any) -> None:
-    """Refuse what would fail later without saying where, or pass silently as something else than it is."""
-    if isinstance(X, np.ndarray):
-        if X.dtype.kind in "mM":
-            raise ValueError(f"X holds {_TIMES} ({X.dtype}), not numbers. {_remedy(_TIMES)}")
-        return
-    if callable(getattr(X, "collect", None)) and not hasattr(X, "__array__"):
-        raise ValueError(f"X is a {type(X).__name__}, a query that has not been run. Give X.collect().")
-    for name, held, column in _strangers(X):
-        value = _first(column)
-        if value is not None and not isinstance(value, int | float | np.number | np.bool_):
-            raise ValueError(f"Column {name!r} of X holds {held} such as {shown(value)}, not numbers. {_remedy(held)}")
-
-
-def _remedy(held: str) -> str:
-    if held == _TIMES:
-        return "Turn them into numbers first, such as days since a date, hours, or the day of the week."
-    return (
-        "Encode it first, for example with sklearn.preprocessing.OneHotEncoder in a ColumnTransformer, or leave it out."
-    )
-
-
-def _strangers(X: Any) -> Iterator[tuple[str, str, Any]]:
-    """(name, what it seems to hold, the column) of the columns whose type is not one of numbers."""
-    if hasattr(X, "column_names") and hasattr(X, "schema"):  # Arrow
-        for name, kind in zip(X.column_names, map(str, X.schema.types), strict=True):
-            if not kind.startswith(_ARROW_NUMBERS):
-                yield name, _TIMES if kind.startswith(("date", "time", "duration")) else "values", X[name]
-    elif hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:  # pandas
-        for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
-            if getattr(dtype, "kind", "O") not in "biufc":
-                yield name, _TIMES if getattr(dtype, "kind", "O") in "mM" else "values", X.iloc[:, place]
-    elif hasattr(X, "columns") and isinstance(getattr(X, "schema", None), dict):  # polars
-        for name, dtype in X.schema.items():
-            if not (dtype.is_numeric() or str(dtype) in ("Boolean", "Null")):
-                yield name, _TIMES if dtype.is_temporal() else "values", X[name]
-
-
-def _first(column: Any) -> Any:
-    """The first value that is not missing."""
-    if hasattr(column, "drop_null"):  # Arrow
-        return next(iter(column.drop_null().slice(0, 1).to_pylist()), None)
-    there = column.drop_nulls() if hasattr(column, "drop_nulls") else column.dropna()
-    return next(iter(there.head(1).to_list()), None)
-
-
-def check_present(y: Any) -> None:
-    """Every row has a label: none is None, NaN, NA or null."""
-    if hasattr(y, "isna"):
-        missing = np.asarray(y.isna())
-    elif hasattr(y, "is_null"):
-        missing = np.asarray(y.is_null())
-    else:
-        return
-    if missing.any():
-        at = int(np.argmax(missing.reshape(-1)))
-        raise ValueError(
-            f"y[{at}] is missing ({np.count_nonzero(missing)} such rows in all). Every row needs a label; drop the "
-            "rows that have none."
-        )
-
-
-def present_labels(y: Any) -> Any:
-    """Labels that are all there. Whole numbers and truth values that could be missing, but are not, stay what they are
-    instead of turning into floats; the rest is left to scikit-learn."""
-    check_present(y)
-    dtype = getattr(y, "dtype", None)
-    if getattr(y, "ndim", 0) == 1 and dtype is not None and not isinstance(dtype, np.dtype) and hasattr(y, "iloc"):
-        kind = getattr(dtype, "kind", "O")
-        if kind in "biu":
-            return y.to_numpy(dtype=bool if kind == "b" else np.int64)
-    return y
 
 
 def explained(error: Exception, X: Any, y: Any = None) -> Exception:
@@ -141,7 +31,8 @@ def _ragged(text: str, X: Any, y: Any) -> str | None:
     if "inhomogeneous" not in text and "setting an array element" not in text:
         return None
     for name, rows, needed in (("X", X, "Rows of a matrix must have as many numbers each"), ("y", y, "Give one label")):
-        sizes = [np.size(row) if np.ndim(row) < 2 else -1 for row in _entries(rows)] if _is_flat(rows) else []
+        flat = isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
+        sizes = [_size(row) for row in rows] if flat else []
         other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
         if other is not None:
             return (
@@ -152,18 +43,11 @@ def _ragged(text: str, X: Any, y: Any) -> str | None:
     return None
 
 
-def _is_flat(rows: Any) -> bool:
-    return isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
-
-
-def _entries(rows: Any) -> list[Any]:
-    entries: list[Any] = []
-    for row in rows:
-        try:
-            entries.append(np.asarray(row))
-        except ValueError:
-            entries.append(np.empty((0, 0)))
-    return entries
+def _size(row: ArrayLike) -> int:
+    try:
+        return np.size(row) if np.ndim(row) < 2 else -1
+    except ValueError:
+        return -1
 
 
 def _wrong_dimensions(text: str, X: Any, y: Any) -> str | None:
@@ -190,7 +74,7 @@ def _wrong_dimensions(text: str, X: Any, y: Any) -> str | None:
 def _lengths(text: str, X: Any, y: Any) -> str | None:
     if "inconsistent numbers of samples" not in text:
         return None
-    rows, labels = np.shape(X)[0] if hasattr(X, "shape") else len(X), np.shape(y)[0]
+    rows, labels = count(X), np.shape(y)[0]
     return (
         f"X has {rows} rows, y has {labels} entries (inconsistent numbers of samples: [{rows}, {labels}]). Give one "
         "entry of y for each row of X."
@@ -200,7 +84,7 @@ def _lengths(text: str, X: Any, y: Any) -> str | None:
 def _not_numbers(text: str, X: Any, y: Any) -> str | None:
     if sp.issparse(X) or not re.search("convert string|argument must be|not compatible", text):
         return None
-    columns = [str(name) for name in getattr(X, "columns", [])]
+    columns = [str(name) for name in X.columns] if isinstance(X, PandasFrame) else []
     try:
         table = np.asarray(X, dtype=object)
     except ValueError:
@@ -212,7 +96,7 @@ def _not_numbers(text: str, X: Any, y: Any) -> str | None:
                 float(cell)
             except (TypeError, ValueError):
                 place = f"X[{i}, {j}]" if not columns else f"Row {i} of X, column {columns[j]!r},"
-                return f"{place} is {shown(cell)}. {_NUMBERS}. {_ENCODE}"
+                return f"{place} is {shown(cell)}. {NUMBERS}. {_ENCODE}"
     return None
 
 

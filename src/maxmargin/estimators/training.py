@@ -10,63 +10,153 @@ An estimator brings its parameters, their checks, and a task: what its data mean
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
+from ..checkpoint import CheckpointFolder
 from ..constraints.duals_on_disk import stacked
 from ..constraints.sourced import is_source
 from ..problem import Certificate, Problem, Record, Solution
-from ..protocols import OracleError
+from ..protocols import Chunk, OracleError, Source
 from ..solvers import certify as certified
 from ..validation import check_object, shown
 from . import inputs
-from .certified import Run, total
-from .fingerprints import of_source
+from .certified import Callbacks, CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
-from .holders import InMemory, OnDisk, OnWorkers
+from .holders import InMemory, Whole, fingerprint_of
+from .streams import ClosedStream, OpenStream
+from .workers import OnWorkers
 
-T = TypeVar("T", bound=Any)
+F = TypeVar("F")
+S = TypeVar("S", bound=Source)
 
 
-class Task(Protocol):
-    """What the functions below ask of an estimator, beside what ``CertifiedEstimator`` has."""
+class Task(CertifiedEstimator, Generic[F, S]):
+    """Base of the estimators that end with a convex problem: what the functions below ask of them.
 
-    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> AbstractContextManager[Any]:
-        """Data as users give it, checked: a source, or ``holders.Whole``. ``reset``: its width is not known yet."""
-        ...
+    Subclasses say what their data mean. ``F`` are their facts: what is to be known of all data beforehand.
+    """
 
-    def _survey(self, source: Any) -> tuple[Any, Any]:
-        """A look at all of the data: the source, perhaps in another form, and what is to be known of it (facts)."""
-        ...
+    coef_: np.ndarray
+    _stream_rule: ClassVar[str]
+    """What to say where settings have changed between two chunks of a stream."""
+    _size: Callable[[Chunk], int] = staticmethod(len)
+    """How many dual variables, or rows of them, a chunk has in each problem."""
+    _arrays: Callable[..., Whole]
+    """Data in memory, checked: ``_arrays(X, reset=, y=, …)``. ``reset``: its width is not known yet."""
+    _new_stream: Callable[..., ClosedStream | OpenStream]
+    """What is kept between chunks of a stream: ``_new_stream(self, problems)``."""
 
-    def _known(self, source: Any) -> tuple[Any, Any]:
+    @contextmanager
+    def _opened(self, X: Any, run: Run, *, reset: bool, **others: Any) -> Iterator[S]:
+        """Data as users give it, checked: a source, or ``Whole``."""
+        if not is_source(X):
+            yield self._arrays(X, reset=reset, **others)  # type: ignore[misc]
+            return
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise ValueError(
+                f"A source holds inputs, answers and weights of its examples; {' and '.join(given)} must not be given "
+                "beside it. Data in memory with answers becomes one source through maxmargin.data.open(X, labels=…)."
+            )
+        with self._read(X, run, reset) as source:
+            yield source
+
+    def _read(self, source: Source, run: Run, reset: bool) -> AbstractContextManager[S]:
+        """A source in the form in which it is read again and again."""
+        return nullcontext(source)  # type: ignore[arg-type]
+
+    def _survey(self, source: S) -> tuple[S, F]:
+        """A look at all of the data: the source, perhaps in another form, and what is to be known of it."""
+        raise NotImplementedError
+
+    def _known(self, source: S) -> tuple[S, F]:
         """The same for other data, where the estimator is fitted."""
-        ...
+        return self._survey(source)
 
-    def _problems(self, source: Any, facts: Any, which: Sequence[int] | None = None) -> list[Problem]:
+    def _next_chunk(self, source: Whole) -> tuple[Whole, F]:
+        """The same for a chunk of a stream."""
+        return self._survey(source)  # type: ignore[arg-type, return-value]
+
+    def _problems(self, source: S, facts: F, which: Sequence[int] | None = None) -> list[Problem]:
         """The problems to be solved, all of them or some: constraints of the source, and the regularizer."""
-        ...
+        raise NotImplementedError
 
-    def _warm(self, holder: InMemory) -> list[Any]:
+    def _warm(self, holder: InMemory) -> Sequence[Shares]:
         """Dual variables to start from, for each problem; None where there are none."""
-        ...
+        raise NotImplementedError
 
-    def _learned(self, facts: Any, weights: list[np.ndarray]) -> None:
+    def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
+        """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
+        return None
+
+    def _solve(
+        self,
+        holder: InMemory,
+        k: int,
+        warm: Shares,
+        threads: int,
+        callbacks: Callbacks,
+        folder: CheckpointFolder | None,
+    ) -> Solution:
+        """Solve problem k of a fit."""
+        return holder.solve(k, warm, threads, callbacks, folder)
+
+    def _learned(self, facts: F, weights: list[np.ndarray]) -> None:
         """Keep what was learned: the weights of each problem become attributes."""
-        ...
+        raise NotImplementedError
+
+    def _remember(self, source: S, facts: F) -> None:
+        """Keep what else is to be known of the training data."""
 
     def _weights(self) -> list[np.ndarray]:
-        """The same way back."""
-        ...
+        """The weights of each problem, from the attributes."""
+        return [self.coef_]
 
-    def _shares_for(self, problems: list[Problem]) -> list[Any]:
+    def _shares_for(self, problems: list[Problem]) -> Sequence[Shares]:
         """The dual variables of the last fit, as far as they belong to these problems; else None."""
-        ...
+        raise NotImplementedError
+
+    def _shared(self, source: S) -> S:
+        """The data in a form in which it can be shared out among workers."""
+        return source
+
+    def _held(self, piece: S, memory: int | None) -> S:
+        """A worker's piece of the data, in memory if there is room."""
+        return piece
+
+    def _on_shards(self) -> bool:
+        """Whether workers keep dual variables of their own, and agree on weights; else they only search."""
+        return True
+
+    def _stream_settings(self) -> dict[str, str]:
+        """What must not change while a stream goes on."""
+        return self._settings()
+
+    def _trained_before(self) -> None:
+        """A stream is to begin, but there was a fit before."""
+        raise NotImplementedError
+
+    def _check_stream(self) -> None:
+        """A stream goes on only where what it has left is still at hand, and still of the same problem."""
+        self._check_settings()
+        if self._stream is not None:
+            now, began = self._stream_settings(), self._stream.began
+            changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
+            if changed:
+                raise ValueError(self._stream_rule.format(changed=changed))
+        elif "coef_" in vars(self):
+            self._trained_before()
+
+
+T = TypeVar("T", bound=Task)
+E = TypeVar("E", bound=CertifiedEstimator)
 
 
 def fit(task: T, X: Any, run: Run, **others: Any) -> T:
@@ -79,10 +169,10 @@ def fit(task: T, X: Any, run: Run, **others: Any) -> T:
         task._check_settings()
         with task._opened(X, run, reset=True, **others) as given:
             source, facts = task._survey(given)
-            kind = OnWorkers if run.cluster is not None else OnDisk if is_source(X) else InMemory
-            with kind(task, source, facts, run) as holder:
+            kind = InMemory if run.cluster is None else OnWorkers
+            with closing(kind(task, source, facts, run)) as holder:
                 try:
-                    solutions = _solved(task, holder, run, lambda: of_source(given))
+                    solutions = _solved(task, holder, run, lambda: fingerprint_of(given))
                 except (OracleError, MemoryError) as error:
                     partial = getattr(error, "solution", None)
                     if partial is not None and partial.history and not holder.local[0].constraints.closed:
@@ -97,7 +187,7 @@ def fit(task: T, X: Any, run: Run, **others: Any) -> T:
     return task
 
 
-def _solved(task: Any, holder: InMemory, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+def _solved(task: Task, holder: InMemory, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
     """The solutions of all problems of a fit. Several of them share the threads, one for each."""
     several = len(holder.problems) > 1
     threads = 1 if several else inputs.check_threads(task.n_jobs)
@@ -132,8 +222,6 @@ def _side_by_side(
 
     if threads == 1:
         return [run(k) for k in range(n)]
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(threads) as pool:
         futures = []
         try:
@@ -156,20 +244,19 @@ def partial_fit(task: T, X: Any, known: dict[str, Any] | None = None, **others: 
         if stream is not None and not task._size(source.labels()):
             return task  # nothing to learn from
         problems = task._problems(source, facts)
-        stream = task._new_stream(problems) if stream is None else stream
+        stream = task._new_stream(task, problems) if stream is None else stream
     try:
         stream.absorb(task, problems, facts)
     finally:
         if stream.begun:  # what came before a chunk that failed is still there
             task._learned(facts, stream.weights())
-            task._stream, task._stream_began = stream, task._stream_settings()
-            task._alpha, task._fitted_C = None, float(task.C)
+            task._stream, task._alpha, task._fitted_C = stream, None, float(task.C)
             task.__dict__.pop("certificate_", None)  # found when somebody asks: it takes a pass over what is kept
             task.history_, task.n_passes_ = [], stream.n_passes
     return task
 
 
-def certify(task: Any, X: Any, **others: Any) -> Certificate:
+def certify(task: Task, X: Any, **others: Any) -> Certificate:
     """Bounds on the optimum of the training problem on some data, from weights and dual variables alone.
 
     Says so where nothing was fitted, or other data was than is given now.
@@ -183,14 +270,14 @@ def certify(task: Any, X: Any, **others: Any) -> Certificate:
 
 
 def path(
-    estimator: T,
+    estimator: E,
     X: Any,
     y: Any,
     *,
     C: Iterable[float] | None = None,
     group_norm: Iterable[float] | None = None,
     **fit_params: Any,
-) -> list[T]:
+) -> list[E]:
     """Fit the estimator for every C, or for every strength of the group norm, each fit hot-started from the one before.
 
     Ascending values are the fast direction; with a group norm they are the only one: weights that are all zero would
@@ -211,7 +298,7 @@ def path(
     ((name, values),) = given.items()
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a list of values, got {shown(values)}.")
-    if not hasattr(estimator, "_begin_like"):
+    if not isinstance(estimator, CertifiedEstimator):
         raise ValueError(
             f"estimator must be one of maxmargin's that starts from an earlier fit, such as LinearSVC() or "
             f"SequenceSVM(), got {shown(estimator)}."
@@ -223,7 +310,7 @@ def path(
         raise ValueError(f"{name} is an empty list. Give the values to fit for, such as {name}=[0.1, 1.0].")
     for value in values if name == "C" else ():
         inputs.check_positive(name, value)  # the last one too, before the first is fitted
-    steps: list[T] = []
+    steps: list[E] = []
     for value in values:
         step = clone(estimator).set_params(**{name: value}, warm_start=True)
         if steps:

@@ -20,7 +20,7 @@ from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import BoundChooser
+from ..protocols import BoundChooser, Seed
 from . import image_inputs
 from .features.extraction import over_images
 from .features.extractors import extractor_for
@@ -167,7 +167,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         on_error: str = "raise",
         memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.kind = kind

@@ -20,7 +20,7 @@ from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser
+from ..protocols import BoundChooser, Seed
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from ..validation import shown
@@ -186,7 +186,7 @@ class DeformablePartDetector(LatentEstimator):
         max_passes: int = 100,
         memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -383,7 +383,7 @@ class DeformablePartDetector(LatentEstimator):
 
     def _keep_stage(self, stage: Stage, before: list[BoundRecord]) -> None:
         self.star_ = stage.objective.model
-        self._keep_search(stage.solution, lambda found: None)
+        self._keep_search(stage.solution)
         self.history_, self.n_root_bounds_ = [*before, *stage.solution.history], len(before)
         self.n_bounds_ = len(self.history_)
         self.n_passes_ = sum(record.passes for record in self.history_)

@@ -19,6 +19,7 @@ from ..estimators.certified import CertifiedEstimator, Run
 from ..estimators.fit_callbacks import notified, users_line
 from ..persistence import storable
 from ..problem import Certificate
+from ..protocols import Seed
 from ..solvers.progress import NestedLine
 from ..validation import shown, whole
 from . import image_inputs
@@ -184,7 +185,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
         on_error: str = "raise",
         memory: int | str | None = None,
         n_jobs: int | None = None,
-        random_state: int | np.random.Generator | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.n_parts = n_parts

@@ -17,6 +17,7 @@ import numpy as np
 from ...constraints.shared import SharedSlack
 from ...kernels.rows import scores
 from ...problem import Planes, Problem, Rows, TotalLoss
+from ...protocols import Seed
 from ...solvers.dual_coordinate import DualCoordinate
 from ...solvers.explore import Explore, Explored
 from ...solvers.searchers import search
@@ -59,7 +60,7 @@ class Mining(Explore["MiningState"]):
     memory: int
     most: int = 50
     n_jobs: int = 1
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
 
     def room(self, n_weights: int, n_positives: int) -> int:
         """How many hard examples there is memory for; an error if they are too few to work with."""

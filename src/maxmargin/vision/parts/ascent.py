@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ...problem import Problem
+from ...protocols import Seed
 from ...rounding import UNIT
 from ...solvers.searchers import search
 from ...solvers.state import Progress
@@ -50,7 +51,7 @@ class PartAscent:
         Threads that search.
     """
 
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
     memory: int | None = None
     n_jobs: int = 1
 

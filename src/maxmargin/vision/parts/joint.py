@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...problem import Certificate, Problem, Record, Solution
-from ...protocols import Checkpoint
+from ...protocols import Checkpoint, Seed
 from ...rounding import gamma
 from ...solvers import solve
 from ...solvers.solve import first_interrupt
@@ -88,7 +88,7 @@ class JointSettings:
     max_passes: int = 1000
     memory: int | None = None
     n_jobs: int = 1
-    random_state: int | np.random.Generator | None = None
+    random_state: Seed = None
 
 
 @dataclass(frozen=True)

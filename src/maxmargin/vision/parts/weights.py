@@ -10,6 +10,7 @@ import numpy as np
 from ...data.arrays import as_rows
 from ...models.closed import multiclass
 from ...problem import Certificate, Problem, Record, Solution
+from ...protocols import Seed
 from ...regularizers import L2
 from ...rounding import gamma
 from ...solvers import certify, choose, solve
@@ -90,7 +91,7 @@ class WeightProblem:
         max_passes: int = 1000,
         warm: np.ndarray | None = None,
         threads: int = 1,
-        seed: int | np.random.Generator | None = None,
+        seed: Seed = None,
         callbacks: Sequence[Callable[[Record], object]] = (),
     ) -> Solution:
         solver = choose(self.problem, "dual_coordinate", tol=tol, seed=seed, threads=threads, warm=warm is not None)
