@@ -1,17 +1,5 @@
-"""maxmargin certify"""
+"""maxmargin certify MODEL DATA [DATA ...] [options]
 
-from __future__ import annotations
-
-import argparse
-import time
-
-from . import DONE, NOT_CONVERGED, options
-from .files import loaded
-from .kind import as_json, bracket
-from .talk import Talk, peak_memory
-
-USAGE = "MODEL DATA [DATA ...] [options]"
-ABOUT = """\
 Compute both bounds on the best possible objective anew, from the model's weights and dual variables and the training
 data alone: nothing that training has kept along the way is trusted.
 
@@ -21,8 +9,7 @@ is trivial, and the gap says nothing.
 
 Where something latent was chosen (bags, scenes, parts, detectors), both bounds are those of the last convex problem.
 For a detector say --boxes and --holdout as in training.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin certify model.mm train.svm
   maxmargin certify model.mm clicks.parquet --label clicked --weight n
@@ -33,6 +20,16 @@ examples:
 exit status: 0 the gap is at most the goal that the model was trained to, 1 it is larger, 2 wrong usage or
 unusable data.
 """
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from . import DONE, NOT_CONVERGED, options
+from .files import loaded
+from .kind import as_json, bracket
+from .talk import Talk, peak_memory
 
 
 def add(parser: argparse.ArgumentParser) -> None:

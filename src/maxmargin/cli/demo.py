@@ -1,4 +1,14 @@
-"""maxmargin demo"""
+"""maxmargin demo [--keep FOLDER]
+
+Write the images of handwritten digits that come with scikit-learn to text files, then train, certify, predict and
+report from there, with the same commands that you would use on data of your own.
+
+examples:
+  maxmargin demo
+  maxmargin demo --keep digits
+
+exit status: 0 done.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +23,6 @@ from typing import Any
 from . import DONE
 from .talk import Talk
 
-USAGE = "[--keep FOLDER]"
-ABOUT = """\
-Write the images of handwritten digits that come with scikit-learn to text files, then train, certify, predict and
-report from there, with the same commands that you would use on data of your own.
-"""
-EXAMPLES = """\
-examples:
-  maxmargin demo
-  maxmargin demo --keep digits
-
-exit status: 0 done.
-"""
 _TEST_SHARE = 4  # every fourth image is kept back
 
 

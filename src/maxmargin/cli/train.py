@@ -1,24 +1,5 @@
-"""maxmargin train"""
+"""maxmargin train DATA [DATA ...] -o MODEL [options]
 
-from __future__ import annotations
-
-import argparse
-import shlex
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-from ..files import replacing
-from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
-from .files import check_writable, draw_into_files, named
-from .kind import Kind, bracket
-from .talk import Talk, peak_memory, say_checkpoint, say_left_out
-from .tasks import TASKS, chosen
-
-USAGE = "DATA [DATA ...] -o MODEL [options]"
-ABOUT = """\
 Train an estimator on files that may be larger than memory, or on images.
 
 Training minimises a penalty on the weights plus C times the losses. It ends with a certificate: the objective that the
@@ -42,8 +23,7 @@ the two to stop at, and it is proved, not estimated. A smaller --tol means more 
 
 Where something latent is chosen (bags, scenes, parts, detectors) training is not convex, and the certificate is that of
 the last convex problem. With --cluster, workers train together; those that die are started anew.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin train train.svm -o model.mm
   maxmargin train 'logs/day-*.svm.gz' -o model.mm --C 0.1 --memory 2GB --jobs 4 --checkpoint run1
@@ -61,6 +41,23 @@ Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same
 exit status: 0 trained to --tol, 1 stopped earlier (model written, gap said), 2 wrong usage or unusable data,
 130 interrupted (best model so far written, if there was one).
 """
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..files import replacing
+from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
+from .files import check_writable, draw_into_files, named
+from .kind import Kind, bracket
+from .talk import Talk, peak_memory, say_checkpoint, say_left_out
+from .tasks import TASKS, chosen
 
 
 def add(parser: argparse.ArgumentParser) -> None:

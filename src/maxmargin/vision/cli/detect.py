@@ -1,4 +1,22 @@
-"""maxmargin detect"""
+"""maxmargin detect IMAGE [IMAGE ...] --model MODEL [-o PICTURE|FOLDER|TABLE] [options]
+
+Find objects in images with a detector (maxmargin train --task detect). What is written depends on the name after -o:
+
+  found.png    one image with boxes, scores and parts drawn into it (white: parts, violet: negative parts)
+  found/       such a picture of every image
+  boxes.csv    a table with a row for each box (.tsv with tabs): image, x_min, y_min, x_max, y_max in pixels, score,
+               component, mirrored, and the label if the detector has one; maxmargin train --boxes reads it too
+  boxes.json   results in the form of COCO
+
+Without -o the table goes to stdout. Images that cannot be read are named, counted and left out.
+
+examples:
+  maxmargin detect photo.jpg --model cats.mm -o found.png
+  maxmargin detect photos/ --model cats.mm -o found --threshold 0.5 --jobs 4
+  maxmargin detect 'photos/*.jpg' --model cats.mm -o boxes.csv
+
+exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +33,6 @@ from ...files import replacing
 
 if TYPE_CHECKING:
     from .detector import Taker
-
-USAGE = "IMAGE [IMAGE ...] --model MODEL [-o PICTURE|FOLDER|TABLE] [options]"
-ABOUT = """\
-Find objects in images with a detector (maxmargin train --task detect). What is written depends on the name after -o:
-
-  found.png    one image with boxes, scores and parts drawn into it (white: parts, violet: negative parts)
-  found/       such a picture of every image
-  boxes.csv    a table with a row for each box (.tsv with tabs): image, x_min, y_min, x_max, y_max in pixels, score,
-               component, mirrored, and the label if the detector has one; maxmargin train --boxes reads it too
-  boxes.json   results in the form of COCO
-
-Without -o the table goes to stdout. Images that cannot be read are named, counted and left out.
-"""
-EXAMPLES = """\
-examples:
-  maxmargin detect photo.jpg --model cats.mm -o found.png
-  maxmargin detect photos/ --model cats.mm -o found --threshold 0.5 --jobs 4
-  maxmargin detect 'photos/*.jpg' --model cats.mm -o boxes.csv
-
-exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
-"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
