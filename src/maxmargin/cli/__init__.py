@@ -15,9 +15,9 @@ exit status: 0 done, 1 not converged to --tol (the model is written, its gap sai
 3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
 """
 
-# The command line. Each command is a module with ``add`` (its arguments) and ``run``; its docstring, as this one, is its
-# help: usage, what it does, examples. What differs between tasks is in a :class:`~.kind.Kind`; ``tasks`` has the table of
-# them. Libraries are imported when a command runs, so that help comes at once.
+# The command line. Each command is a module with ``add`` (its arguments) and ``run``; its docstring, as this one, is
+# its help: usage, what it does, examples. What differs between tasks is in a ``Kind``; ``tasks`` has the table of them.
+# Libraries are imported when a command runs, so that help comes at once.
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..validation import meant
+from . import options
 from .talk import Talk, complain, warnings_in_plain_words
-from .words import translator
 
 DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -73,7 +73,7 @@ def _run(arguments: list[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     command = import_module(_COMMANDS[args.command][0])
-    in_words_of_the_shell = translator(vars(args).get("table", {}).values())
+    in_words_of_the_shell = options.translator(vars(args).get("table", {}).values())
     try:
         with warnings_in_plain_words(in_words_of_the_shell):
             return command.run(args, Talk(quiet=args.quiet, as_json=args.json))

@@ -28,7 +28,6 @@ import time
 
 from . import DONE, NOT_CONVERGED, options
 from .files import loaded
-from .kind import as_json, bracket
 from .talk import Talk, peak_memory
 
 
@@ -42,11 +41,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
+    from .kind import as_json, bracket
 
-    model, kind = loaded(args, talk)
+    kind = loaded(args, talk)
+    model = kind.model
     if getattr(model, "certificate_", None) is None:
         raise ValueError(f"{args.model} has no certificate to prove again: {kind.uncertified}.")
-    data = kind.open(args, args.data, model)
+    data = kind.open(args.data)
     start = time.perf_counter()
     certificate = model.certify(*kind.arguments(data))
     seconds = time.perf_counter() - start
@@ -55,13 +56,12 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     talk.result(
         command="certify", task=kind.task.name, model=args.model, data=args.data,
         certificate=as_json(certificate), tol=model.tol, proved=proved, seconds=seconds, peak_memory=peak_memory(),
-        **{kind.unit: kind.count(data)},
+        **{kind.unit: len(data)},
     )  # fmt: skip
-    about = kind.about(model)
     facts = [
-        *bracket(as_json(certificate), model.tol),
-        *([("", about)] if about else []),
-        (kind.unit, numbers.count(kind.count(data))),
+        *bracket(certificate, model.tol),
+        *([("", kind.about)] if kind.about else []),
+        (kind.unit, numbers.count(len(data))),
         ("time", numbers.duration(seconds)),
     ]
     talk.facts("Proved again" if proved else "Not proved to the model's goal", facts)

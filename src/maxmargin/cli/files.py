@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .. import files
 from . import options
-from .kind import Kind
 from .talk import Talk
 from .tasks import task_of
+
+if TYPE_CHECKING:
+    from .kind import Kind
 
 
 def check_writable(path: str | None, inputs: Sequence[str] = ()) -> None:
@@ -53,13 +55,14 @@ def load_any(path: str) -> Any:
     return load(path)
 
 
-def loaded(args: argparse.Namespace, talk: Talk) -> tuple[Any, Kind]:
-    """The model that a command is about, and what its task contributes; options of other tasks are refused."""
+def loaded(args: argparse.Namespace, talk: Talk) -> Kind[Any]:
+    """What the task of the model that a command is about contributes; options of other tasks are refused."""
     model = load_any(args.model)
     task = task_of(model, args.model)
     options.resolve(args, task)
-    kind = task.kind()
-    return kind.use(args, model, talk), kind
+    kind = task.kind(args, talk)
+    kind.use(model)
+    return kind
 
 
 @contextmanager

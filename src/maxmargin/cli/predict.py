@@ -46,6 +46,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     check_writable(args.output, [args.model, *args.data])
-    model, kind = loaded(args, talk)
-    kind.predict(args, model, talk)
+    loaded(args, talk).predict()
     return DONE

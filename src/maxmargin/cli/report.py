@@ -45,8 +45,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     model, data = load_any(args.model), None
     said: dict[str, Any] = {}
     if args.data or type(model).__name__ in {task.estimator for task in TASKS.values()}:
-        model, kind = loaded(args, talk)
-        data, said = kind.reported(args, model, named(args.data) or "this data")
+        kind = loaded(args, talk)
+        model = kind.model
+        data, said = kind.reported(named(args.data) or "this data")
     draw_into_files()
     report.write(args.output, model, data, {"title": args.title or Path(args.model).name})
     talk.result(command="report", model=args.model, data=args.data, output=args.output, **said)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...cli import DONE, options
 from ...cli.files import check_writable, load_any
@@ -32,6 +32,9 @@ from ...cli.tasks import task_of
 from ...files import replacing
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from ..detection.finding import Detections
     from .detector import Taker
 
 
@@ -120,7 +123,7 @@ def _pictures(names: dict[str, str], *, parts: bool) -> Taker:
     from ..detection.drawing import drawn
     from .detector import picture_format
 
-    def draw(file: str, pixels: Any, found: Any) -> None:
+    def draw(file: str, pixels: np.ndarray, found: Detections) -> None:
         target = names[file]
         form = picture_format(target)
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
