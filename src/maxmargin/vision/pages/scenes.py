@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...plots.needs import tiles_for
 from ...report import numbers
 from ...report.content import LAST_BOUND, Data, ReportContent
 from ...report.convergence import convergence
@@ -82,14 +83,9 @@ def _labelled(model: Any, images: list[Any], answered: np.ndarray) -> Markup:
 
     shown = [int(np.flatnonzero(answered == name)[0]) for name in np.unique(answered)][:_LABELLED]
     parts = model.predict_regions([images[i] for i in shown], answered[shown])
-    columns = min(3, len(shown))
-    rows = -(-len(shown) // columns)
-    figure, axes = pyplot().subplots(
-        rows, columns, figsize=(3.6 * columns, 3.0 * rows), layout="constrained", squeeze=False
-    )
-    for ax in axes.flat:
-        ax.set_axis_off()
-    for ax, i, table in zip(axes.flat, shown, parts, strict=False):
+    figure, axes = tiles_for(None, len(shown), 3, (3.6, 3.0))
+    for ax, i, table in zip(axes, shown, parts, strict=True):
         plots.labelled_regions(images[i], table, ax, legend=False)
+        ax.set_axis_off()
         ax.set_title(str(answered[i]), fontsize=10)
     return picture(figure, "images with the parts of their regions")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
-from .frames import COLORS, LINES, bare, number, outline
+from ...plots.needs import axes_for, needs_matplotlib, tiles_for
+from .frames import COLORS, LINES, number, outline
 from .pixels import pixels
 
 _RIGHT, _WRONG, _UNKNOWN = "#009e73", "#d55e00", "#1b6ca8"  # which is also said in words
@@ -199,14 +199,9 @@ def detection_mosaic(
     if not order.size:
         raise ValueError(f"Nothing was found in the {len(files)} images. Detect with a lower threshold.")
     verdicts = [""] * order.size if objects is None else judged(every[order], image[order], objects, overlap)
-    shown = order[:n]
-    across = min(columns, len(shown))
-    down = -(-len(shown) // across)
-    fig = figure_for(fig, (1.55 * across, 1.75 * down))
-    axes = fig.subplots(down, across, squeeze=False).ravel()
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for ax, k, verdict in zip(axes, shown.tolist(), verdicts, strict=False):
+    shown = order[:n].tolist()
+    fig, axes = tiles_for(fig, len(shown), columns, (1.55, 1.75))
+    for ax, k, verdict in zip(axes, shown, verdicts, strict=False):
         there = None if objects is None else objects[image[k]]
         _cut_out_with_box(ax, pixels(files[image[k]]), every[k], there, _MARKS.get(verdict, _WRONG))
         ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=_MARKS.get(verdict, _WRONG))
@@ -296,4 +291,3 @@ def _cut_out_with_box(ax: Any, picture: np.ndarray, box: np.ndarray, objects: np
     ax.set_ylim(y + half, y - half)
     ax.set_aspect("equal")
     ax.set_facecolor("0.85")
-    bare(ax)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plots.needs import figure_for, needs_matplotlib
-from .frames import COLORS, LINES, bare, number, outline, some_of
+from ...plots.needs import bare, figure_for, needs_matplotlib
+from .frames import COLORS, LINES, number, outline, some_of
 from .hog import edge_strengths, glyph_image, grey
 
 _FINE = 8  # pixels of a fine cell in a map of costs

@@ -33,11 +33,3 @@ def some_of(name: str, given: Any, n: int) -> list[int]:
 def number(value: float) -> str:
     """Two digits, and a minus that is as long as a plus."""
     return f"{value:.2f}".replace("-", "−")
-
-
-def bare(ax: Any) -> None:
-    """Neither ticks nor edges; labels stay, as they do not where axes are off."""
-    ax.set_xticks([])
-    ax.set_yticks([])
-    for edge in ax.spines.values():
-        edge.set_visible(False)

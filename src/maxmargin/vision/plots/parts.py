@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
+from ...plots.needs import axes_for, needs_matplotlib, tiles_for
 from ...validation import shown
-from .frames import bare, some_of
+from .frames import some_of
 from .hog import edge_strengths, hog_glyphs
 from .pixels import cut_out, pixels
 
@@ -105,11 +105,14 @@ def top_detections(
     files, X = _looked_at(models, images, features)
     if labels is not None and not isinstance(labels, str) and len(labels) != len(files):
         raise ValueError(f"There are {len(files)} images, and labels of {len(labels)}; each needs one.")
-    fig, axes = _rows(fig, len(shown) * len(models), n, labels is not None)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    rows = len(shown) * len(models)
+    fig, axes = tiles_for(fig, rows * n, n, (0.95 + 0.8 / n, 1.0 if labels is None else 1.2))
     for k, (name, one) in enumerate(models.items()):
         names = one.predict(X) if isinstance(labels, str) else labels
         for j, (part, found) in enumerate(zip(shown, one.detections(X, shown, n, per_image=per_image), strict=True)):
-            row = axes[j * len(models) + k]
+            row = axes.reshape(rows, n)[j * len(models) + k]
             row[0].set_ylabel(f"part {part}\n{name}".strip(), fontsize=8, rotation=0, ha="right", va="center")
             _patches(row, found, files, names)
     return fig
@@ -141,14 +144,8 @@ def filter_glyphs(
     shown = _chosen_parts({"": model}, parts)
     filters = _checked(model).filter_images()
     edge_strengths(filters[0])  # complains of what is no such filter, before there is an empty figure
-    across = max(1, min(columns, len(shown)))
-    down = -(-len(shown) // across)
-    wide = 2.0 if negative else 1.0
-    fig = figure_for(fig, (1.3 * wide * across, 1.5 * down))
-    axes = fig.subplots(down, across, squeeze=False).ravel()
-    for ax in axes:
-        ax.set_axis_off()
-    for ax, part in zip(axes, shown, strict=False):
+    fig, axes = tiles_for(fig, len(shown), columns, (2.6 if negative else 1.3, 1.5))
+    for ax, part in zip(axes, shown, strict=True):
         hog_glyphs(filters[part], ax, negative=negative).set_title(f"part {part}", fontsize=8)
     return fig
 
@@ -251,17 +248,6 @@ def _looked_at(models: dict[str, Any], images: Any, features: Any) -> tuple[list
     if len(features) != len(files):
         raise ValueError(f"There are {len(files)} images, and features of {len(features)}; they must belong together.")
     return files, features
-
-
-def _rows(fig: Any, rows: int, n: int, labelled: bool) -> tuple[Any, np.ndarray]:
-    """A figure with rows of axes for patches."""
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}.")
-    fig = figure_for(fig, (0.8 + 0.95 * n, (1.2 if labelled else 1.0) * rows))
-    axes = fig.subplots(rows, n, squeeze=False)
-    for ax in axes.ravel():
-        bare(ax)
-    return fig, axes
 
 
 def _patches(axes: np.ndarray, found: list[Any], files: list[Any], labels: Any) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
+from ...plots.grid import draw_cells
+from ...plots.needs import axes_for, bare, figure_for, needs_matplotlib
 from .pixels import pixels
 
 _FEW_FEATURES = 40  # more bars than these are a fence
@@ -63,36 +64,22 @@ def labelled_regions(
     for what, given in (("names", names), ("colors", colors)):
         if given is not None and len(given) <= used[-1]:
             raise ValueError(f"There is a part {used[-1]}, and {what} has {len(given)} entries; they count from 0.")
-    from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
-    from matplotlib.patches import Patch
 
     ax = axes_for(ax)
-    rows, columns = table.shape
-    height, width = table.shape
-    if image is not None:
-        picture = pixels(image)
-        height, width = picture.shape[:2]
-        ax.imshow(picture, extent=(0, width, height, 0))
-    palette = _palette(int(used[-1]) + 1) if colors is None else [to_rgba(color) for color in colors]
-    ax.imshow(
-        np.array(palette)[table], extent=(0, width, height, 0), alpha=opacity if image is not None else 1.0,
-        interpolation="nearest",
+    picture = None if image is None else pixels(image)
+    height, width = table.shape if picture is None else picture.shape[:2]
+    said = {part: str(part) if names is None else names[part] for part in used.tolist()}
+    draw_cells(
+        ax, table, _palette(int(used[-1]) + 1) if colors is None else [to_rgba(color) for color in colors],
+        said if legend else {}, picture=picture, extent=(0, width, height, 0), opacity=opacity,
+        title="part" if names is None else None,
     )  # fmt: skip
-    size = np.array([width / columns, height / rows])
-    lines = [(np.array(a) * size, np.array(b) * size) for a, b in _borders(table)]
-    ax.add_collection(LineCollection(lines, colors="black", linewidths=0.8))
     if table.size <= _NUMBERED:
+        down, across = height / table.shape[0], width / table.shape[1]
         for (row, column), part in np.ndenumerate(table):
-            x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
+            x, y = (column + 0.5) * across, (row + 0.5) * down
             ax.text(x, y, str(part), ha="center", va="center", fontsize=8, bbox=_LABEL)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    if legend:
-        said = [str(part) if names is None else names[part] for part in used]
-        handles = [Patch(color=palette[part], label=label) for part, label in zip(used, said, strict=True)]
-        title = "part" if names is None else None
-        ax.legend(handles=handles, title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return ax
 
 
@@ -172,8 +159,7 @@ def region_models(
     for row, part in enumerate(shown):
         picture = left[row].imshow(preference[:, :, part], aspect="auto", **scale)
         left[row].set_box_aspect(1.0)  # as images are about square, whatever their grid
-        left[row].set_xticks([])
-        left[row].set_yticks([])
+        bare(left[row], edges=True)
         label = f"part {part}"
         if uses is not None:
             label += f"\n{100.0 * uses[part] / uses.sum():.0f} % of regions"
@@ -295,11 +281,3 @@ def _palette(n: int) -> list[tuple[float, ...]]:
     strong, pale, more = colormaps["tab10"].colors, colormaps["tab20"].colors[1::2], colormaps["tab20b"].colors  # type: ignore[attr-defined]
     every = [*strong[:7], *strong[8:], *pale[:7], *pale[8:], *more]  # no greys: images are grey
     return [(*every[k % len(every)], 1.0) for k in range(n)]
-
-
-def _borders(table: np.ndarray) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Ends of the lines between neighbours with different parts, (x, y) in regions."""
-    row, column = np.nonzero(table[:, 1:] != table[:, :-1])
-    upright = [((c + 1, r), (c + 1, r + 1)) for r, c in zip(row.tolist(), column.tolist(), strict=True)]
-    row, column = np.nonzero(table[1:] != table[:-1])
-    return upright + [((c, r + 1), (c + 1, r + 1)) for r, c in zip(row.tolist(), column.tolist(), strict=True)]
