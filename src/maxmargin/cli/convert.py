@@ -50,7 +50,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import data
     from ..estimators.inputs import check_memory
     from ..report import numbers
-    from ..report.reading import left_out
+    from ..report.tallies import left_out
 
     check_memory(args.memory)
     start = time.perf_counter()

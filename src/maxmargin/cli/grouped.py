@@ -16,7 +16,7 @@ from ..data.opening import open as open_data
 from ..protocols import Source
 from ..report import numbers
 from ..report.content import LATENT, Data
-from ..report.reading import to_width
+from ..report.tallies import to_width
 from .files import answers_to, on_one_line
 from .kind import Kind
 from .reading import open_source, reading, where

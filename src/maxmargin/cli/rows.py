@@ -13,8 +13,7 @@ from ..estimators.inputs import check_memory
 from ..protocols import Source
 from ..report import numbers
 from ..report.content import Data
-from ..report.reading import Survey, left_out, measure, scored
-from ..report.tallies import Classes, Tally, chosen, tally_for
+from ..report.tallies import Classes, Survey, Tally, chosen, left_out, measure, scored, tally_for
 from .files import answers_to, on_one_line
 from .kind import Kind
 from .reading import open_source

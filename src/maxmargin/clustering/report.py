@@ -8,8 +8,8 @@ import numpy as np
 
 from ..report import numbers
 from ..report.content import Data, ReportContent
+from ..report.curves import search
 from ..report.markup import MOST, Markup, bars, element, heat_table, note, table, together
-from ..report.search import search
 
 _MOST_CLUSTERS = 40
 _MOST_FEATURES = 12

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import extensions
-from .bounds import bounds
-from .confusion import confusion
-from .convergence import convergence
+from .convergence import bounds, convergence
 from .grid import segmentation
-from .transitions import transitions
+from .tables import confusion, transitions
 
 if TYPE_CHECKING:
     from ..vision.plots import *  # noqa: F403

@@ -67,7 +67,7 @@ def segmentation(
 def draw_cells(
     ax: Axes,
     table: np.ndarray,
-    palette: Sequence[tuple[float, ...]],
+    palette: Sequence[tuple[float, float, float, float]],
     names: dict[int, str],
     *,
     picture: ArrayLike | None,

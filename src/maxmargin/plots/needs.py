@@ -40,7 +40,8 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 def pair_for(ax: Sequence[Axes] | np.ndarray | None) -> tuple[Axes, Axes]:
     """Two axes side by side to draw into: those given, or those of a new figure."""
-    first, *others = np.ravel(figure_for(None, (10, 3.6)).subplots(1, 2) if ax is None else ax)
+    given = figure_for(None, (10, 3.6)).subplots(1, 2) if ax is None else ax
+    first, *others = np.asarray(given, dtype=object).ravel()
     if len(others) != 1:
         raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {1 + len(others)}.")
     return first, others[0]

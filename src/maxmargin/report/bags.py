@@ -9,8 +9,8 @@ import numpy as np
 from . import numbers
 from .answers import confusion
 from .content import LAST_BOUND, LATENT, ReportContent
+from .curves import search
 from .markup import Markup, bars, element, facts, note, table, together
-from .search import search
 from .tallies import Classes, positions
 from .weights import weights
 

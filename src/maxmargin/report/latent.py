@@ -10,8 +10,8 @@ import numpy as np
 
 from . import numbers
 from .content import LAST_BOUND, LATENT, Data, ReportContent
+from .curves import search
 from .markup import Markup, bars, element, note, together
-from .search import search
 from .structural import Answers, compare
 
 _MOST_VALUES = 30

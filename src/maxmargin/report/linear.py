@@ -8,10 +8,9 @@ from ..protocols import Source
 from . import numbers
 from .answers import answers
 from .content import ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import Markup, bars, element, facts, note, together
-from .reading import Survey, measure
-from .tallies import task_of
+from .tallies import Survey, measure, task_of
 from .weights import weights
 
 _MOST_LABELS = 20

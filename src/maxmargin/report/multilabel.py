@@ -8,7 +8,7 @@ import numpy as np
 
 from . import numbers
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .weights import by_class
 

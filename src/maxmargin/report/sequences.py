@@ -10,7 +10,7 @@ import numpy as np
 from . import numbers
 from .answers import confusion
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .tallies import Classes
 from .weights import by_class

@@ -12,7 +12,7 @@ from . import numbers
 from .answers import confusion
 from .charts import histogram
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import MOST, Markup, bars, element, facts, heat_table, table, together
 from .tallies import Classes
 

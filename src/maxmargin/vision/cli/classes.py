@@ -17,7 +17,7 @@ from ...report import numbers
 from ...report.content import Data
 from ..images import ImageFolder, list_images
 from ..pages import parts as parts_page, scenes as scenes_page
-from ..pages.classified import answers, features_kept, folder_classes, scored
+from ..pages.classified import accuracies, answers, features_kept, folder_classes, scored
 from ..pages.pictures import pyplot
 from ..parts.joint import JointRecord, at_rest
 
@@ -91,7 +91,7 @@ class Images(Kind[Folders]):
 
     def score(self, data: Folders) -> dict[str, Any]:
         """Accuracy, and its mean over the classes."""
-        kept, answered = answers(self.model, data.paths, np.arange(len(data)), self.args.on_error or "raise", warn)
+        kept, answered = answers(self.model, data.paths, np.arange(len(data)))
         return _verdict(data.labels[kept], answered, self.model.classes_) | {"left_out": len(data) - kept.size}
 
     def in_words(self, score: dict[str, Any]) -> str:
@@ -123,8 +123,8 @@ class Images(Kind[Folders]):
             if args.regions:  # parts are a second look at the features
                 stack.enter_context(features_kept(model))
             counting = stack.enter_context(talk.counting("Answered", "images"))
-            model.verbose = 0  # one line that counts is enough
-            for kept, scores in scored(model, files, np.arange(len(files)), args.on_error or "raise", warn):
+            model.set_params(verbose=0, on_error=args.on_error or "raise")  # one line that counts is enough
+            for kept, scores in scored(model, files, np.arange(len(files))):
                 labels = model.classes_[scores.argmax(axis=1)]
                 regions = self.regions([files[i] for i in kept], labels)
                 if file is not None:
@@ -266,8 +266,5 @@ def _verdict(true: np.ndarray, answered: np.ndarray, classes: np.ndarray) -> dic
             f"{int(np.isin(true, unseen).sum())} images are of classes that were not there in training and count as "
             f"wrong: {', '.join(unseen[:5].tolist())}."
         )
-    right = true == answered
-    return {
-        "score": "accuracy", "value": right.mean(), "images": true.size,
-        "per_class": np.mean([right[true == name].mean() for name in np.unique(true)]),
-    }  # fmt: skip
+    share, mean = accuracies(true, answered)
+    return {"score": "accuracy", "value": share, "images": true.size, "per_class": mean}

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...report import numbers
 from ...report.content import LAST_BOUND, ReportContent
+from ...report.curves import search
 from ...report.markup import Markup, element, table, together
-from ...report.search import search
 from ..detection.drawing import drawn
 from ..images import ImageError, read_image
 from .pictures import photograph, picture, pyplot

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...report import numbers
 from ...report.content import Data, ReportContent
-from ...report.search import steps
+from ...report.curves import steps
 from .classified import classified, compare, features_kept
 from .pictures import picture, pyplot
 

@@ -9,9 +9,8 @@ import numpy as np
 from ...plots.needs import tiles_for
 from ...report import numbers
 from ...report.content import LAST_BOUND, Data, ReportContent
-from ...report.convergence import convergence
+from ...report.curves import climb, convergence, search
 from ...report.markup import Markup, element, together
-from ...report.search import climb, search
 from ...report.weights import MOST_CLASSES
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
