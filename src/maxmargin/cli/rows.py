@@ -103,12 +103,7 @@ def _verdict(task: str, tally: Tally) -> str:
     if not tally.rows:
         return "There are no labels to compare them with."
     if tally.score is None:
-        reason = {
-            "classify": "None of the labels was in the training data",
-            "regress": "All labels are the same",
-            "rank": "No two rows of one group have different grades",
-        }[task]
-        return f"{reason}: no score."
+        return f"{tally.unjudged}: no score."
     return f"{tally.name[0].upper()}{tally.name[1:]}: {numbers.score(task, tally.score)}."
 
 

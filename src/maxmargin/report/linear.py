@@ -10,19 +10,18 @@ from .answers import answers
 from .content import ReportContent
 from .curves import convergence
 from .markup import Markup, bars, element, facts, note, together
-from .tallies import Survey, measure, task_of
+from .tallies import Survey, measure, tally_for, task_of
 from .weights import weights
 
 _MOST_LABELS = 20
-_KINDS = {"classify": "Classification", "regress": "Regression", "rank": "Ranking"}
 
 
 def content(estimator: Any, source: Source | None, on: str) -> ReportContent:
     """``source`` is read once, chunk by chunk."""
     task = task_of(estimator)
-    tally, survey = measure(estimator, source) if source is not None else (None, None)
-    told = ReportContent(_KINDS[task], history=convergence(estimator.history_, estimator.tol))
-    if tally is not None and tally.score is not None:
+    tally, survey = measure(estimator, source) if source is not None else (tally_for(estimator), None)
+    told = ReportContent(tally.kind, history=convergence(estimator.history_, estimator.tol))
+    if tally.score is not None:
         told.tiles.append((f"{tally.name} on {on}", numbers.score(task, tally.score)))
     if survey is not None:
         told.tiles.append((f"rows of {on}", numbers.count(survey.rows)))
@@ -30,8 +29,8 @@ def content(estimator: Any, source: Source | None, on: str) -> ReportContent:
     told.tiles.append(("features", numbers.count(estimator.n_features_in_)))
     if task == "classify":
         told.tiles.append(("classes", numbers.count(estimator.classes_.size)))
-    if tally is not None and tally.rows:
-        told.sections.append((f"Answers on {on}", answers(task, tally)))
+    if tally.rows:
+        told.sections.append((f"Answers on {on}", answers(tally)))
     told.sections.append(("Heaviest weights", weights(estimator)))
     told.hint = (
         "With data there are answers beside labels, too: maxmargin report MODEL DATA, or model.report(path, X, y)"

@@ -10,7 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,33 +21,18 @@ from ..protocols import Chunk, Source
 from . import numbers
 
 if TYPE_CHECKING:
+    from ..estimators.linear import LinearEstimator
+
+if TYPE_CHECKING:
     pass
 
 # Labels are counted by value up to here: beyond it they are measurements, or too many to list.
 _MOST_LABELS = 10_000
 
 
-class Tally(Protocol):
-    """What all three can do. ``score`` is None as long as nothing could be judged."""
-
-    name: str
-    rows: int
-
-    @property
-    def score(self) -> float | None: ...
-
-    def add(self, chunk: Chunk, scores: np.ndarray) -> None: ...
-
-
 def task_of(estimator: Any) -> str:
     """What a linear estimator was trained for: "classify", "regress" or "rank"."""
     return "classify" if hasattr(estimator, "classes_") else "regress" if hasattr(estimator, "epsilon") else "rank"
-
-
-def tally_for(estimator: Any) -> Tally:
-    """The tally that fits the estimator's task."""
-    task = task_of(estimator)
-    return Classes(estimator.classes_) if task == "classify" else Residuals() if task == "regress" else Order()
 
 
 def chosen(scores: np.ndarray) -> np.ndarray:
@@ -58,7 +43,7 @@ def chosen(scores: np.ndarray) -> np.ndarray:
 class Classes:
     """Counts of (true class, answer). Labels that were not in the training data count as wrong, and are told apart."""
 
-    name = "accuracy"
+    name, kind, unjudged = "accuracy", "Classification", "None of the labels was in the training data"
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
@@ -107,7 +92,7 @@ class Classes:
 class Residuals:
     """R², mean absolute error and a histogram of label − answer."""
 
-    name = "R²"
+    name, kind, unjudged = "R²", "Regression", "All labels are the same"
     _BINS = 2048
 
     def __init__(self) -> None:
@@ -158,7 +143,7 @@ class Residuals:
 class Order:
     """Share of the pairs of one group that are in the right order; ties count half."""
 
-    name = "ordered pairs"
+    name, kind, unjudged = "ordered pairs", "Ranking", "No two rows of one group have different grades"
 
     def __init__(self) -> None:
         self.rows = 0
@@ -169,28 +154,29 @@ class Order:
         self.rows += len(chunk)
         self._kept.append((np.array(chunk.y, dtype=np.float64), group, np.array(scores, dtype=np.float64)))
 
-    def _together(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        grades, groups, scores = (np.concatenate(column) for column in zip(*self._kept, strict=True))
-        return grades, np.unique(groups, return_inverse=True)[1], scores
-
-    @property
-    def groups(self) -> int:
-        return int(self._together()[1].max()) + 1 if self.rows else 0
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are to put in order."""
+    def counts(self) -> tuple[int, int, float | None]:
+        """How many groups there are, how many pairs to put in order, and the share of these that are."""
         if not self.rows:
-            return 0
-        grades, groups, _ = self._together()
-        return int(pairs.count_pairs(*by_group(grades, groups), grades))
+            return 0, 0, None
+        grades, names, scores = (np.concatenate(column) for column in zip(*self._kept, strict=True))
+        groups = np.unique(names, return_inverse=True)[1]
+        order = by_group(grades, groups)
+        n = int(pairs.count_pairs(*order, grades))
+        return int(groups.max()) + 1, n, float(pairs.ordered_share(*order, grades, scores)) if n else None
 
     @property
     def score(self) -> float | None:
-        if not self.pairs:
-            return None
-        grades, groups, scores = self._together()
-        return float(pairs.ordered_share(*by_group(grades, groups), grades, scores))
+        return self.counts()[2]
+
+
+Tally = Classes | Residuals | Order
+"""What is counted for each task. ``score`` is None as long as nothing could be judged, ``unjudged`` says why."""
+
+
+def tally_for(estimator: LinearEstimator) -> Tally:
+    """The tally that fits the estimator's task."""
+    task = task_of(estimator)
+    return Classes(estimator.classes_) if task == "classify" else Residuals() if task == "regress" else Order()
 
 
 def positions(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -254,7 +240,7 @@ class Survey:
                 self.labels[numbers.label(value)] += int(n)
 
 
-def scored(estimator: Any, source: Source, survey: Survey) -> Iterator[tuple[Chunk, np.ndarray]]:
+def scored(estimator: LinearEstimator, source: Source, survey: Survey) -> Iterator[tuple[Chunk, np.ndarray]]:
     """Every chunk, as wide as the model, with the model's scores; ``survey`` sees it as it came.
 
     Features that the model does not know have no weight and are left out; those that the data lacks are zero.
@@ -268,7 +254,7 @@ def scored(estimator: Any, source: Source, survey: Survey) -> Iterator[tuple[Chu
     survey.left_out = left_out(source)
 
 
-def _scores(estimator: Any, x: Any) -> np.ndarray:
+def _scores(estimator: LinearEstimator, x: Any) -> np.ndarray:
     score = estimator.decision_function if task_of(estimator) == "classify" else estimator.predict
     with warnings.catch_warnings():
         # Sources give columns without names, also to models that were trained on a data frame.
@@ -276,7 +262,7 @@ def _scores(estimator: Any, x: Any) -> np.ndarray:
         return np.asarray(score(x))
 
 
-def measure(estimator: Any, source: Source) -> tuple[Tally, Survey]:
+def measure(estimator: LinearEstimator, source: Source) -> tuple[Tally, Survey]:
     """Answers against labels, and what the data looks like, in one pass."""
     tally, survey = tally_for(estimator), Survey()
     for chunk, scores in scored(estimator, source, survey):

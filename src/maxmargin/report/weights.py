@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,20 +11,25 @@ from . import numbers
 from .markup import Markup, bars, element, note, together
 from .tallies import task_of
 
+if TYPE_CHECKING:
+    from ..estimators.bags import LatentSVC
+    from ..estimators.linear import LinearEstimator
+
+Names = Sequence[str] | np.ndarray | None
 MOST_CLASSES = 12
 SCALE = "A weight counts per unit of its feature: only features of similar scale can be compared."
 
 
-def weights(estimator: Any) -> Markup:
+def weights(estimator: LinearEstimator | LatentSVC) -> Markup:
     """Bars of the largest weights, class by class (the first dozen classes where there are more)."""
-    coef = np.atleast_2d(estimator.coef_)
-    names = _names(estimator)
-    task = task_of(estimator)
+    coef, names, task = np.atleast_2d(estimator.coef_), _names(estimator), task_of(estimator)
+    used = int(np.count_nonzero(coef.any(axis=0)))
+    unnamed = " Features have no names here; they are counted from 0." if names is None else ""
+    counted = f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
     if coef.shape[0] > 1:
-        titles = [numbers.label(c) for c in estimator.classes_]
-        for_, shown = 5, coef[:MOST_CLASSES]
-        panels = [panel(f"for {title}", row, names, for_) for title, row in zip(titles, shown, strict=False)]
-    elif task == "classify":
+        titles = [f"for {numbers.label(c)}" for c in estimator.classes_]
+        return by_class(titles, coef, names, "the class", SCALE + unnamed, " classes", counted)
+    if task == "classify":
         low, high = (numbers.label(c) for c in estimator.classes_)
         if getattr(estimator, "positive_", None) == estimator.classes_[0]:  # bags: weights are the positive class's
             low, high = high, low
@@ -31,22 +37,10 @@ def weights(estimator: Any) -> Markup:
     else:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
         panels = [panel(up, coef[0], names, 10, "up"), panel(down, coef[0], names, 10, "down")]
-    lead = "Blue speaks for the class, red against it." if coef.shape[0] > 1 else None
-    remark = SCALE
-    if names is None:
-        remark += " Features have no names here; they are counted from 0."
-    if coef.shape[0] > MOST_CLASSES:
-        remark += f" The first {MOST_CLASSES} of {coef.shape[0]} classes are shown."
-    used = int(np.count_nonzero(coef.any(axis=0)))
-    remark += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
-    return together(
-        element("p", lead) if lead else None,
-        element("div", *panels, class_="panels"),
-        note(remark),
-    )
+    return together(element("div", *panels, class_="panels"), note(SCALE + unnamed + counted))
 
 
-def _names(estimator: Any) -> Any:
+def _names(estimator: LinearEstimator | LatentSVC) -> Names:
     """What features are called: their names, or their numbers as the data counts them."""
     origin = getattr(estimator, "origin_", {})
     names = getattr(estimator, "feature_names_in_", origin.get("columns"))
@@ -55,20 +49,23 @@ def _names(estimator: Any) -> Any:
     return names
 
 
-def by_class(titles: list[str], coef: np.ndarray, names: Any, most: int = 5) -> Markup:
+def by_class(
+    titles: list[str],
+    coef: np.ndarray,
+    names: Names,
+    what: str = "it",
+    remark: str = SCALE,
+    many: str = "",
+    after: str = "",
+) -> Markup:
     """Panels of the features that matter most to each class; ``coef`` has a row for each."""
-    shown = zip(titles[:MOST_CLASSES], coef, strict=False)
-    remark = SCALE
-    if len(titles) > MOST_CLASSES:
-        remark += f" The first {MOST_CLASSES} of {len(titles)} are shown."
-    return together(
-        element("p", "Blue speaks for it, red against it."),
-        element("div", *[panel(title, row, names, most) for title, row in shown], class_="panels"),
-        note(remark),
-    )
+    panels = [panel(title, row, names, 5) for title, row in zip(titles[:MOST_CLASSES], coef, strict=False)]
+    first = f" The first {MOST_CLASSES} of {len(titles)}{many} are shown." if len(titles) > MOST_CLASSES else ""
+    lead = element("p", f"Blue speaks for {what}, red against it.")
+    return together(lead, element("div", *panels, class_="panels"), note(remark + first + after))
 
 
-def panel(title: str, row: np.ndarray, names: Any, most: int, side: str = "both") -> Markup:
+def panel(title: str, row: np.ndarray, names: Names, most: int, side: str = "both") -> Markup:
     """The largest weights of one row: those above zero, those below, or whichever are largest.
 
     Both sides of a row are drawn to one scale.
