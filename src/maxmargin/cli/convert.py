@@ -22,7 +22,7 @@ import argparse
 import time
 
 from . import DONE, options
-from .reading import reading, where
+from .files import reading, where
 from .talk import Talk, peak_memory, say_left_out
 
 

@@ -17,9 +17,8 @@ from ..protocols import Source
 from ..report import numbers
 from ..report.content import LATENT, Data
 from ..report.tallies import to_width
-from .files import answers_to, on_one_line
+from .files import answers_to, on_one_line, open_source, reading, where
 from .kind import Kind
-from .reading import open_source, reading, where
 from .talk import say_left_out
 
 

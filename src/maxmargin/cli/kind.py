@@ -11,7 +11,7 @@ from ..problem import BoundRecord, Certificate, Record
 from ..report import numbers
 from ..report.content import Data
 from ..solvers.progress import described
-from .reading import again
+from .files import again
 
 if TYPE_CHECKING:
     from .talk import Talk

@@ -14,9 +14,8 @@ from ..protocols import Source
 from ..report import numbers
 from ..report.content import Data
 from ..report.tallies import Classes, Survey, Tally, chosen, left_out, measure, scored, tally_for
-from .files import answers_to, on_one_line
+from .files import answers_to, on_one_line, open_source
 from .kind import Kind
-from .reading import open_source
 from .talk import say_left_out, warn
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cli.files import answers_to, draw_into_files, on_one_line
+from ...cli.files import again, answers_to, draw_into_files, on_one_line, where
 from ...cli.kind import Kind
-from ...cli.reading import again, where
 from ...cli.talk import warn
 from ...estimators.inputs import check_memory
 from ...report import numbers

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cli.files import answers_to
+from ...cli.files import again, answers_to, where
 from ...cli.kind import Kind
-from ...cli.reading import again, where
 from ...cli.talk import Talk, warn
 from ...estimators.inputs import check_threads
 from ...report import numbers
