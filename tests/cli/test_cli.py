@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 import maxmargin as mm
 from maxmargin.cli import interrupts, main
 from maxmargin.cli.files import check_writable
-from maxmargin.cli.guess import guess_task
+from maxmargin.cli.rows import guess_task
 from maxmargin.protocols import Chunk
 
 

@@ -96,9 +96,9 @@ def reading(args: argparse.Namespace) -> dict[str, Any]:
     """What was said about how to read, in the words of ``maxmargin.data.open``."""
     from ..estimators.inputs import check_threads
 
-    said = {name: getattr(args, name, None) for name in ("label", "group", "weight", "on_error")}
+    said = {name: vars(args).get(name) for name in ("label", "group", "weight", "on_error")}
     said |= {"zero_based": _ZERO_BASED.get(args.zero_based), "n_jobs": check_threads(args.jobs)}
-    features = getattr(args, "features", None)
+    features = vars(args).get("features")
     said["n_features"] = features if isinstance(features, int) else None  # of images it is a name
     return {key: value for key, value in said.items() if value is not None}
 
@@ -114,7 +114,7 @@ def open_source(paths: list[str], args: argparse.Namespace, *, like: Any = None,
     if "zero_based" in origin and args.zero_based is None and takes(where(paths), "zero_based", {}):
         options["zero_based"] = origin["zero_based"]
     source = data.open(where(paths), **options)
-    memory = getattr(args, "memory", None)
+    memory = vars(args).get("memory")
     if memory is not None and hasattr(source, "keep_within"):
         source.keep_within(as_bytes(memory, "memory"))
     check_columns(origin, getattr(source, "origin", {}))
@@ -139,5 +139,5 @@ def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
 
 def again(args: argparse.Namespace, names: tuple[str, ...]) -> str:
     """Options as they were given, for a command that reads the same data again."""
-    said = [(name, getattr(args, name, None)) for name in names]
+    said = [(name, vars(args).get(name)) for name in names]
     return "".join(f" --{name.replace('_', '-')} {shlex.quote(str(v))}" for name, v in said if v is not None)

@@ -152,7 +152,7 @@ def said(args: argparse.Namespace, task: Task) -> dict[str, Any]:
     """What was said, as the task understands it; what has no meaning for it is refused, not ignored."""
     found = {}
     for option in args.table.values():
-        text = getattr(args, option.name)
+        text = vars(args)[option.name]
         if text is None:
             continue
         parameter = option.owners.get(task.name)
@@ -177,9 +177,8 @@ def resolve(args: argparse.Namespace, task: Task) -> dict[str, Any]:
     for option in args.table.values():
         if option.name not in settings:
             parameter = option.owners.get(task.name)
-            setattr(args, option.name, given.get(option.name, False if option.is_switch else None))
-            if parameter is not None and isinstance(parameter.default, float):
-                setattr(args, option.name, given.get(option.name, parameter.default))
+            number = parameter.default if parameter and isinstance(parameter.default, float) else None
+            setattr(args, option.name, given.get(option.name, False if option.is_switch else number))
     return {name: value for name, value in given.items() if name in settings}
 
 

@@ -132,7 +132,7 @@ def chosen(args: argparse.Namespace, say: Callable[[str], None]) -> Task:
         say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
         return TASKS["scene"]
     from .files import open_source
-    from .guess import guess_task
+    from .rows import guess_task
 
     guess = guess_task(open_source(args.data, args))
     say(f"Task: {guess.task}, because {guess.because} (--task says otherwise).")

@@ -115,8 +115,7 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
         )
     values, gap = pair_for(ax)
     number, bound, objective, d, changed = (
-        np.array([getattr(record, name) for record in history], dtype=np.float64)
-        for name in ("number", "bound", "objective", "gap", "changed")
+        column(history, name) for name in ("number", "bound", "objective", "gap", "changed")
     )
     begins = np.flatnonzero(np.diff(number, prepend=-np.inf) <= 0.0).tolist()
     for begin in begins:
@@ -164,8 +163,13 @@ def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
 def summed(runs: list[Sequence[Record]], name: str) -> np.ndarray:
     """Sum over the problems at every pass; one that has ended keeps its last value."""
     longest = max(len(run) for run in runs)
-    values = [np.array([getattr(record, name) for record in run], dtype=np.float64) for run in runs]
+    values = [column(run, name) for run in runs]
     return np.sum([np.pad(v, (0, longest - v.size), mode="edge") for v in values], axis=0)
+
+
+def column(history: Sequence[Any], name: str) -> np.ndarray:
+    """One number of all records."""
+    return np.array([getattr(record, name) for record in history], dtype=np.float64)
 
 
 def _passes_on_top(panel: Any, place: np.ndarray) -> None:

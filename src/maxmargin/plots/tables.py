@@ -109,10 +109,10 @@ def transitions(estimator: SequenceSVM, ax: Axes | None = None, *, most: int = 3
     if not hasattr(estimator, "transitions_"):
         raise ValueError(f"transitions draws a fitted SequenceSVM, got {estimator!r}. Call fit first.")
     table, names = np.asarray(estimator.transitions_), list(estimator.classes_)
-    forbidden: Any = getattr(estimator.model_, "forbidden", None)
     strength = np.maximum(np.abs(table).max(axis=0), np.abs(table).max(axis=1))
     shown = np.sort(np.argsort(-strength, kind="stable")[:most])
-    drawn = np.ma.masked_array(table, mask=forbidden)[np.ix_(shown, shown)]
+    forbidden = estimator.model_.forbidden
+    drawn = np.ma.masked_array(table, mask=False if forbidden is None else forbidden)[np.ix_(shown, shown)]
     side = 2.2 + 0.26 * shown.size
     ax = axes_for(ax, (side + 0.8, side))
     limit = float(np.abs(drawn).max()) or 1.0

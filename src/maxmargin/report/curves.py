@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plots.convergence import runs_of, summed
+from ..plots.convergence import column, runs_of, summed
 from ..problem import BoundRecord, Record
 from . import numbers
 from .charts import Curve, Panel, is_counted, step_chart
@@ -112,7 +112,7 @@ def search(
     if not history:
         return None
     seconds, bound, objective, gap, changed = (
-        _column(history, name) for name in ("seconds", "bound", "objective", "gap", "changed")
+        column(history, name) for name in ("seconds", "bound", "objective", "gap", "changed")
     )
     share = np.maximum(gap, 0.0) / np.maximum(np.abs(objective), 1e-300)
     notes, rows = [], []
@@ -144,8 +144,8 @@ def steps(history: Sequence[JointRecord]) -> Markup | None:
         seconds, taken = numbers.duration(r.seconds), "" if r.taken else ", not taken"
         notes.append(f"round {r.round}, {r.step}: objective {numbers.number(r.objective)}{taken}, {seconds}")
         rows.append([str(r.round), r.step, seconds, f"{r.objective:.8g}", "yes" if r.taken else "no"])
-    panel = _objective_panel("Objective after each step", [Curve("objective", "lower", _column(history, "objective"))])
-    along = {"steps": _counted(history), "seconds": _column(history, "seconds")}
+    panel = _objective_panel("Objective after each step", [Curve("objective", "lower", column(history, "objective"))])
+    along = {"steps": _counted(history), "seconds": column(history, "seconds")}
     return drawn(along, [panel], notes, ["round", "step", "time", "objective", "taken"], rows, "steps")
 
 
@@ -159,10 +159,6 @@ def climb(likelihoods: Sequence[float]) -> Markup | None:
     notes = [f"iteration {n}: log-likelihood {numbers.number(v)}" for n, v in enumerate(values, 1)]
     rows = [[str(n), f"{v:.8g}"] for n, v in enumerate(values, 1)]
     return drawn({"iterations": _counted(likelihoods)}, [panel], notes, ["iteration", name], rows, "em")
-
-
-def _column(history: Sequence[BoundRecord | ClusterRecord | JointRecord], name: str) -> np.ndarray:
-    return np.array([getattr(record, name) for record in history], dtype=np.float64)
 
 
 def _counted(history: Sized) -> np.ndarray:

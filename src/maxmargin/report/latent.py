@@ -12,10 +12,10 @@ from . import numbers
 from .answers import confusion
 from .content import LAST_BOUND, LATENT, Data, ReportContent
 from .curves import search
+from .linear import weights
 from .markup import Markup, bars, element, facts, note, table, together
 from .structural import Answers, compare
 from .tallies import Classes, positions
-from .weights import weights
 
 if TYPE_CHECKING:
     from ..data.bags import Bags

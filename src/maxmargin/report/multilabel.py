@@ -9,8 +9,8 @@ import numpy as np
 from . import numbers
 from .content import Data, ReportContent
 from .curves import convergence
+from .linear import by_class
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
-from .weights import by_class
 
 if TYPE_CHECKING:
     from ..estimators.multilabel import MultilabelSVM

@@ -11,9 +11,9 @@ from . import numbers
 from .answers import confusion
 from .content import Data, ReportContent
 from .curves import convergence
+from .linear import by_class
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .tallies import Classes
-from .weights import by_class
 
 if TYPE_CHECKING:
     from ..estimators.sequence import SequenceSVM
@@ -80,7 +80,7 @@ def _compare(estimator: SequenceSVM, data: Data, names: list[str], told: ReportC
 
 
 def _transitions(estimator: SequenceSVM, names: list[str]) -> Markup:
-    values, forbidden = np.asarray(estimator.transitions_), getattr(estimator.model_, "forbidden", None)
+    values, forbidden = np.asarray(estimator.transitions_), estimator.model_.forbidden
     if len(names) <= MOST:
         remark = "Rows come first, columns next: the weight of a step from one label to the other."
         if forbidden is not None:

@@ -266,7 +266,7 @@ def _found(
 
 def _finding(args: argparse.Namespace) -> dict[str, Any]:
     """What was said about what counts as found, in the words of ``detect``."""
-    said = {name: getattr(args, name) for name in ("threshold", "overlap", "most")}
+    said = {name: vars(args)[name] for name in ("threshold", "overlap", "most")}
     if args.overlap is not None and not 0.0 <= args.overlap <= 1.0:
         raise ValueError(f"--overlap must be a number from 0 to 1, got {args.overlap:g}.")
     if args.most is not None and args.most < 1:

@@ -10,8 +10,8 @@ from ...plots.needs import tiles_for
 from ...report import numbers
 from ...report.content import LAST_BOUND, Data, ReportContent
 from ...report.curves import climb, convergence, search
+from ...report.linear import MOST_CLASSES
 from ...report.markup import Markup, element, note, together
-from ...report.weights import MOST_CLASSES
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
 
