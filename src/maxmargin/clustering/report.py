@@ -9,7 +9,19 @@ import numpy as np
 from ..report import numbers
 from ..report.content import Data, ReportContent
 from ..report.curves import search
-from ..report.markup import MOST, Markup, bars, cell_table, element, facts, heat_table, note, shaded, together
+from ..report.markup import (
+    MOST,
+    Markup,
+    bars,
+    cell_table,
+    count_bars,
+    element,
+    facts,
+    heat_table,
+    note,
+    shaded,
+    together,
+)
 
 if TYPE_CHECKING:
     from .estimator import GMMKMeans
@@ -56,16 +68,13 @@ def content(estimator: GMMKMeans, data: Data) -> ReportContent:
 
 def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
     order = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
-    total = max(sizes.sum(), 1)
-    entries = [
-        (f"cluster {k}", int(sizes[k]), f"{numbers.count(sizes[k])} ({numbers.share(sizes[k] / total)})") for k in order
-    ]
+    entries = [(f"cluster {k}", int(sizes[k])) for k in order]
     away = None
     if spread is not None:
         means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
         away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
     more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
-    return together(bars(entries), away, note(more))
+    return together(count_bars(entries, max(int(sizes.sum()), 1)), away, note(more))
 
 
 def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:

@@ -13,7 +13,7 @@ from .answers import confusion
 from .content import LAST_BOUND, LATENT, Data, ReportContent
 from .curves import search
 from .linear import weights
-from .markup import Markup, bars, element, facts, note, table, together
+from .markup import Markup, bars, count_bars, element, facts, note, table, together
 from .structural import Answers, compare
 from .tallies import Classes, positions
 
@@ -60,11 +60,10 @@ def chosen_values(latent: Any) -> Markup | None:
     counts = _counted(latent)
     if counts is None:
         return element("p", f"{numbers.count(len(latent))} latent values, which are no numbers to count.")
-    total = sum(counts.values())
     listed = sorted(counts.items()) if len(counts) <= _MOST_VALUES else counts.most_common(_MOST_VALUES)
-    entries = [(f"value {value}", n, f"{numbers.count(n)} ({numbers.share(n / total)})") for value, n in listed]
+    entries = [(f"value {value}", n) for value, n in listed]
     more = f"The {_MOST_VALUES} most frequent of {len(counts)} values." if len(counts) > _MOST_VALUES else None
-    return together(bars(entries), note(more))
+    return together(count_bars(entries, counts.total()), note(more))
 
 
 def _counted(latent: Any) -> Counter[Any] | None:

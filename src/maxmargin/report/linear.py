@@ -12,7 +12,7 @@ from . import numbers
 from .answers import answers
 from .content import ReportContent
 from .curves import convergence
-from .markup import Markup, bars, element, facts, note, together
+from .markup import Markup, bars, count_bars, element, facts, note, together
 from .tallies import Survey, measure, tally_for, task_of
 
 if TYPE_CHECKING:
@@ -71,11 +71,10 @@ def _labels(survey: Survey) -> Markup | None:
     if not survey.labels or not survey.labels_whole:
         return None
     most = survey.labels.most_common(_MOST_LABELS)
-    entries = [(name, n, f"{numbers.count(n)} ({numbers.share(n / survey.rows)})") for name, n in most]
     others = len(survey.labels) - len(most)
     return together(
         element("h3", "Labels"),
-        bars(entries),
+        count_bars(most, survey.rows),
         note(f"and {numbers.count(others)} more." if others else None),
     )
 
@@ -84,11 +83,11 @@ def weights(estimator: LinearEstimator | LatentSVC) -> Markup:
     """Bars of the largest weights, class by class (the first dozen classes where there are more)."""
     coef, names, task = np.atleast_2d(estimator.coef_), _names(estimator), task_of(estimator)
     used = int(np.count_nonzero(coef.any(axis=0)))
-    unnamed = " Features have no names here; they are counted from 0." if names is None else ""
-    counted = f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
+    remark = SCALE + (" Features have no names here; they are counted from 0." if names is None else "")
+    remark += f" {numbers.count(used)} of {numbers.count(coef.shape[1])} features have a weight other than zero."
     if coef.shape[0] > 1:
         titles = [f"for {numbers.label(c)}" for c in estimator.classes_]
-        return by_class(titles, coef, names, "the class", SCALE + unnamed, " classes", counted)
+        return by_class(titles, coef, names, "the class", remark)
     if task == "classify":
         low, high = (numbers.label(c) for c in estimator.classes_)
         if getattr(estimator, "positive_", None) == estimator.classes_[0]:  # bags: weights are the positive class's
@@ -97,7 +96,7 @@ def weights(estimator: LinearEstimator | LatentSVC) -> Markup:
     else:
         up, down = ("raise the answer", "lower it") if task == "regress" else ("rank higher", "rank lower")
         panels = [panel(up, coef[0], names, 10, "up"), panel(down, coef[0], names, 10, "down")]
-    return together(element("div", *panels, class_="panels"), note(SCALE + unnamed + counted))
+    return together(element("div", *panels, class_="panels"), note(remark))
 
 
 def _names(estimator: LinearEstimator | LatentSVC) -> Names:
@@ -109,20 +108,13 @@ def _names(estimator: LinearEstimator | LatentSVC) -> Names:
     return names
 
 
-def by_class(
-    titles: list[str],
-    coef: np.ndarray,
-    names: Names,
-    what: str = "it",
-    remark: str = SCALE,
-    many: str = "",
-    after: str = "",
-) -> Markup:
+def by_class(titles: list[str], coef: np.ndarray, names: Names, what: str = "it", remark: str = SCALE) -> Markup:
     """Panels of the features that matter most to each class; ``coef`` has a row for each."""
     panels = [panel(title, row, names, 5) for title, row in zip(titles[:MOST_CLASSES], coef, strict=False)]
-    first = f" The first {MOST_CLASSES} of {len(titles)}{many} are shown." if len(titles) > MOST_CLASSES else ""
+    if len(titles) > MOST_CLASSES:
+        remark += f" The first {MOST_CLASSES} of {len(titles)} classes are shown."
     lead = element("p", f"Blue speaks for {what}, red against it.")
-    return together(lead, element("div", *panels, class_="panels"), note(remark + first + after))
+    return together(lead, element("div", *panels, class_="panels"), note(remark))
 
 
 def panel(title: str, row: np.ndarray, names: Names, most: int, side: str = "both") -> Markup:

@@ -89,6 +89,11 @@ def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", f
     return element("div", *cells, class_=kind)
 
 
+def count_bars(counts: Iterable[tuple[str, int]], total: int) -> Markup:
+    """How many there are of each, and which share of all that is."""
+    return bars((name, n, f"{numbers.count(n)} ({numbers.share(n / total)})") for name, n in counts)
+
+
 def heat_table(
     rows: list[str], columns: list[str], values: np.ndarray, corner: str = "", *, dark: np.ndarray | None = None
 ) -> Markup:

@@ -47,7 +47,14 @@ def content(
         told.facts = facts(("images", numbers.count(len(images))))
         told.sections.append(("What it finds", _examples(detector, images)))
     told.sections.append(("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
-    told.tiles += _sizes(detector)
+    counts = parts_of(detector)
+    told.tiles += [
+        ("components", numbers.count(len(detector.star_.components))),
+        ("parts", numbers.count(counts["parts"])),
+    ]
+    if counts["negative_parts"]:
+        told.tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
+    told.tiles.append(("bounds", numbers.count(detector.n_bounds_)))
     told.hint = (
         "With images there is what is found in them, with boxes how precise it is: model.report(path, images, boxes)"
     )
@@ -58,14 +65,6 @@ def parts_of(detector: DeformablePartDetector) -> dict[str, int]:
     """How many parts all components have together, for and against."""
     signs = [part.sign for component in detector.star_.components for part in component.parts]
     return {"parts": sum(sign > 0 for sign in signs), "negative_parts": sum(sign < 0 for sign in signs)}
-
-
-def _sizes(detector: DeformablePartDetector) -> list[tuple[str, str]]:
-    counts = parts_of(detector)
-    tiles = [("components", numbers.count(len(detector.star_.components))), ("parts", numbers.count(counts["parts"]))]
-    if counts["negative_parts"]:
-        tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
-    return [*tiles, ("bounds", numbers.count(detector.n_bounds_))]
 
 
 def _examples(detector: DeformablePartDetector, images: list[Any]) -> Markup | None:
