@@ -144,6 +144,10 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
+    def format_help(self) -> str:
+        self.fill()
+        return super().format_help()
+
     def fill(self) -> None:
         """Add the arguments of the command, if this is the parser of one."""
         name = self.prog.partition(" ")[2]
