@@ -157,17 +157,11 @@ def _fit_options(kind: Kind[Any], transport: Transport | None) -> dict[str, Any]
 def _report(page: str, kind: Kind[Any], data: Any, facts: dict[str, Any]) -> None:
     from .. import report
 
-    args = kind.args
-
     draw_into_files()
-    known = {
-        "title": f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}",
-        "seconds": facts["seconds"],
-        "peak_memory": facts["peak_memory"],
-    }
-    test = facts["test"] is not None
-    name = f"test {kind.what} ({named(args.test)})" if args.test and test else f"training {kind.what}"
-    report.write(page, kind.model, kind.page(data, name), known)
+    args, tested = kind.args, kind.args.test and facts["test"] is not None
+    title = f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}"
+    name = f"test {kind.what} ({named(args.test)})" if tested else f"training {kind.what}"
+    report.write(page, kind.model, kind.page(data, name), facts | {"title": title})
 
 
 def _summary(facts: dict[str, Any], kind: Kind[Any], left_out: int) -> None:
