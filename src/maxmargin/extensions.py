@@ -24,6 +24,11 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
+def names(home: str) -> tuple[str, ...]:
+    """The public names of a module of an extension."""
+    return _NAMES[home]
+
+
 def find(name: str) -> Any:
     """The object of that name; None if no extension has one."""
     home = _HOMES.get(name)

@@ -1,5 +1,6 @@
 """The command line, through ``main`` and through real processes: what is written, said and returned."""
 
+import argparse
 import gzip
 import json
 import os
@@ -14,9 +15,9 @@ from commands import answer, complaint, interrupted
 from sklearn.datasets import dump_svmlight_file, load_diabetes, load_digits
 
 import maxmargin as mm
-from maxmargin.cli import interrupts, main
+from maxmargin.cli import _parser, interrupts, main
 from maxmargin.cli.files import check_writable
-from maxmargin.cli.guess import guess_task
+from maxmargin.cli.rows import guess_task
 from maxmargin.protocols import Chunk
 
 
@@ -407,6 +408,14 @@ def test_every_command_has_help_with_examples(capsys):
         said = capsys.readouterr().out
         assert f"usage: maxmargin {command} " in said
         assert said.count(f"  maxmargin {command}") >= 2 and "exit status: 0" in said
+
+
+def test_help_is_whole_for_whoever_asks_a_parser_for_it():
+    """As the reference of the site does."""
+    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    for command, parser in commands.choices.items():
+        said = parser.format_help()
+        assert f"usage: maxmargin {command} " in said and "exit status: 0" in said and "--debug" in said
 
 
 def test_version_and_no_command(capsys):

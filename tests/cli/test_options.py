@@ -9,7 +9,6 @@ import pytest
 from maxmargin.cli import _parser, options
 from maxmargin.cli.signatures import Parameter, fit_options, parameters
 from maxmargin.cli.tasks import TASKS, task_of
-from maxmargin.cli.words import translator
 
 TEXTS = {"rows and columns such as 4x6": ("4x6", (4, 6)), "whole numbers with commas such as 1,2": ("1,3", (1, 3))}
 TEXTS |= {
@@ -130,6 +129,6 @@ def test_values_of_other_tasks_are_refused():
 
 
 def test_messages_name_options():
-    translated = translator(options.table("train").values())
+    translated = options.translator(options.table("train").values())
     assert translated("pool_size must be at least n_parts=20.") == "--pool must be at least --parts 20."
     assert translated("The end must be there; a label must be text.") == "The end must be there; a label must be text."

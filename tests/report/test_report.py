@@ -14,8 +14,7 @@ from written_pages import Reader, check_self_contained
 from maxmargin import LinearSVC, LinearSVR, RankingSVM, report
 from maxmargin.protocols import Chunk
 from maxmargin.report.charts import Axis
-from maxmargin.report.reading import measure, to_width
-from maxmargin.report.tallies import Residuals
+from maxmargin.report.tallies import Residuals, measure, to_width
 
 
 class InMemory:
@@ -202,7 +201,7 @@ def test_ticks_stand_on_the_axis_in_order(low, length):
 
 
 def test_one_pass_is_told_in_a_table_and_not_drawn(digit_model):
-    from maxmargin.report.convergence import convergence
+    from maxmargin.report.curves import convergence
 
     whole = convergence(digit_model.history_, digit_model.tol)
     alone = convergence(digit_model.history_[:1], digit_model.tol)

@@ -1,9 +1,23 @@
-"""The command line: ``maxmargin train``, ``predict``, ``detect``, ``certify``, ``convert``, ``report``, ``demo``.
+"""Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
+possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
 
-Each command is a file with ``USAGE``, ``ABOUT``, ``EXAMPLES``, ``add`` (its arguments) and ``run``. What differs
-between tasks is in a :class:`~.kind.Kind`; ``tasks`` has the table of them. Libraries are imported when a command runs,
-so that help comes at once.
+examples:
+  maxmargin demo
+  maxmargin train train.svm -o model.mm --test test.svm
+  maxmargin predict model.mm new.svm -o answers.txt
+  maxmargin report model.mm test.svm -o report.html
+  maxmargin train photos/ -o scenes.mm --test others/
+  maxmargin train photos/ -o parts.mm --task parts --test others/
+  maxmargin train photos/ --boxes boxes.csv -o cats.mm --holdout 0.2
+  maxmargin detect new.jpg --model cats.mm -o found.png
+
+exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
+3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
 """
+
+# The command line. Each command is a module with ``add`` (its arguments) and ``run``; its docstring, as this one, is
+# its help: usage, what it does, examples. What differs between tasks is in a ``Kind``; ``tasks`` has the table of them.
+# Libraries are imported when a command runs, so that help comes at once.
 
 from __future__ import annotations
 
@@ -21,8 +35,8 @@ from typing import Any, NoReturn
 
 from .. import __version__
 from ..validation import meant
+from . import options
 from .talk import Talk, complain, warnings_in_plain_words
-from .words import translator
 
 DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -35,24 +49,6 @@ _COMMANDS = {
     "report": ("maxmargin.cli.report", "a model and how well it does, as one HTML file"),
     "demo": ("maxmargin.cli.demo", "train on handwritten digits and see what comes out; brings its own data"),
 }  # the module of each, which is imported when it is asked for
-_ABOUT = """\
-Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
-possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
-"""
-_EXAMPLES = """\
-examples:
-  maxmargin demo
-  maxmargin train train.svm -o model.mm --test test.svm
-  maxmargin predict model.mm new.svm -o answers.txt
-  maxmargin report model.mm test.svm -o report.html
-  maxmargin train photos/ -o scenes.mm --test others/
-  maxmargin train photos/ -o parts.mm --task parts --test others/
-  maxmargin train photos/ --boxes boxes.csv -o cats.mm --holdout 0.2
-  maxmargin detect new.jpg --model cats.mm -o found.png
-
-exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
-3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +73,7 @@ def _run(arguments: list[str]) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     command = import_module(_COMMANDS[args.command][0])
-    in_words_of_the_shell = translator(vars(args).get("table", {}).values())
+    in_words_of_the_shell = options.translator(vars(args).get("table", {}).values())
     try:
         with warnings_in_plain_words(in_words_of_the_shell):
             return command.run(args, Talk(quiet=args.quiet, as_json=args.json))
@@ -148,12 +144,17 @@ class _Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
 
+    def format_help(self) -> str:
+        self.fill()
+        return super().format_help()
+
     def fill(self) -> None:
         """Add the arguments of the command, if this is the parser of one."""
         name = self.prog.partition(" ")[2]
         if name and self.description is None:
             module = import_module(_COMMANDS[name][0])
-            self.usage, self.description, self.epilog = f"{self.prog} {module.USAGE}", module.ABOUT, module.EXAMPLES
+            self.usage, _, text = (module.__doc__ or "").partition("\n\n")
+            self.description, self.epilog = _help(text)
             module.add(self)
 
     def _hint(self, message: str) -> str:
@@ -170,9 +171,16 @@ def _sentence(hint: str) -> str:
     return f".{hint}" if hint else ""
 
 
+def _help(text: str | None) -> tuple[str, str]:
+    """What stands above the options, and below them: the examples."""
+    about, examples, after = (text or "").partition("examples:")
+    return about, examples + after
+
+
 def _parser() -> argparse.ArgumentParser:
     form = argparse.RawDescriptionHelpFormatter
-    parser = _Parser(prog="maxmargin", description=_ABOUT, epilog=_EXAMPLES, formatter_class=form)
+    about, examples = _help(__doc__)
+    parser = _Parser(prog="maxmargin", description=about, epilog=examples, formatter_class=form)
     parser.add_argument("--version", action="version", version=f"maxmargin {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (_, about) in _COMMANDS.items():

@@ -1,17 +1,5 @@
-"""maxmargin certify"""
+"""maxmargin certify MODEL DATA [DATA ...] [options]
 
-from __future__ import annotations
-
-import argparse
-import time
-
-from . import DONE, NOT_CONVERGED, options
-from .files import loaded
-from .kind import as_json, bracket
-from .talk import Talk, peak_memory
-
-USAGE = "MODEL DATA [DATA ...] [options]"
-ABOUT = """\
 Compute both bounds on the best possible objective anew, from the model's weights and dual variables and the training
 data alone: nothing that training has kept along the way is trusted.
 
@@ -21,8 +9,7 @@ is trivial, and the gap says nothing.
 
 Where something latent was chosen (bags, scenes, parts, detectors), both bounds are those of the last convex problem.
 For a detector say --boxes and --holdout as in training.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin certify model.mm train.svm
   maxmargin certify model.mm clicks.parquet --label clicked --weight n
@@ -33,6 +20,15 @@ examples:
 exit status: 0 the gap is at most the goal that the model was trained to, 1 it is larger, 2 wrong usage or
 unusable data.
 """
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from . import DONE, NOT_CONVERGED, options
+from .files import loaded
+from .talk import Talk, peak_memory
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -45,11 +41,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from ..report import numbers
+    from .kind import as_json, bracket
 
-    model, kind = loaded(args, talk)
+    kind = loaded(args, talk)
+    model = kind.model
     if getattr(model, "certificate_", None) is None:
         raise ValueError(f"{args.model} has no certificate to prove again: {kind.uncertified}.")
-    data = kind.open(args, args.data, model)
+    data = kind.open(args.data)
     start = time.perf_counter()
     certificate = model.certify(*kind.arguments(data))
     seconds = time.perf_counter() - start
@@ -58,13 +56,12 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     talk.result(
         command="certify", task=kind.task.name, model=args.model, data=args.data,
         certificate=as_json(certificate), tol=model.tol, proved=proved, seconds=seconds, peak_memory=peak_memory(),
-        **{kind.unit: kind.count(data)},
+        **{kind.unit: len(data)},
     )  # fmt: skip
-    about = kind.about(model)
     facts = [
-        *bracket(as_json(certificate), model.tol),
-        *([("", about)] if about else []),
-        (kind.unit, numbers.count(kind.count(data))),
+        *bracket(certificate, model.tol),
+        *([("", kind.about)] if kind.about else []),
+        (kind.unit, numbers.count(len(data))),
         ("time", numbers.duration(seconds)),
     ]
     talk.facts("Proved again" if proved else "Not proved to the model's goal", facts)

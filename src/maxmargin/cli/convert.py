@@ -1,23 +1,11 @@
-"""maxmargin convert"""
+"""maxmargin convert DATA [DATA ...] FOLDER [options]
 
-from __future__ import annotations
-
-import argparse
-import time
-
-from . import DONE, options
-from .reading import reading, where
-from .talk import Talk, peak_memory, say_left_out
-
-USAGE = "DATA [DATA ...] FOLDER [options]"
-ABOUT = """\
 Read data of any size once and write it as a folder of shards: binary, checked, in random order, ready to be mapped
 into memory. Every command takes such a folder as its data.
 
 maxmargin train does this by itself, into a temporary folder. It is worth doing by hand where the same data will be
 trained on more than once.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin convert train.svm train.shards
   maxmargin convert 'logs/day-*.svm.gz' logs.shards --memory 2GB
@@ -27,6 +15,15 @@ examples:
 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
 """
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from . import DONE, options
+from .files import reading, where
+from .talk import Talk, peak_memory, say_left_out
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +50,7 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     from .. import data
     from ..estimators.inputs import check_memory
     from ..report import numbers
-    from ..report.reading import left_out
+    from ..report.tallies import left_out
 
     check_memory(args.memory)
     start = time.perf_counter()

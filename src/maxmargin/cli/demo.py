@@ -1,30 +1,26 @@
-"""maxmargin demo"""
+"""maxmargin demo [--keep FOLDER]
 
-from __future__ import annotations
-
-import argparse
-import shlex
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
-from typing import Any
-
-from . import DONE
-from .talk import Talk
-
-USAGE = "[--keep FOLDER]"
-ABOUT = """\
 Write the images of handwritten digits that come with scikit-learn to text files, then train, certify, predict and
 report from there, with the same commands that you would use on data of your own.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin demo
   maxmargin demo --keep digits
 
 exit status: 0 done.
 """
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from . import DONE
+from .talk import Talk
+
 _TEST_SHARE = 4  # every fourth image is kept back
 
 
@@ -38,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, talk: Talk) -> int:
     from . import main
 
-    place: Any = tempfile.TemporaryDirectory() if args.keep is None else nullcontext(args.keep)
+    place: AbstractContextManager[str] = tempfile.TemporaryDirectory() if args.keep is None else nullcontext(args.keep)
     with place as name:
         folder = Path(name)
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,17 +42,20 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         where = f"in {folder}" if args.keep else "in a temporary folder (--keep FOLDER names one that stays)"
         talk.say(f"1797 images of handwritten digits, 8 × 8 pixels, as text {where}: every fourth is kept for a test.")
         train, test, model, page = (str(folder / n) for n in ("train.svm", "test.svm", "digits.mm", "digits.html"))
-        for command in (
-            ["train", train, "-o", model, "--C", "0.1", "--test", test],
-            ["certify", model, train],
-            ["predict", model, test, "-o", str(folder / "answers.txt")],
-            ["report", model, test, "-o", page],
-        ):
-            talk.say(f"\n$ maxmargin {shlex.join(command)}")
-            with _advice(args.keep is not None):
+        Talk.advises = args.keep is not None  # the next commands need the files of this one
+        try:
+            for command in (
+                ["train", train, "-o", model, "--C", "0.1", "--test", test],
+                ["certify", model, train],
+                ["predict", model, test, "-o", str(folder / "answers.txt")],
+                ["report", model, test, "-o", page],
+            ):
+                talk.say(f"\n$ maxmargin {shlex.join(command)}")
                 status = main([*command, *(["--debug"] if args.debug else [])])
-            if status != DONE:
-                return status
+                if status != DONE:
+                    return status
+        finally:
+            Talk.advises = True
     kept = shlex.quote(args.keep or "digits")
     talk.say(_SEEN)
     if args.keep is None:
@@ -67,16 +66,6 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         talk.say(f"Everything is in {folder}; open {Path(folder, 'digits.html')} in a browser. What to try next:")
     talk.say(_WHAT_NEXT.format(kept=kept))
     return DONE
-
-
-@contextmanager
-def _advice(useful: bool) -> Iterator[None]:
-    """Whether the commands of the demo name the next ones, which need the files of this one."""
-    Talk.advises = useful
-    try:
-        yield
-    finally:
-        Talk.advises = True
 
 
 _SEEN = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +13,13 @@ from ..data.bags import Bags as BagsOfRows
 from ..data.errors import DataError
 from ..data.opening import open as open_data
 from ..data.svmlight import LabelSets
-from ..report.content import Data
-from .files import answers_to, on_one_line
+from ..protocols import Source
+from ..report import numbers
+from ..report.content import LATENT, Data
+from ..report.tallies import to_width
+from .files import answers_to, on_one_line, open_source, reading, where
 from .kind import Kind
-from .reading import open_source, reading, where
-from .talk import Talk, say_left_out
+from .talk import say_left_out
 
 
 @dataclass(frozen=True)
@@ -26,121 +27,113 @@ class Collected:
     """Rows, sequences or bags with labels, groups and weights, as far as there are any."""
 
     X: Any
-    y: Any
+    y: np.ndarray | list[list[Any]] | None
     group: np.ndarray | None = None
     weight: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return len(self.X) if not sp.issparse(self.X) else self.X.shape[0]
+        return self.X.shape[0] if sp.issparse(self.X) else len(self.X)
 
 
-def collected(args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-    """All rows of files, as wide as those that the model knows."""
-    return _collected(open_source(paths, args, like=model), paths, model)
-
-
-def _collected(source: Any, paths: list[str], model: Any) -> Collected:
-    from ..report.reading import to_width
-
-    columns = [(c.x.copy(), c.y, c.group, c.weight) for c in source.chunks() if len(c)]
-    if not columns:
-        raise DataError(f"{paths[0]} has no rows.")
-    say_left_out(source)
-    x, y, group, weight = zip(*columns, strict=True)
-    width = max(part.shape[1] for part in x) if model is None else _width(model)
-    parts = [to_width(part, width) for part in x]
-    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    return Collected(X, *(None if column[0] is None else np.concatenate(column) for column in (y, group, weight)))
-
-
-def _width(model: Any) -> int:
-    return getattr(model, "n_features_in_", None) or model.model_.n_features
-
-
-class InMemory(Kind):
+class InMemory(Kind[Collected]):
     """Data in lists or matrices, with one answer for each."""
 
     measure = "accuracy"
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        return {"features": _width(model), "classes": len(model.classes_)}
+    def collected(self, paths: list[str], source: Source | None = None) -> Collected:
+        """All rows of files, as wide as those that the model knows."""
+        source = open_source(paths, self.args, like=self.model) if source is None else source
+        columns = [(c.x.copy(), c.y, c.group, c.weight) for c in source.chunks() if len(c)]
+        if not columns:
+            raise DataError(f"{paths[0]} has no rows.")
+        say_left_out(source)
+        x, y, group, weight = zip(*columns, strict=True)
+        width = max(part.shape[1] for part in x) if self.model is None else self.width()
+        parts = [to_width(part, width) for part in x]
+        X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        return Collected(X, *(None if column[0] is None else np.concatenate(column) for column in (y, group, weight)))
 
-    def arguments(self, data: Any) -> tuple[Any, ...]:
+    def width(self) -> int:
+        """How many features the model knows."""
+        return int(self.model.n_features_in_)
+
+    def facts(self, data: Collected) -> dict[str, Any]:
+        return {"features": self.width(), "classes": len(self.model.classes_)}
+
+    def arguments(self, data: Collected) -> tuple[Any, ...]:
         return data.X, data.y
 
-    def page(self, data: Any, name: str) -> Data:
+    def page(self, data: Collected, name: str) -> Data:
         return Data(data.X, data.y, name=name)
 
-    def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
-        return {"score": self.measure, "value": model.score(data.X, data.y), self.unit: self.count(data)}
+    def score(self, data: Collected) -> dict[str, Any]:
+        return {"score": self.measure, "value": self.model.score(data.X, data.y), self.unit: len(data)}
 
-    def lines(self, answers: Any) -> Iterable[str]:
-        return (_text(answer) for answer in answers)
+    def lines(self, answers: Iterable[Any]) -> Iterable[str]:
+        return (on_one_line(numbers.label(answer)) for answer in answers)
 
-    def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None:
-        from ..report import numbers
-
-        data = self.open(args, args.data, model)
-        answers = model.predict(data.X)
-        with answers_to(args) as file:
+    def predict(self) -> None:
+        data = self.open(self.args.data)
+        answers = self.model.predict(data.X)
+        with answers_to(self.args) as file:
             if file is not None:
                 file.writelines(f"{line}\n" for line in self.lines(answers))
-        score = None if data.y is None else self.score(args, model, data)
-        talk.result(
-            command="predict", task=self.task.name, model=args.model, score=self.measure,
-            value=None if score is None else score["value"], output=args.output, **{self.unit: self.count(data)},
+        score = None if data.y is None else self.score(data)
+        self.talk.result(
+            command="predict", task=self.task.name, model=self.args.model, score=self.measure,
+            value=None if score is None else score["value"], output=self.args.output, **{self.unit: len(data)},
         )  # fmt: skip
         verdict = "" if score is None else f" {self.measure.capitalize()}: {self.in_words(score)}."
-        talk.say(f"{numbers.count(self.count(data))} {self.unit} answered.{verdict}")
+        self.talk.say(f"{numbers.count(len(data))} {self.unit} answered.{verdict}")
 
 
-def _text(label: Any) -> str:
-    from ..report import numbers
+class Grouped(InMemory):
+    """Rows of one group, which must be next to each other, are one example."""
 
-    return on_one_line(numbers.label(label))
-
-
-def _bags(data: Collected, what: str) -> BagsOfRows:
-    """Rows of one group, which must be next to each other."""
-    if data.group is None:
-        raise DataError(
-            f"The rows are in no groups, and each is one of the {what}. Text files have qid: after the label, tables a "
-            "column that --group names."
-        )
-    first = np.flatnonzero(np.r_[True, data.group[1:] != data.group[:-1], True])
-    if np.unique(data.group).size != first.size - 1:
-        raise DataError(f"The rows of a group must be next to each other, in their order: groups are {what}.")
-    return BagsOfRows(data.X, first)
+    def grouped(self, paths: list[str]) -> tuple[BagsOfRows, np.ndarray | None]:
+        """The groups, and the labels of all rows."""
+        data = self.collected(paths)
+        if data.group is None:
+            raise DataError(
+                f"The rows are in no groups, and each is one of the {self.unit}. Text files have qid: after the "
+                "label, tables a column that --group names."
+            )
+        first = np.flatnonzero(np.r_[True, data.group[1:] != data.group[:-1], True])
+        if np.unique(data.group).size != first.size - 1:
+            raise DataError(f"The rows of a group must be next to each other, in their order: groups are {self.unit}.")
+        return BagsOfRows(data.X, first), None if data.y is None else np.asarray(data.y)
 
 
-class Sequences(InMemory):
+class Sequences(Grouped):
     """A group is a sequence, as in files of SVM-hmm."""
 
     unit = "sequences"
     measure = "accuracy of labels"
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-        data = collected(args, paths, model)
-        bags = _bags(data, self.unit)
-        labels = None if data.y is None else [part.tolist() for part in np.split(data.y, bags.first[1:-1])]
+    def open(self, paths: list[str]) -> Collected:
+        bags, y = self.grouped(paths)
+        labels = None if y is None else [part.tolist() for part in np.split(y, bags.first[1:-1])]
         return Collected([sp.csr_matrix(bag) for bag in bags], labels)
 
-    def lines(self, answers: Any) -> Iterable[str]:
-        return (_text(label) for answer in answers for label in answer)
+    def width(self) -> int:
+        return int(self.model.model_.n_features)
+
+    def lines(self, answers: Iterable[Any]) -> Iterable[str]:
+        return super().lines(label for answer in answers for label in answer)
 
 
-class Bags(InMemory):
+class Bags(Grouped):
     """A group is a bag; its rows all have its label."""
 
     unit = "bags"
+    about = LATENT
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-        data = collected(args, paths, model)
-        bags = _bags(data, self.unit)
-        if data.y is None:
+    def open(self, paths: list[str]) -> Collected:
+        bags, y = self.grouped(paths)
+        if y is None:
             return Collected(bags, None)
-        labels = data.y[bags.first[:-1]]
-        wrong = np.flatnonzero(np.repeat(labels, bags.sizes) != data.y)
+        labels = y[bags.first[:-1]]
+        wrong = np.flatnonzero(np.repeat(labels, bags.sizes) != y)
         if wrong.size:
             raise DataError(f"Row {wrong[0] + 1} has another label than the first row of its group: a bag has one.")
         return Collected(bags, labels)
@@ -151,18 +144,18 @@ class Labels(InMemory):
 
     measure = "exact matches"
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Collected:
-        source = LabelSets(open_data(where(paths), dtype=np.float64, **reading(args)))
-        data = _collected(source, paths, model)
+    def open(self, paths: list[str]) -> Collected:
+        source = LabelSets(open_data(where(paths), dtype=np.float64, **reading(self.args)))
+        data = self.collected(paths, source)
         for i, row in enumerate(source.sets):
-            if model is None and not all(label >= 0 and label.is_integer() for label in row):
+            if self.model is None and not all(label >= 0 and label.is_integer() for label in row):
                 raise DataError(f"Row {i + 1} has the labels {row}: labels are whole numbers from 0.")
         largest = max((label for row in source.sets for label in row), default=0)
-        n = int(largest) + 1 if model is None else model.classes_.size
+        n = int(largest) + 1 if self.model is None else self.model.classes_.size
         y = np.zeros((len(data), n), np.int8)
         for i, row in enumerate(source.sets):
             y[i, [int(label) for label in row if 0 <= label < n and label.is_integer()]] = 1
         return Collected(data.X, y)
 
-    def lines(self, answers: Any) -> Iterable[str]:
+    def lines(self, answers: Iterable[Any]) -> Iterable[str]:
         return (",".join(map(str, np.flatnonzero(row))) for row in answers)

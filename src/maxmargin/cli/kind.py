@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sized
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .reading import again
+from ..problem import BoundRecord, Certificate, Record
+from ..report import numbers
+from ..report.content import Data
+from ..solvers.progress import described
+from .files import again
 
 if TYPE_CHECKING:
-    from ..report.content import Data
     from .talk import Talk
     from .tasks import Task
 
+D = TypeVar("D", bound=Sized)
 
-class Kind(ABC):
-    """Data in files, a model of them, and what is said of both. ``unit`` is what is counted."""
+
+class Kind(ABC, Generic[D]):
+    """Data in files, a model of them, and what is said of both. ``unit`` is what is counted.
+
+    ``model`` is None until it is loaded, or about to be trained.
+    """
 
     unit = "rows"
     what = "data"
@@ -23,74 +32,66 @@ class Kind(ABC):
     helps = "More --max-passes, a smaller --C or features of similar scale help."
     uncertified = "this estimator has none"
     other = "This is likely not the data that the model was trained on, or it was read in another way."
+    about = ""
+    """What the certificate is of, where that is not the training problem itself."""
+    model: Any = None
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, args: argparse.Namespace, talk: Talk) -> None:
+        self.task, self.args, self.talk = task, args, talk
 
     # Data
 
-    def prepare(self, args: argparse.Namespace, settings: dict[str, Any]) -> None:  # noqa: B027
+    def prepare(self, settings: dict[str, Any]) -> None:
         """Complete the settings, and refuse those that make no sense together."""
 
     @abstractmethod
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Any:
-        """The data in these files, to train ``model`` or, if that is fitted, to compare it with."""
+    def open(self, paths: list[str]) -> D:
+        """The data in these files, to train a model or to compare it with."""
 
-    def training(self, args: argparse.Namespace) -> tuple[Any, Any]:
+    def training(self) -> tuple[D, D | None]:
         """Data to learn from, and to be judged by (or None): what is wrong with them is said before training."""
-        return self.open(args, args.data), self.open(args, args.test) if args.test else None
+        return self.open(self.args.data), self.open(self.args.test) if self.args.test else None
 
-    def held_out(self, args: argparse.Namespace, data: Any, model: Any) -> Any:
+    def held_out(self, data: D) -> D:
         """Data to be judged by, now that the model knows how it was read."""
         return data
 
     @abstractmethod
-    def arguments(self, data: Any) -> tuple[Any, ...]:
+    def arguments(self, data: D) -> tuple[Any, ...]:
         """The data as ``fit`` and ``certify`` take it."""
 
-    def count(self, data: Any, model: Any = None) -> int:
-        """How many examples there are; with a model, how many of them it was trained on."""
-        return len(data)
-
     @abstractmethod
-    def page(self, data: Any, name: str) -> Data:
+    def page(self, data: D, name: str) -> Data:
         """The data as a report takes it."""
 
-    def reported(self, args: argparse.Namespace, model: Any, name: str) -> tuple[Data, dict[str, Any]]:
+    def reported(self, name: str) -> tuple[Data, dict[str, Any]]:
         """What ``maxmargin report`` shows beside the model, and what it says of it."""
-        from ..report.content import Data
+        return self.page(self.open(self.args.data), name) if self.args.data else Data(), {}
 
-        return self.page(self.open(args, args.data, model), name) if args.data else Data(), {}
-
-    def left_out(self, model: Any, data: Any) -> int:
+    def left_out(self, data: D) -> int:
         """How many examples could not be used in training."""
         return 0
 
     # What training came to
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
+    @abstractmethod
+    def facts(self, data: D) -> dict[str, Any]:
         """What was trained, for programs."""
-        classes = getattr(model, "classes_", None)
-        return {"features": model.n_features_in_, "classes": None if classes is None else len(classes)}
 
-    def rows(self, model: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    def trained_on(self, data: D) -> int:
+        """How many examples training has used."""
+        return len(data)
+
+    def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
         """The same for people."""
-        from ..report import numbers
-
         return [("features", numbers.count(facts["features"]))]
 
-    def about(self, model: Any) -> str:
-        """What the certificate is of, where that is not the training problem itself."""
-        from ..report.content import LATENT
-
-        return LATENT if _bounds(model) else ""
-
-    def outcome(self, model: Any, interrupted: bool) -> dict[str, Any]:
+    def outcome(self, interrupted: bool) -> dict[str, Any]:
         """What training can prove, and whether it got where it was to go."""
-        certificate = model.certificate_
-        found = {"certificate": as_json(certificate), "tol": model.tol, "passes": self.passes(model)}
+        model, certificate = self.model, self.model.certificate_
+        found = {"certificate": as_json(certificate), "tol": model.tol, "passes": self.passes()}
         solved = certificate.relative_gap <= model.tol
-        bounds = _bounds(model)
+        bounds = [record for record in model.history_ if isinstance(record, BoundRecord)]
         if not bounds:
             return found | {"converged": solved}
         closed = bounds[-1].gap <= model.bound_tol * abs(bounds[-1].objective)
@@ -98,33 +99,28 @@ class Kind(ABC):
         reached = closed and (solved or not certificate.exact) and not interrupted
         return found | {"converged": reached, "bounds": len(bounds), "objective": model.objective_}
 
-    def passes(self, model: Any) -> int:
-        return int(model.n_passes_)
+    def passes(self) -> int:
+        return int(self.model.n_passes_)
 
-    def line(self, record: Any, tol: float) -> str:
+    def line(self, record: Any) -> str:
         """A record of training, for the log."""
-        from ..problem import BoundRecord
-        from ..solvers.progress import described
-
-        if not isinstance(record, BoundRecord):
-            return described(record, tol)
+        if isinstance(record, Record):
+            return described(record, self.model.tol)
         return (
             f"bound {record.number}, objective {record.objective:.6g}, gap {record.gap:.1e}, "
             f"{record.changed:.0%} of the latent values changed, {record.seconds:.1f} s"
         )
 
     @abstractmethod
-    def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
+    def score(self, data: D) -> dict[str, Any]:
         """How well it does: ``score`` is what is measured, ``value`` how much it is; and how many it is measured on."""
 
     def in_words(self, score: dict[str, Any]) -> str:
-        from ..report import numbers
-
         return f"{numbers.score(self.task.name, score['value'])} on {numbers.count(score[self.unit])} {self.unit}"
 
-    def next_steps(self, args: argparse.Namespace, model: str, data: str) -> list[tuple[str, str]]:
+    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
         """Commands to go on with."""
-        same = again(args, self.reads)
+        same = again(self.args, self.reads)
         return [
             ("predict", f"maxmargin predict {model} NEW-DATA{same} -o answers.txt"),
             ("prove it again", f"maxmargin certify {model} {data}{same}"),
@@ -133,32 +129,26 @@ class Kind(ABC):
 
     # With a model at hand
 
-    def use(self, args: argparse.Namespace, model: Any, talk: Talk) -> Any:
-        """A loaded model, with the means of this machine."""
-        return model
+    def use(self, model: Any) -> None:
+        """Take a loaded model, with the means of this machine."""
+        self.model = model
 
     @abstractmethod
-    def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None: ...
+    def predict(self) -> None: ...
 
 
-def _bounds(model: Any) -> list[Any]:
-    from ..problem import BoundRecord
-
-    return [record for record in model.history_ if isinstance(record, BoundRecord)]
-
-
-def as_json(certificate: Any) -> dict[str, Any]:
+def as_json(certificate: Certificate) -> dict[str, float | bool]:
     names = ("lower", "upper", "gap", "relative_gap", "exact")
     return {name: getattr(certificate, name) for name in names}
 
 
-def bracket(certificate: dict[str, Any], tol: float, state: bool = False) -> list[tuple[str, str]]:
+def bracket(certificate: Certificate, tol: float, state: bool = False) -> list[tuple[str, str]]:
     """Both bounds and their gap, as rows of a table."""
-    if not certificate["exact"]:
-        return [("certificate", f"{certificate['lower']:.8g} <= optimum; searched approximately: no upper bound")]
-    gap = certificate["relative_gap"]
+    if not certificate.exact:
+        return [("certificate", f"{certificate.lower:.8g} <= optimum; searched approximately: no upper bound")]
+    gap = certificate.relative_gap
     reached = (" reached" if gap <= tol else " NOT reached") if state else ""
-    return [  # no -0
-        ("certificate", f"{certificate['lower'] + 0.0:.8g} <= optimum <= {certificate['upper']:.8g}"),
+    return [
+        ("certificate", f"{certificate.lower:.8g} <= optimum <= {certificate.upper:.8g}"),
         ("relative gap", f"{gap:.1e}, goal {tol:g}{reached}"),
     ]

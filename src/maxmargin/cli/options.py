@@ -1,9 +1,10 @@
-"""Options from parameters: what the parsers of commands are told, and what was said, in the words of a task."""
+"""Options from parameters: what the parsers of commands are told, what was said, and messages that name options."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -151,7 +152,7 @@ def said(args: argparse.Namespace, task: Task) -> dict[str, Any]:
     """What was said, as the task understands it; what has no meaning for it is refused, not ignored."""
     found = {}
     for option in args.table.values():
-        text = getattr(args, option.name)
+        text = vars(args)[option.name]
         if text is None:
             continue
         parameter = option.owners.get(task.name)
@@ -176,9 +177,8 @@ def resolve(args: argparse.Namespace, task: Task) -> dict[str, Any]:
     for option in args.table.values():
         if option.name not in settings:
             parameter = option.owners.get(task.name)
-            setattr(args, option.name, given.get(option.name, False if option.is_switch else None))
-            if parameter is not None and isinstance(parameter.default, float):
-                setattr(args, option.name, given.get(option.name, parameter.default))
+            number = parameter.default if parameter and isinstance(parameter.default, float) else None
+            setattr(args, option.name, given.get(option.name, False if option.is_switch else number))
     return {name: value for name, value in given.items() if name in settings}
 
 
@@ -187,3 +187,38 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading data")
     for parameter in READING:
         Option(parameter.name, {"rows": parameter}).add(group)
+
+
+_WORDS = {
+    "on_error='skip'": "--on-error skip",
+    'on_error="skip"': "--on-error skip",
+    "overwrite=True": "--overwrite",
+    "maxmargin.data.convert(..., batch_bytes=...)": "maxmargin convert --batch-size",
+    "batch_bytes must": "--batch-size must",
+    "zero_based=True": "--zero-based yes",
+    "n_features=": "--features ",
+    "n_features must": "--features must",
+    "n_jobs must": "--jobs must",
+    "a file that save has written": "a file that maxmargin train has written",
+    "a smaller n_components or a larger n_sampled": "a smaller --components",
+    "a smaller root_area, a larger finest, or more components": "a smaller --root-area, a larger --finest, or more "
+    "--components",
+    "Give label one of these.": "Give --label one of these.",
+    "Name the folder of the images with images or root.": "Name the folder of the images, and --boxes for the boxes.",
+}
+
+
+def translator(known: Iterable[Option]) -> Callable[[str], str]:
+    """A function that translates messages, given the options of a command: those of the library name its parameters."""
+    flags = {option.name: option.flag for option in known}
+    names = "|".join(sorted(flags, key=len, reverse=True)) or "(?!)"
+    subject = re.compile(rf"(^|[.:] )({names})(?= must\b)")  # at the beginning of a sentence: some names are words
+    setting = re.compile(rf"(?<![\w.`'-])({names})=")
+
+    def translated(text: str) -> str:
+        for ours, theirs in _WORDS.items():
+            text = text.replace(ours, theirs)
+        text = subject.sub(lambda found: found[1] + flags[found[2]], text)
+        return setting.sub(lambda found: f"{flags[found[1]]} ", text)
+
+    return translated

@@ -1,15 +1,5 @@
-"""maxmargin predict"""
+"""maxmargin predict MODEL DATA [DATA ...] [-o FILE] [options]
 
-from __future__ import annotations
-
-import argparse
-
-from . import DONE, options
-from .files import check_writable, loaded
-from .talk import Talk
-
-USAGE = "MODEL DATA [DATA ...] [-o FILE] [options]"
-ABOUT = """\
 Read data in chunks and write one answer per row: the class, the predicted number, the score to rank by, the label of a
 token, labels with commas between them, the number of a cluster. Bags have one answer per group.
 
@@ -20,8 +10,7 @@ zero.
 For a model of scenes or parts, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path
 of an image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how
 many answers are right. For a detector it does what maxmargin detect does, and writes the boxes as a table.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin predict model.mm new.svm > answers.txt
   maxmargin predict model.mm 'logs/*.svm.gz' -o answers.txt
@@ -37,6 +26,14 @@ With --json stdout holds one JSON object with the counts and the score; name -o 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
 """
 
+from __future__ import annotations
+
+import argparse
+
+from . import DONE, options
+from .files import check_writable, loaded
+from .talk import Talk
+
 
 def add(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
@@ -49,6 +46,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
     check_writable(args.output, [args.model, *args.data])
-    model, kind = loaded(args, talk)
-    kind.predict(args, model, talk)
+    loaded(args, talk).predict()
     return DONE

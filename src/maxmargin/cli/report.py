@@ -1,4 +1,20 @@
-"""maxmargin report"""
+"""maxmargin report MODEL [DATA ...] -o FILE [options]
+
+Write a page to look at and to pass on: how close to perfect the weights are and how training got there, what was
+learned, and, where data is named, answers beside labels: confusions, residuals, pairs in order, images with what was
+found in them; for a detector with --boxes also how precise it is.
+
+It is one HTML file that loads nothing from anywhere. Models that are trained in Python alone have a page without data.
+
+examples:
+  maxmargin report model.mm -o report.html
+  maxmargin report model.mm test.svm -o report.html
+  maxmargin report scenes.mm test/ -o report.html
+  maxmargin report cats.mm test/ --boxes boxes.csv -o report.html
+  maxmargin report model.mm held-out.parquet --label clicked -o report.html --title "Clicks, October"
+
+exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +26,6 @@ from . import DONE, options
 from .files import check_writable, draw_into_files, load_any, loaded, named
 from .talk import Talk
 from .tasks import TASKS
-
-USAGE = "MODEL [DATA ...] -o FILE [options]"
-ABOUT = """\
-Write a page to look at and to pass on: how close to perfect the weights are and how training got there, what was
-learned, and, where data is named, answers beside labels: confusions, residuals, pairs in order, images with what was
-found in them; for a detector with --boxes also how precise it is.
-
-It is one HTML file that loads nothing from anywhere. Models that are trained in Python alone have a page without data.
-"""
-EXAMPLES = """\
-examples:
-  maxmargin report model.mm -o report.html
-  maxmargin report model.mm test.svm -o report.html
-  maxmargin report scenes.mm test/ -o report.html
-  maxmargin report cats.mm test/ --boxes boxes.csv -o report.html
-  maxmargin report model.mm held-out.parquet --label clicked -o report.html --title "Clicks, October"
-
-exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
-"""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +45,9 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     model, data = load_any(args.model), None
     said: dict[str, Any] = {}
     if args.data or type(model).__name__ in {task.estimator for task in TASKS.values()}:
-        model, kind = loaded(args, talk)
-        data, said = kind.reported(args, model, named(args.data) or "this data")
+        kind = loaded(args, talk)
+        model = kind.model
+        data, said = kind.reported(named(args.data) or "this data")
     draw_into_files()
     report.write(args.output, model, data, {"title": args.title or Path(args.model).name})
     talk.result(command="report", model=args.model, data=args.data, output=args.output, **said)

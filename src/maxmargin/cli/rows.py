@@ -1,132 +1,171 @@
-"""Rows of a matrix in files that need not fit into memory: classes, numbers and orders."""
+"""Rows of a matrix in files that need not fit into memory: classes, numbers and orders, told apart by their labels."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..data.errors import DataError
+from ..estimators.inputs import check_memory
+from ..protocols import Source
+from ..report import numbers
 from ..report.content import Data
-from .files import answers_to, on_one_line
+from ..report.tallies import Classes, Survey, Tally, chosen, left_out, measure, scored, tally_for
+from .files import answers_to, on_one_line, open_source
 from .kind import Kind
-from .reading import open_source
-from .talk import Talk, say_left_out, warn
+from .talk import say_left_out, warn
+
+if TYPE_CHECKING:
+    from ..estimators.linear import LinearEstimator
 
 _MEMORY = "512MB"  # of training, if nothing is said
+# As many rows tell as much about the kind of labels as all of them would.
+_LOOKED_AT = 100_000
+_FEW = 10
+_ROWS_PER_CLASS = 5
+_MOST_CLASSES = 1000
 
 
-class Rows(Kind):
-    def prepare(self, args: argparse.Namespace, settings: dict[str, Any]) -> None:
-        from ..estimators.inputs import check_memory
+class Rows(Kind[Source]):
+    model: LinearEstimator
 
-        args.memory = settings.setdefault("memory", _MEMORY)
-        check_memory(args.memory)
+    def prepare(self, settings: dict[str, Any]) -> None:
+        self.args.memory = settings.setdefault("memory", _MEMORY)
+        check_memory(self.args.memory)
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Any:
+    def open(self, paths: list[str]) -> Source:
         """Rows at the end of a text file may lack the last features; a model knows how many there were."""
-        more = {"n_features": model.n_features_in_} if args.command == "certify" and args.features is None else {}
-        more |= {"n_features": None} if args.command == "train" and paths is args.test else {}
-        return open_source(paths, args, like=model, **more)
+        args = self.args
+        more: dict[str, int | None] = {}
+        if args.command == "certify" and args.features is None:
+            more["n_features"] = self.model.n_features_in_
+        elif args.command == "train" and paths is args.test:
+            more["n_features"] = None
+        return open_source(paths, args, like=self.model, **more)
 
-    def held_out(self, args: argparse.Namespace, data: Any, model: Any) -> Any:
-        return self.open(args, args.test, model)
+    def held_out(self, data: Source) -> Source:
+        return self.open(self.args.test)
 
-    def arguments(self, data: Any) -> tuple[Any, ...]:
+    def arguments(self, data: Source) -> tuple[Source]:
         return (data,)
 
-    def page(self, data: Any, name: str) -> Data:
+    def page(self, data: Source, name: str) -> Data:
         return Data(data, name=name)
 
-    def left_out(self, model: Any, data: Any) -> int:
-        from ..report.reading import left_out
-
+    def left_out(self, data: Source) -> int:
         return left_out(data)[0]
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        return super().facts(model, data) | {"skipped": self.left_out(model, data)}
+    def facts(self, data: Source) -> dict[str, Any]:
+        classes = len(self.model.classes_) if self.task.name == "classify" else None
+        return {"features": self.model.n_features_in_, "classes": classes, "skipped": self.left_out(data)}
 
-    def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
-        from ..report.reading import measure
-
-        tally, survey = measure(model, data)
+    def score(self, data: Source) -> dict[str, Any]:
+        tally, survey = measure(self.model, data)
         return {"score": tally.name, "value": tally.score, "rows": survey.rows}
 
-    def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None:
-        from ..report import numbers
-        from ..report.reading import Survey, scored
-        from ..report.tallies import tally_for
-
-        source, task = self.open(args, args.data, model), self.task.name
-        tally, survey = tally_for(model), Survey()
-        lines = _lines_of(model, task, args.scores)
+    def predict(self) -> None:
+        args, task = self.args, self.task.name
+        source = self.open(args.data)
+        tally, survey = tally_for(self.model), Survey()
+        lines = _lines_of(self.model, task, args.scores)
         # Answers on a terminal are progress enough, and would be torn by another line.
         shown = args.output or not sys.stdout.isatty()
-        with answers_to(args) as file, talk.counting("Answered") if shown else nullcontext(_nothing) as progress:
-            for chunk, scores in scored(model, source, survey):
+        counting = self.talk.counting("Answered") if shown else nullcontext(lambda rows: None)
+        with answers_to(args) as file, counting as progress:
+            for chunk, scores in scored(self.model, source, survey):
                 if file is not None:
                     file.write(lines(scores))
                 if chunk.y is not None:
                     tally.add(chunk, scores)
                 progress(survey.rows)
-        extra = survey.features - model.n_features_in_
+        extra = survey.features - self.model.n_features_in_
         if extra > 0:
             warn(
                 f"{extra} of {survey.features} features were not in the training data; they have no weight and are "
                 "ignored."
             )
-        unseen = getattr(tally, "unseen", 0)
-        if unseen and tally.score is not None:
-            value, row = tally.first_unseen  # type: ignore[attr-defined]
+        unseen = tally.unseen if isinstance(tally, Classes) else 0
+        if isinstance(tally, Classes) and tally.first_unseen and tally.score is not None:
+            value, row = tally.first_unseen
             warn(
                 f"{unseen} rows have labels that were not in the training data and count as wrong; the first is "
                 f"{numbers.label(value)!r} in row {row + 1}."
             )
-        talk.result(
+        self.talk.result(
             command="predict", task=task, model=args.model, rows=survey.rows, features=survey.features,
             features_ignored=max(extra, 0), score=tally.name, value=tally.score, labelled_rows=tally.rows,
             labels_unseen=unseen, skipped=survey.left_out[0], output=args.output,
         )  # fmt: skip
         say_left_out(source)
-        talk.say(f"{numbers.count(survey.rows)} rows answered. {_verdict(task, tally)}")
+        self.talk.say(f"{numbers.count(survey.rows)} rows answered. {_verdict(task, tally)}")
 
 
-def _nothing(rows: int) -> None:
-    """Progress that nobody sees."""
-
-
-def _verdict(task: str, tally: Any) -> str:
-    from ..report import numbers
-
+def _verdict(task: str, tally: Tally) -> str:
     if not tally.rows:
         return "There are no labels to compare them with."
     if tally.score is None:
-        reason = {
-            "classify": "None of the labels was in the training data",
-            "regress": "All labels are the same",
-            "rank": "No two rows of one group have different grades",
-        }[task]
-        return f"{reason}: no score."
+        return f"{tally.unjudged}: no score."
     return f"{tally.name[0].upper()}{tally.name[1:]}: {numbers.score(task, tally.score)}."
 
 
-def _lines_of(model: Any, task: str, with_scores: bool) -> Callable[[np.ndarray], str]:
+def _lines_of(model: LinearEstimator, task: str, with_scores: bool) -> Callable[[np.ndarray], str]:
     """A function from the scores of a chunk to its lines."""
-    from ..report import numbers
-    from ..report.tallies import chosen
-
     if task != "classify":
         return lambda scores: "".join([f"{score:.9g}\n" for score in scores.tolist()])
     names = np.array([on_one_line(numbers.label(c)) for c in model.classes_], dtype=object)
-    if not with_scores:
-        return lambda scores: "".join([f"{name}\n" for name in names[chosen(scores)]])
 
     def lines(scores: np.ndarray) -> str:
-        rows = scores[:, None] if scores.ndim == 1 else scores
-        values = ["\t".join([f"{s:.9g}" for s in row]) for row in rows.tolist()]
-        return "".join([f"{name}\t{v}\n" for name, v in zip(names[chosen(scores)], values, strict=True)])
+        answers = names[chosen(scores)]
+        if not with_scores:
+            return "".join([f"{name}\n" for name in answers])
+        rows = scores.reshape(len(scores), -1).tolist()
+        return "".join(
+            ["\t".join([name, *[f"{s:.9g}" for s in row]]) + "\n" for name, row in zip(answers, rows, strict=True)]
+        )
 
     return lines
+
+
+class Guess(NamedTuple):
+    task: str
+    because: str
+
+
+def guess_task(source: Source) -> Guess:
+    """Look at the first labels.
+
+    - Rows in groups are to be ranked: nothing else uses groups.
+    - Text names classes. So do whole numbers, if they are few: up to ten different ones (digits, grades, −1 and 1),
+      or more with at least five rows each on average. Fewer rows could not teach a class, and are what counts of
+      things look like. Beyond a thousand a weight vector each would be a waste on what is likely a measurement.
+    - Anything else is a number to predict.
+    """
+    rows, values = 0, np.empty(0)
+    chunks = source.chunks()
+    try:
+        for chunk in chunks:
+            if chunk.group is not None:
+                return Guess("rank", "its rows are in groups")
+            if chunk.y is None:
+                raise DataError("The data has no labels to learn from. Name their column with --label.")
+            y = np.asarray(chunk.y)
+            if y.dtype.kind not in "biuf":
+                return Guess("classify", "labels are text")
+            if not (np.isfinite(y).all() and (y == np.floor(y)).all()):
+                return Guess("regress", "labels are not whole numbers")
+            rows += y.size
+            values = np.union1d(values, y)
+            if rows >= _LOOKED_AT:
+                break
+    finally:
+        if hasattr(chunks, "close"):
+            chunks.close()
+    if rows == 0:
+        return Guess("classify", "there are no rows")
+    if values.size <= min(_MOST_CLASSES, max(_FEW, rows // _ROWS_PER_CLASS)):
+        return Guess("classify", f"labels are {values.size} different whole number{'s' * (values.size > 1)}")
+    return Guess("regress", f"labels are {values.size} different numbers in {rows} rows, too many for classes")

@@ -58,12 +58,8 @@ class Talk:
 
     def next_steps(self, commands: list[tuple[str, str]]) -> None:
         """Commands to go on with, ready to be copied."""
-        if self.quiet or not self.advises:
-            return
-        self._print("\nNext", bold=True)
-        width = max(len(purpose) for purpose, _ in commands)
-        for purpose, command in commands:
-            self._print(f"  {purpose:<{width}}  {command}")
+        if self.advises:
+            self.facts("Next", commands)
 
     def result(self, **values: Any) -> None:
         """The JSON object, if one is wanted: keys in the order given, numbers that JSON does not know as null."""
@@ -99,7 +95,7 @@ def say_checkpoint(folder: str | None, talk: Talk) -> None:
 
 def say_left_out(source: Any) -> None:
     """Rows that could not be used are never passed over in silence."""
-    from ..report.reading import left_out
+    from ..report.tallies import left_out
 
     n, said = left_out(source)
     if n:

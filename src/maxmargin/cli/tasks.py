@@ -5,7 +5,9 @@ This table is all that the core knows of images and clusters; their modules are 
 
 from __future__ import annotations
 
+import argparse
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from .signatures import Parameter, fit_options, parameters
 
 if TYPE_CHECKING:
     from .kind import Kind
+    from .talk import Talk
 
 READING = (
     Parameter("label", about="Column of labels (Parquet): label, y or target if nothing is said."),
@@ -61,9 +64,9 @@ class Task:
         run = fit_options(self.home, self.estimator)
         return [*self.settings().values(), *(p for p in _RUN if _MEANS.get(p.name, p.name) in run), *found]
 
-    def kind(self) -> Kind:
+    def kind(self, args: argparse.Namespace, talk: Talk) -> Kind[Any]:
         module, _, name = self.commands.partition(":")
-        return getattr(import_module(module), name)(self)
+        return getattr(import_module(module), name)(self, args, talk)
 
     def make(self, **settings: Any) -> Any:
         return getattr(import_module(f"maxmargin.{self.home}"), self.estimator)(**settings)
@@ -113,7 +116,7 @@ def task_of(model: Any, path: str = "The file") -> Task:
     return found
 
 
-def chosen(args: Any, say: Any) -> Task:
+def chosen(args: argparse.Namespace, say: Callable[[str], None]) -> Task:
     """The task that was asked for, or that the data are of."""
     images = len(args.data) == 1 and os.path.isdir(args.data[0])
     images = images and import_module(_IMAGES).is_image_folder(args.data[0])
@@ -128,8 +131,8 @@ def chosen(args: Any, say: Any) -> Task:
     if images:
         say("Task: scene, because DATA is a folder of images (--task parts for parts that all classes share).")
         return TASKS["scene"]
-    from .guess import guess_task
-    from .reading import open_source
+    from .files import open_source
+    from .rows import guess_task
 
     guess = guess_task(open_source(args.data, args))
     say(f"Task: {guess.task}, because {guess.because} (--task says otherwise).")

@@ -1,24 +1,5 @@
-"""maxmargin train"""
+"""maxmargin train DATA [DATA ...] -o MODEL [options]
 
-from __future__ import annotations
-
-import argparse
-import shlex
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
-from ..files import replacing
-from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
-from .files import check_writable, draw_into_files, named
-from .kind import Kind, bracket
-from .talk import Talk, peak_memory, say_checkpoint, say_left_out
-from .tasks import TASKS, chosen
-
-USAGE = "DATA [DATA ...] -o MODEL [options]"
-ABOUT = """\
 Train an estimator on files that may be larger than memory, or on images.
 
 Training minimises a penalty on the weights plus C times the losses. It ends with a certificate: the objective that the
@@ -42,8 +23,7 @@ the two to stop at, and it is proved, not estimated. A smaller --tol means more 
 
 Where something latent is chosen (bags, scenes, parts, detectors) training is not convex, and the certificate is that of
 the last convex problem. With --cluster, workers train together; those that die are started anew.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin train train.svm -o model.mm
   maxmargin train 'logs/day-*.svm.gz' -o model.mm --C 0.1 --memory 2GB --jobs 4 --checkpoint run1
@@ -61,6 +41,26 @@ Stopped with Ctrl-C it writes the best model so far; with --checkpoint, the same
 exit status: 0 trained to --tol, 1 stopped earlier (model written, gap said), 2 wrong usage or unusable data,
 130 interrupted (best model so far written, if there was one).
 """
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..files import replacing
+from . import DONE, INTERRUPTED, NOT_CONVERGED, interrupts, options
+from .files import check_writable, draw_into_files, named
+from .talk import Talk, peak_memory, say_checkpoint, say_left_out
+from .tasks import TASKS, chosen
+
+if TYPE_CHECKING:
+    from ..distributed.transport import Transport
+    from .kind import Kind
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -85,42 +85,43 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
 
         place_of(args.cluster)  # whoever has mistyped it knows at once
     task = chosen(args, talk.say)
-    kind, settings = task.kind(), options.resolve(args, task)
+    kind, settings = task.kind(args, talk), options.resolve(args, task)
     boxes = [args.boxes] if args.boxes else []
     for path in (args.output, args.report):
         check_writable(path, [*args.data, *(args.test or []), *boxes])
-    kind.prepare(args, settings)
+    kind.prepare(settings)
     model = task.make(**settings, n_jobs=args.jobs, random_state=args.seed, verbose=int(talk.progress))
-    data, test = kind.training(args)
+    data, test = kind.training()
+    kind.model = model
     say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
     with interrupts() as seen, _workers(args.cluster) as transport:
-        model.fit(*kind.arguments(data), **_fit_options(args, model, kind, talk, transport))
+        model.fit(*kind.arguments(data), **_fit_options(kind, transport))
         n_workers = None if transport is None else transport.n_workers
     model.verbose = 0  # whoever loads it says so anew
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
         model.save(path)
     # Whoever has interrupted does not want to wait for more passes over data.
-    test = kind.held_out(args, test, model) if test is not None and not seen else None
-    score = kind.score(args, model, test) if test is not None else None
+    test = kind.held_out(test) if test is not None and not seen else None
+    score = kind.score(test) if test is not None else None
     page = None if seen else args.report
     facts = {
         "task": task.name, "task_guessed": args.task == "auto", "model": args.output, "data": args.data,
-        kind.unit: kind.count(data, model), "left_out": kind.left_out(model, data),
-        **kind.facts(model, data), **kind.outcome(model, bool(seen)), "interrupted": bool(seen), "seconds": seconds,
+        kind.unit: kind.trained_on(data), "left_out": kind.left_out(data),
+        **kind.facts(data), **kind.outcome(bool(seen)), "interrupted": bool(seen), "seconds": seconds,
         "peak_memory": peak_memory(), "workers": n_workers, "test": score, "report": page,
     }  # fmt: skip
     if page is not None:
-        _report(page, args, kind, model, data if test is None else test, facts)
+        _report(page, kind, data if test is None else test, facts)
     talk.result(command="train", **facts)
     say_left_out(data)
-    _summary(args, facts, kind, model, data, talk)
+    _summary(facts, kind, kind.left_out(data))
     return INTERRUPTED if seen else DONE if facts["converged"] else NOT_CONVERGED
 
 
 @contextmanager
-def _workers(cluster: str | None) -> Iterator[Any]:
+def _workers(cluster: str | None) -> Iterator[Transport | None]:
     """The transport that ``--cluster`` asks for, closed afterwards; None where training stays in this process."""
     if cluster is None:
         yield None
@@ -138,45 +139,42 @@ def _workers(cluster: str | None) -> Iterator[Any]:
         ) from died
 
 
-def _fit_options(args: argparse.Namespace, model: Any, kind: Kind, talk: Talk, transport: Any) -> dict[str, Any]:
+def _fit_options(kind: Kind[Any], transport: Transport | None) -> dict[str, Any]:
+    args = kind.args
     given: dict[str, Any] = {} if transport is None else {"cluster": transport}
     if args.checkpoint is not None:
         given |= {"checkpoint": args.checkpoint, "checkpoint_every": args.checkpoint_every}
-    if args.progress and not talk.on_terminal:
+    if args.progress and not kind.talk.on_terminal:
         who = "" if transport is None else f", {transport.n_workers} worker{'s' * (transport.n_workers > 1)}"
 
         def log(record: Any) -> None:
-            print(kind.line(record, model.tol) + who, file=sys.stderr, flush=True)
+            print(kind.line(record) + who, file=sys.stderr, flush=True)
 
         given["callbacks"] = (log,)
     return given
 
 
-def _report(page: str, args: argparse.Namespace, kind: Kind, model: Any, data: Any, facts: dict[str, Any]) -> None:
+def _report(page: str, kind: Kind[Any], data: Any, facts: dict[str, Any]) -> None:
     from .. import report
 
     draw_into_files()
-    known = {
-        "title": f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}",
-        "seconds": facts["seconds"],
-        "peak_memory": facts["peak_memory"],
-    }
-    test = facts["test"] is not None
-    name = f"test {kind.what} ({named(args.test)})" if args.test and test else f"training {kind.what}"
-    report.write(page, model, kind.page(data, name), known)
+    args, tested = kind.args, kind.args.test and facts["test"] is not None
+    title = f"{named([args.output])}: {facts['task']}, trained on {named(args.data)}"
+    name = f"test {kind.what} ({named(args.test)})" if tested else f"training {kind.what}"
+    report.write(page, kind.model, kind.page(data, name), facts | {"title": title})
 
 
-def _summary(args: argparse.Namespace, facts: dict[str, Any], kind: Kind, model: Any, data: Any, talk: Talk) -> None:
+def _summary(facts: dict[str, Any], kind: Kind[Any], left_out: int) -> None:
     from ..report import numbers
 
-    classes, certificate, test = facts.get("classes"), facts["certificate"], facts["test"]
-    left_out = kind.left_out(model, data)
+    args, model, talk = kind.args, kind.model, kind.talk
+    classes, test = facts.get("classes"), facts["test"]
     rows = [
         ("task", facts["task"] + (f", {classes} classes" if classes else "")),
         (kind.unit, numbers.count(facts[kind.unit])),
         *([(f"{kind.unit} left out", numbers.count(left_out))] if left_out else []),
-        *kind.rows(model, facts),
-        *_proof(certificate, facts, kind.about(model)),
+        *kind.rows(facts),
+        *_proof(facts, kind),
         *([("workers", f"{numbers.count(facts['workers'])} ({args.cluster})")] if facts["workers"] else []),
         ("time", numbers.duration(facts["seconds"])),
         ("peak memory", numbers.size(facts["peak_memory"])
@@ -190,26 +188,27 @@ def _summary(args: argparse.Namespace, facts: dict[str, Any], kind: Kind, model:
         after = f", after {facts['passes']} passes" if facts.get("passes") else ""
         talk.say(f"\nStopped before the goal{after}. What is said of it is true all the same. {kind.helps}")
     paths = shlex.join(args.data) if len(args.data) <= 5 else "DATA..."  # more would fill the screen
-    steps = kind.next_steps(args, shlex.quote(args.output), paths)
+    steps = kind.next_steps(shlex.quote(args.output), paths)
     steps = [step for step in steps if step[0] != ("look at it" if facts["report"] else "")]
     if args.checkpoint and not facts["converged"]:
         steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))
     talk.next_steps(steps)
 
 
-def _proof(certificate: dict[str, Any] | None, facts: dict[str, Any], about: str) -> list[tuple[str, str]]:
+def _proof(facts: dict[str, Any], kind: Kind[Any]) -> list[tuple[str, str]]:
     """What is proved, in a few words, and what is not."""
     from ..report import numbers
+    from .kind import bracket
 
     steps = next((name for name in ("bounds", "rounds") if name in facts), None)
     rows = []
     if steps is not None:
         counted = f"{facts[steps]} {steps if facts[steps] != 1 else steps[:-1]}"
         rows.append(("objective", f"{facts['objective']:.8g} after {counted}, {facts['passes']} passes"))
-    if certificate is None:
+    if facts["certificate"] is None:
         return rows
-    gap = certificate["relative_gap"]
+    gap = facts["certificate"]["relative_gap"]
     most = f"perfect weights would lower the objective by {numbers.share(gap)} at most"
-    bounds, *reached = bracket(certificate, facts["tol"], state=True)
-    rows += [bounds, ("", about or (most if gap < 1 else "the lower bound says nothing yet")), *reached]
+    bounds, *reached = bracket(kind.model.certificate_, facts["tol"], state=True)
+    rows += [bounds, ("", kind.about or (most if gap < 1 else "the lower bound says nothing yet")), *reached]
     return rows if steps else [*rows, ("passes", numbers.count(facts["passes"]))]

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..report import numbers
 from ..report.content import Data, ReportContent
-from ..report.markup import MOST, Markup, bars, element, heat_table, note, table, together
-from ..report.search import search
+from ..report.curves import search
+from ..report.markup import (
+    MOST,
+    Markup,
+    bars,
+    cell_table,
+    count_bars,
+    element,
+    facts,
+    heat_table,
+    note,
+    shaded,
+    together,
+)
+
+if TYPE_CHECKING:
+    from .estimator import GMMKMeans
 
 _MOST_CLUSTERS = 40
 _MOST_FEATURES = 12
 
 
-def content(estimator: Any, data: Data) -> ReportContent:
+def content(estimator: GMMKMeans, data: Data) -> ReportContent:
     """Of a fitted GMMKMeans. Where ``data`` has labels, clusters are compared with them."""
     centres, labels = estimator.cluster_centers_, estimator.labels_
     told = ReportContent("Clusters", history=search(estimator.history_, estimator.tol, "labels"))
     objective = numbers.number(estimator.inertia_)
+    said = "The points are at a squared distance of ", element("b", objective), " from their centres, in all."
     told.claim = together(
-        element(
-            "p",
-            "The points are at a squared distance of ",
-            element("b", objective),
-            " from their centres, in all.",
-            class_="claim",
-        ),
-        element(
-            "p",
+        element("p", *said, class_="claim"),
+        note(
             "k-means has no certificate: other centres may be better. No centres on the way were worse than those at "
-            "the start, and every label is that of the nearest centre.",
-            class_="note",
+            "the start, and every label is that of the nearest centre."
         ),
     )
     told.tiles += [
@@ -44,7 +52,7 @@ def content(estimator: Any, data: Data) -> ReportContent:
         labels, nearest = estimator.predict(data.X), estimator.transform(data.X).min(axis=1)
         told.tiles.insert(0, (f"mean distance on {data.name}", numbers.number(float(nearest.mean()))))
         spread = np.bincount(labels, nearest, minlength=len(centres))
-        told.facts = table([], [["rows", numbers.count(labels.size)]], "facts")
+        told.facts = facts(("rows", numbers.count(labels.size)))
     sizes = np.bincount(labels, minlength=len(centres))
     where = f"on {data.name}" if data.given else "in training"
     told.sections += [
@@ -60,16 +68,13 @@ def content(estimator: Any, data: Data) -> ReportContent:
 
 def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
     order = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
-    total = max(sizes.sum(), 1)
-    entries = [
-        (f"cluster {k}", int(sizes[k]), f"{numbers.count(sizes[k])} ({numbers.share(sizes[k] / total)})") for k in order
-    ]
+    entries = [(f"cluster {k}", int(sizes[k])) for k in order]
     away = None
     if spread is not None:
         means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
         away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
     more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
-    return together(bars(entries), away, note(more))
+    return together(count_bars(entries, max(int(sizes.sum()), 1)), away, note(more))
 
 
 def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:
@@ -82,18 +87,15 @@ def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:
     if names.size > MOST or n_clusters > _MOST_CLUSTERS:
         return element("p", said)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    rows = []
-    for k in range(n_clusters):
-        cells: list[Any] = [element("th", f"cluster {k}", scope="row")]
-        for n, share in zip(counts[k], shares[k], strict=True):
-            cells.append(
-                element("td", numbers.count(n) if n else "·", class_="plus", style=f"--depth:{100.0 * share:.0f}%")
-            )
-        rows.append(cells)
-    return together(element("p", said), table(["", *[numbers.label(name) for name in names]], rows, "heat"))
+
+    def cell(k: int, j: int) -> Markup:
+        return shaded(numbers.count(counts[k, j]) if counts[k, j] else "·", "plus", shares[k, j])
+
+    rows = [f"cluster {k}" for k in range(n_clusters)]
+    return together(element("p", said), cell_table(["", *map(numbers.label, names)], rows, cell, "heat"))
 
 
-def _centres(estimator: Any, sizes: np.ndarray) -> Markup:
+def _centres(estimator: GMMKMeans, sizes: np.ndarray) -> Markup:
     """How far centres lie from the mean of all, in the features in which they differ most."""
     centres = np.asarray(estimator.cluster_centers_, dtype=np.float64)
     mean = np.average(centres, axis=0, weights=sizes if sizes.sum() else None)
@@ -103,7 +105,7 @@ def _centres(estimator: Any, sizes: np.ndarray) -> Markup:
     known = getattr(estimator, "feature_names_in_", None)
     names = [str(known[j]) if known is not None else f"feature {j}" for j in features]
     rows = [f"cluster {k}" for k in clusters]
-    note = "How far each centre lies above (blue) or below (red) the mean of all rows"
-    note += f", in the {len(names)} features in which centres differ most." if centres.shape[1] > len(names) else "."
+    said = "How far each centre lies above (blue) or below (red) the mean of all rows"
+    said += f", in the {len(names)} features in which centres differ most." if centres.shape[1] > len(names) else "."
     values = (centres - mean)[np.ix_(clusters, features)]
-    return together(element("p", note, class_="note"), heat_table(rows, names, values))
+    return together(note(said), heat_table(rows, names, values))

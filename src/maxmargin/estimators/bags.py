@@ -439,10 +439,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         return self._compared(self._certify(self._again(X, y, sample_weight), self._flat()))
 
     def _report_content(self, data: Data) -> ReportContent:
-        from ..report.bags import content
+        from ..report.latent import bag_content
 
         bags, y = self._check(data.X, data.y, self.n_features_in_) if data.given else (None, None)
-        return content(self, bags, y, data.name)
+        return bag_content(self, bags, y, data.name)
 
     def _again(self, X: Bagged, y: Column, sample_weight: Column) -> LatentObjective:
         check_is_fitted(self)

@@ -1,4 +1,4 @@
-"""The picture of lower and upper bounds over time."""
+"""Pictures of training: bounds on the optimum over time, and a search over convex bounds."""
 
 from __future__ import annotations
 
@@ -81,6 +81,72 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     return bounds, gap
 
 
+@needs_matplotlib
+def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
+    """Draw a search over bounds: bound and objective, the gap between them, and how many latent values changed.
+
+    Parameters
+    ----------
+    estimator_or_history : fitted estimator with latent variables, or list of BoundRecord
+        Where the numbers of bounds begin anew, as after the roots of a detector, another search has begun: its curves
+        stand to the right of a dotted line.
+    ax : pair of matplotlib Axes or None
+        Where to draw the values, and the gap with the share of changes; a new figure by default.
+
+    Returns
+    -------
+    pair of Axes
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from maxmargin import LatentStructuralSVM
+    >>> from maxmargin.models import Bags
+    >>> X, y = np.random.default_rng(0).normal(size=(20, 3, 2)), np.arange(20) % 2
+    >>> values, gap = bounds(LatentStructuralSVM(Bags(), bound="gmm", random_state=0).fit(X, y))
+    >>> values.get_xlabel()
+    'bounds'
+    """
+    history = getattr(estimator_or_history, "history_", estimator_or_history)
+    if not isinstance(history, Sequence) or not history or not hasattr(history[0], "changed"):
+        raise ValueError(
+            f"bounds draws a fitted estimator with latent variables or its history, got {estimator_or_history!r}."
+        )
+    values, gap = pair_for(ax)
+    number, bound, objective, d, changed = (
+        column(history, name) for name in ("number", "bound", "objective", "gap", "changed")
+    )
+    begins = np.flatnonzero(np.diff(number, prepend=-np.inf) <= 0.0).tolist()
+    for begin in begins:
+        number[begin:] += number[begin - 1]
+    for k, search in enumerate(np.split(np.arange(number.size), begins)):
+        at, names = number[search], ("bound at its minimiser", "objective there") if k == 0 else (None, None)
+        values.plot(at, bound[search], ".-", color=_UPPER, label=names[0])
+        values.plot(at, objective[search], ".-", color=_LOWER, label=names[1])
+        values.fill_between(at, objective[search], bound[search], color="0.9", linewidth=0)
+        gap.plot(at, np.where(d[search] > 0.0, d[search], np.nan), ".-", color="0.2")
+    values.set_ylabel("objective")
+    values.legend(frameon=False)
+    gap.set_yscale("log")
+    gap.set_ylabel("gap between bound and objective")
+    share = gap.twinx()
+    known = np.delete(np.arange(number.size), [0, *begins])  # what the first bound of a search changed is no news
+    share.bar(number[known], 100.0 * changed[known], color="0.8", zorder=0)
+    share.set_ylabel("latent values changed (%)")
+    share.set_ylim(0.0, 100.0)
+    gap.set_zorder(share.get_zorder() + 1)
+    gap.patch.set_visible(False)
+    for panel in (values, gap):
+        for begin in begins:
+            panel.axvline(0.5 * (number[begin - 1] + number[begin]), color="0.5", linewidth=0.8, linestyle=":")
+        panel.set_xlabel("bounds")
+        panel.set_xlim(number[0] - 0.6, number[-1] + 0.6)  # where a single bound is in the middle, at a whole number
+        panel.locator_params(axis="x", integer=True, min_n_ticks=1)
+        panel.spines["top"].set_visible(False)
+    return values, gap
+
+
 def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
     """The history of each problem: they stand one after another, each beginning with pass 1."""
     if not isinstance(history, Sequence) or not history or not hasattr(history[0], "number"):
@@ -97,8 +163,13 @@ def runs_of(history: Sequence[Record]) -> list[Sequence[Record]]:
 def summed(runs: list[Sequence[Record]], name: str) -> np.ndarray:
     """Sum over the problems at every pass; one that has ended keeps its last value."""
     longest = max(len(run) for run in runs)
-    values = [np.array([getattr(record, name) for record in run], dtype=np.float64) for run in runs]
+    values = [column(run, name) for run in runs]
     return np.sum([np.pad(v, (0, longest - v.size), mode="edge") for v in values], axis=0)
+
+
+def column(history: Sequence[Any], name: str) -> np.ndarray:
+    """One number of all records."""
+    return np.array([getattr(record, name) for record in history], dtype=np.float64)
 
 
 def _passes_on_top(panel: Any, place: np.ndarray) -> None:

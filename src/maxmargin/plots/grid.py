@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .needs import axes_for, needs_matplotlib
+from .needs import axes_for, bare, needs_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @needs_matplotlib
-def segmentation(labels: Any, image: Any = None, ax: Any = None, *, names: Any = None, opacity: float = 0.45) -> Any:
+def segmentation(
+    labels: ArrayLike,
+    image: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    opacity: float = 0.45,
+) -> Axes:
     """Draw a labelled grid: the labels as colours, over the image they belong to, with the borders between them.
 
     Parameters
@@ -41,30 +53,45 @@ def segmentation(labels: Any, image: Any = None, ax: Any = None, *, names: Any =
     if table.ndim != 2 or table.dtype.kind not in "iub":
         raise ValueError(f"labels must be whole numbers in a table of height × width, got {table.dtype} {table.shape}.")
     from matplotlib import colormaps
-    from matplotlib.patches import Patch
 
     ax = axes_for(ax)
     height, width = table.shape
-    extent = (-0.5, width - 0.5, height - 0.5, -0.5)
     colours = colormaps["tab10" if table.max() < 10 else "tab20"]
-    if image is not None:
-        ax.imshow(image, cmap="gray", extent=extent)
-    ax.imshow(colours(table.astype(int) % colours.N), extent=extent, alpha=opacity if image is not None else 1.0)
-    _borders(table, ax)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    if names is not None:
-        handles = [Patch(color=colours(k % colours.N), label=name) for k, name in enumerate(names)]
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    draw_cells(
+        ax, table.astype(int), [colours(k) for k in range(colours.N)], dict(enumerate(names or ())), picture=image,
+        extent=(-0.5, width - 0.5, height - 0.5, -0.5), opacity=opacity,
+    )  # fmt: skip
     return ax
 
 
-def _borders(table: np.ndarray, ax: Any) -> None:
-    """A line between neighbours with different labels."""
+def draw_cells(
+    ax: Axes,
+    table: np.ndarray,
+    palette: Sequence[tuple[float, float, float, float]],
+    names: dict[int, str],
+    *,
+    picture: ArrayLike | None,
+    extent: tuple[float, float, float, float],
+    opacity: float,
+    title: str | None = None,
+) -> None:
+    """Cells in their colours over a picture, with lines between unlike neighbours, and names in a legend."""
     from matplotlib.collections import LineCollection
+    from matplotlib.patches import Patch
 
+    if picture is not None:
+        ax.imshow(picture, cmap="gray", extent=extent)
+    cells, alpha = np.array(palette)[table % len(palette)], opacity if picture is not None else 1.0
+    ax.imshow(cells, extent=extent, alpha=alpha, interpolation="nearest")
+    left, right, bottom, top = extent
+    corner, size = np.array([left, top]), np.array([right - left, bottom - top]) / table.shape[::-1]
     row, column = np.nonzero(table[:, 1:] != table[:, :-1])
-    upright = [((c + 0.5, r - 0.5), (c + 0.5, r + 0.5)) for r, c in zip(row, column, strict=True)]
+    upright = [((c + 1, r), (c + 1, r + 1)) for r, c in zip(row, column, strict=True)]
     row, column = np.nonzero(table[1:] != table[:-1])
-    level = [((c - 0.5, r + 0.5), (c + 0.5, r + 0.5)) for r, c in zip(row, column, strict=True)]
-    ax.add_collection(LineCollection(upright + level, colors="black", linewidths=0.8))
+    level = [((c, r + 1), (c + 1, r + 1)) for r, c in zip(row, column, strict=True)]
+    lines = [corner + size * np.array(ends) for ends in upright + level]
+    ax.add_collection(LineCollection(lines, colors="black", linewidths=0.8))
+    bare(ax, edges=True)
+    if names:
+        handles = [Patch(color=palette[k % len(palette)], label=name) for k, name in names.items()]
+        ax.legend(handles=handles, title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from . import numbers
 from .charts import histogram
-from .markup import Markup, element, facts, note, table, together
-from .tallies import Classes, Order, Residuals
+from .markup import Markup, cell_table, element, facts, note, shaded, table, together
+from .tallies import Classes, Order, Residuals, Tally
 
 # A matrix with more classes than this is no longer readable, and on a phone not even visible.
 _MOST_IN_MATRIX = 15
@@ -18,10 +15,11 @@ _MOST_PAIRS = 15
 _MOST_BINS = 41
 
 
-def answers(task: str, tally: Any) -> Markup:
-    """What the tally of this task found, in the form that suits it."""
-    sections: dict[str, Callable[[Any], Markup]] = {"classify": confusion, "regress": _residuals, "rank": _order}
-    return sections[task](tally)
+def answers(tally: Tally) -> Markup:
+    """What a tally found, in the form that suits it."""
+    if isinstance(tally, Classes):
+        return confusion(tally)
+    return _residuals(tally) if isinstance(tally, Residuals) else _order(tally)
 
 
 def confusion(tally: Classes, what: str = "rows") -> Markup:
@@ -34,7 +32,7 @@ def confusion(tally: Classes, what: str = "rows") -> Markup:
         if tally.first_unseen:
             known = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
             found += f". The first is {numbers.label(tally.first_unseen[0])}, where the model knows {known}"
-    parts: list[Any] = [element("p", found + ".")]
+    parts: list[Markup | None] = [element("p", found + ".")]
     if tally.unseen and tally.first_unseen and tally.score is not None:
         value, row = tally.first_unseen
         parts.append(
@@ -53,21 +51,18 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
     """Counts, with the share of the true class behind them as colour."""
     counts = tally.matrix()
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    head = ["", *names, "right"]
-    rows = []
-    for i, name in enumerate(names):
-        cells: list[Any] = [element("th", name, scope="row")]
-        for j in range(len(names)):
-            kind = "right" if i == j else "wrong"
-            # Mistakes are few where a model is good: their colour is spread so that they are seen at all.
-            depth = shares[i, j] if i == j else min(1.0, 4.0 * shares[i, j])
-            remark = f"{name} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
-            text = numbers.count(counts[i, j]) if counts[i, j] else "·"
-            cells.append(element("td", text, class_=kind, style=f"--depth:{100 * depth:.0f}%", title=remark))
-        cells.append(numbers.share(shares[i, i]) if counts[i].any() else "–")
-        rows.append(cells)
+
+    def cell(i: int, j: int) -> Markup | str:
+        if j == len(names):
+            return numbers.share(shares[i, i]) if counts[i].any() else "–"
+        # Mistakes are few where a model is good: their colour is spread so that they are seen at all.
+        depth = shares[i, j] if i == j else min(1.0, 4.0 * shares[i, j])
+        remark = f"{names[i]} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
+        text = numbers.count(counts[i, j]) if counts[i, j] else "·"
+        return shaded(text, "right" if i == j else "wrong", depth, remark)
+
     caption = "Rows are the true classes, columns the answers; the depth of colour is a share of the row."
-    return together(note(caption), table(head, rows, "confusion"))
+    return together(note(caption), cell_table(["", *names, "right"], names, cell, "confusion"))
 
 
 def _most_confused(tally: Classes, names: list[str], what: str) -> Markup | None:
@@ -118,13 +113,12 @@ def _bars(tally: Residuals) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def _order(tally: Order) -> Markup:
-    if tally.score is None:
-        return element("p", "No two rows of one group have different grades: there is no order to judge.")
-    return together(
-        element(
-            "p",
-            f"Of {numbers.count(tally.pairs)} pairs of rows with different grades in {numbers.count(tally.groups)} "
-            f"groups, {numbers.share(tally.score)} are in the right order (ties count half; chance gives 50 %).",
-        ),
-        element("div", element("i", style=f"width:{100 * tally.score:.2f}%"), class_="meter"),
+    groups, pairs, score = tally.counts()
+    if score is None:
+        return element("p", f"{tally.unjudged}: there is no order to judge.")
+    said = (
+        f"Of {numbers.count(pairs)} pairs of rows with different grades in {numbers.count(groups)} groups, "
+        f"{numbers.share(score)} are in the right order (ties count half; chance gives 50 %)."
     )
+    meter = element("div", element("i", style=f"width:{100 * score:.2f}%"), class_="meter")
+    return together(element("p", said), meter)

@@ -5,7 +5,7 @@ Also the tables and bars that several sections are made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -89,6 +89,11 @@ def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", f
     return element("div", *cells, class_=kind)
 
 
+def count_bars(counts: Iterable[tuple[str, int]], total: int) -> Markup:
+    """How many there are of each, and which share of all that is."""
+    return bars((name, n, f"{numbers.count(n)} ({numbers.share(n / total)})") for name, n in counts)
+
+
 def heat_table(
     rows: list[str], columns: list[str], values: np.ndarray, corner: str = "", *, dark: np.ndarray | None = None
 ) -> Markup:
@@ -98,19 +103,28 @@ def heat_table(
     """
     shown = np.isfinite(values) if dark is None else np.isfinite(values) & ~dark
     largest = float(np.abs(values[shown]).max(initial=0.0)) or 1.0
-    body = []
-    for i, name in enumerate(rows):
-        cells: list[Any] = [element("th", name, scope="row")]
-        for j, column in enumerate(columns):
-            if not shown[i, j]:
-                cells.append(element("td", "", class_="none", title=f"{name}, {column}: none"))
-                continue
-            value = float(values[i, j]) if abs(values[i, j]) > 1e-9 * largest else 0.0  # rounding is no weight
-            depth = f"--depth:{100.0 * abs(value) / largest:.0f}%"
-            told = f"{name}, {column}: {numbers.number(value)}"
-            cells.append(element("td", _short(value), class_="minus" if value < 0 else "plus", style=depth, title=told))
-        body.append(cells)
-    return table([corner, *columns], body, "heat")
+
+    def cell(i: int, j: int) -> Markup:
+        name = f"{rows[i]}, {columns[j]}: "
+        if not shown[i, j]:
+            return element("td", "", class_="none", title=f"{name}none")
+        value = float(values[i, j]) if abs(values[i, j]) > 1e-9 * largest else 0.0  # rounding is no weight
+        colour = "minus" if value < 0 else "plus"
+        return shaded(_short(value), colour, abs(value) / largest, name + numbers.number(value))
+
+    return cell_table([corner, *columns], rows, cell, "heat")
+
+
+def shaded(text: str, colour: str, depth: float, title: str | None = None) -> Markup:
+    """A cell with a colour behind its text, the deeper the nearer ``depth`` is to 1."""
+    return element("td", text, class_=colour, style=f"--depth:{100.0 * depth:.0f}%", title=title)
+
+
+def cell_table(head: list[str], rows: Sequence[str], cell: Callable[[int, int], Markup | str], class_: str) -> Markup:
+    """A table with a name before each row, and a cell for each row and column of the others."""
+    across = range(len(head) - 1)
+    body = [[element("th", name, scope="row"), *[cell(i, j) for j in across]] for i, name in enumerate(rows)]
+    return table(head, body, class_)
 
 
 def _short(value: float) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import numbers
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
+from .linear import by_class
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
-from .weights import by_class
+
+if TYPE_CHECKING:
+    from ..estimators.multilabel import MultilabelSVM
 
 
-def content(estimator: Any, data: Data) -> ReportContent:
+def content(estimator: MultilabelSVM, data: Data) -> ReportContent:
     """Of a fitted MultilabelSVM."""
     n = estimator.classes_.size
     names = [f"label {k}" for k in range(n)]
@@ -31,7 +34,7 @@ def content(estimator: Any, data: Data) -> ReportContent:
     return told
 
 
-def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) -> None:
+def _compare(estimator: MultilabelSVM, data: Data, names: list[str], told: ReportContent) -> None:
     present, found, right = (np.zeros(len(names), np.int64) for _ in range(3))
     rows = whole = 0
     for X, Y in data.pairs():
@@ -54,7 +57,7 @@ def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) 
     told.facts = facts(("rows", numbers.count(rows)), ("labels per row", f"{present.sum() / max(rows, 1):.2f}"))
 
 
-def _attraction(estimator: Any, names: list[str]) -> Markup:
+def _attraction(estimator: MultilabelSVM, names: list[str]) -> Markup:
     if not len(estimator.edges_):
         return element("p", 'Labels are independent: no pair of them has weights of its own (edges="none").')
     pair = estimator.pair_coef_  # by the four combinations of two labels

@@ -17,7 +17,7 @@ from ..notebook import told_apart
 from ..validation import shown as shortened
 from . import numbers
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import Markup, element, facts, note, together
 
 _MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end

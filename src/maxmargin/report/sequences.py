@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import numbers
 from .answers import confusion
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
+from .linear import by_class
 from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
 from .tallies import Classes
-from .weights import by_class
+
+if TYPE_CHECKING:
+    from ..estimators.sequence import SequenceSVM
 
 _MOST_EXAMPLES = 8
 _MOST_TOKENS = 60
 _WORDS = ("word", "token", "form", "text", "w")  # what people call the feature that is the token itself
 
 
-def content(estimator: Any, data: Data) -> ReportContent:
+def content(estimator: SequenceSVM, data: Data) -> ReportContent:
     """Of a fitted SequenceSVM."""
     names = [numbers.label(c) for c in estimator.classes_]
     told = ReportContent("Sequences", history=convergence(estimator.history_, estimator.tol))
     if data.given:
         _compare(estimator, data, names, told)
-    told.tiles += [("labels", numbers.count(len(names))), ("features", numbers.count(estimator.model_.n_features))]
+    told.tiles += [("labels", numbers.count(len(names))), ("features", numbers.count(estimator.emissions_.shape[0]))]
     told.sections += [
         ("Which label follows which", _transitions(estimator, names)),
         ("Heaviest features", by_class([f"for {name}" for name in names], estimator.emissions_.T, _names(estimator))),
@@ -35,13 +38,13 @@ def content(estimator: Any, data: Data) -> ReportContent:
     return told
 
 
-def _names(estimator: Any) -> Any:
+def _names(estimator: SequenceSVM) -> list[str] | None:
     """Names of features, None where they are numbers."""
     names = estimator.feature_names_
     return None if names and isinstance(names[0], int) else names
 
 
-def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) -> None:
+def _compare(estimator: SequenceSVM, data: Data, names: list[str], told: ReportContent) -> None:
     number = {label: k for k, label in enumerate(estimator.classes_.tolist())}
     tally = Classes(estimator.classes_)
     whole = sequences = 0
@@ -76,8 +79,8 @@ def _compare(estimator: Any, data: Data, names: list[str], told: ReportContent) 
     )
 
 
-def _transitions(estimator: Any, names: list[str]) -> Markup:
-    values, forbidden = np.asarray(estimator.transitions_), getattr(estimator.model_, "forbidden", None)
+def _transitions(estimator: SequenceSVM, names: list[str]) -> Markup:
+    values, forbidden = np.asarray(estimator.transitions_), estimator.model_.forbidden
     if len(names) <= MOST:
         remark = "Rows come first, columns next: the weight of a step from one label to the other."
         if forbidden is not None:

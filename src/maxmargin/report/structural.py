@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers as kinds
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,16 +12,19 @@ from . import numbers
 from .answers import confusion
 from .charts import histogram
 from .content import Data, ReportContent
-from .convergence import convergence
+from .curves import convergence
 from .markup import MOST, Markup, bars, element, facts, heat_table, table, together
 from .tallies import Classes
+
+if TYPE_CHECKING:
+    from ..estimators.structured import StructuralSVM
 
 _MOST_WORST = 10
 _MOST_BARS = 12
 _MOST_TEXT = 160
 
 
-def content(estimator: Any, data: Data) -> ReportContent:
+def content(estimator: StructuralSVM, data: Data) -> ReportContent:
     """Of a fitted StructuralSVM."""
     told = ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
     told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(estimator.model_).__name__)]
@@ -144,7 +147,7 @@ def _text(value: Any) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 2] + " …"
 
 
-def _transitions(estimator: Any) -> Markup | None:
+def _transitions(estimator: StructuralSVM) -> Markup | None:
     """Of models that are chains."""
     model = estimator.model_
     if not hasattr(model, "transition_table"):

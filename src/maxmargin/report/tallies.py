@@ -1,4 +1,4 @@
-"""How well answers fit the labels, added up chunk by chunk: memory does not grow with the data.
+"""How well answers fit the labels, and what the data looks like, in one pass chunk by chunk: memory does not grow.
 
 (Except for ranking: pairs can only be counted once all rows of a group are there, and a group may be anywhere. Three
 numbers per row are kept.)
@@ -6,38 +6,33 @@ numbers per row are kept.)
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from typing import Any, Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..kernels import pairs
 from ..models.ranking import by_group
-from ..protocols import Chunk
+from ..protocols import Chunk, Source
 from . import numbers
 
+if TYPE_CHECKING:
+    from ..estimators.linear import LinearEstimator
 
-class Tally(Protocol):
-    """What all three can do. ``score`` is None as long as nothing could be judged."""
+if TYPE_CHECKING:
+    pass
 
-    name: str
-    rows: int
-
-    @property
-    def score(self) -> float | None: ...
-
-    def add(self, chunk: Chunk, scores: np.ndarray) -> None: ...
+# Labels are counted by value up to here: beyond it they are measurements, or too many to list.
+_MOST_LABELS = 10_000
 
 
 def task_of(estimator: Any) -> str:
     """What a linear estimator was trained for: "classify", "regress" or "rank"."""
     return "classify" if hasattr(estimator, "classes_") else "regress" if hasattr(estimator, "epsilon") else "rank"
-
-
-def tally_for(estimator: Any) -> Tally:
-    """The tally that fits the estimator's task."""
-    task = task_of(estimator)
-    return Classes(estimator.classes_) if task == "classify" else Residuals() if task == "regress" else Order()
 
 
 def chosen(scores: np.ndarray) -> np.ndarray:
@@ -48,7 +43,7 @@ def chosen(scores: np.ndarray) -> np.ndarray:
 class Classes:
     """Counts of (true class, answer). Labels that were not in the training data count as wrong, and are told apart."""
 
-    name = "accuracy"
+    name, kind, unjudged = "accuracy", "Classification", "None of the labels was in the training data"
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
@@ -97,7 +92,7 @@ class Classes:
 class Residuals:
     """R², mean absolute error and a histogram of label − answer."""
 
-    name = "R²"
+    name, kind, unjudged = "R²", "Regression", "All labels are the same"
     _BINS = 2048
 
     def __init__(self) -> None:
@@ -148,7 +143,7 @@ class Residuals:
 class Order:
     """Share of the pairs of one group that are in the right order; ties count half."""
 
-    name = "ordered pairs"
+    name, kind, unjudged = "ordered pairs", "Ranking", "No two rows of one group have different grades"
 
     def __init__(self) -> None:
         self.rows = 0
@@ -159,28 +154,29 @@ class Order:
         self.rows += len(chunk)
         self._kept.append((np.array(chunk.y, dtype=np.float64), group, np.array(scores, dtype=np.float64)))
 
-    def _together(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        grades, groups, scores = (np.concatenate(column) for column in zip(*self._kept, strict=True))
-        return grades, np.unique(groups, return_inverse=True)[1], scores
-
-    @property
-    def groups(self) -> int:
-        return int(self._together()[1].max()) + 1 if self.rows else 0
-
-    @property
-    def pairs(self) -> int:
-        """How many pairs there are to put in order."""
+    def counts(self) -> tuple[int, int, float | None]:
+        """How many groups there are, how many pairs to put in order, and the share of these that are."""
         if not self.rows:
-            return 0
-        grades, groups, _ = self._together()
-        return int(pairs.count_pairs(*by_group(grades, groups), grades))
+            return 0, 0, None
+        grades, names, scores = (np.concatenate(column) for column in zip(*self._kept, strict=True))
+        groups = np.unique(names, return_inverse=True)[1]
+        order = by_group(grades, groups)
+        n = int(pairs.count_pairs(*order, grades))
+        return int(groups.max()) + 1, n, float(pairs.ordered_share(*order, grades, scores)) if n else None
 
     @property
     def score(self) -> float | None:
-        if not self.pairs:
-            return None
-        grades, groups, scores = self._together()
-        return float(pairs.ordered_share(*by_group(grades, groups), grades, scores))
+        return self.counts()[2]
+
+
+Tally = Classes | Residuals | Order
+"""What is counted for each task. ``score`` is None as long as nothing could be judged, ``unjudged`` says why."""
+
+
+def tally_for(estimator: LinearEstimator) -> Tally:
+    """The tally that fits the estimator's task."""
+    task = task_of(estimator)
+    return Classes(estimator.classes_) if task == "classify" else Residuals() if task == "regress" else Order()
 
 
 def positions(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -200,3 +196,97 @@ def positions(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(found < 0, -1, order[found])
     at = np.minimum(np.searchsorted(classes, y), classes.size - 1)
     return np.where(classes[at] == y, at, -1)
+
+
+@dataclass
+class Survey:
+    """What a pass has seen of the data."""
+
+    rows: int = 0
+    features: int = 0
+    stored: int = 0
+    """Values other than zero."""
+    longest: int = 0
+    """Most of them in one row."""
+    labels: Counter[str] = field(default_factory=Counter)
+    labels_whole: bool = True
+    """Whether every label is in ``labels``."""
+    label_range: tuple[float, float] | None = None
+    weighted: bool = False
+    left_out: tuple[int, list[str]] = (0, [])
+
+    def add(self, chunk: Chunk) -> None:
+        self.rows += len(chunk)
+        self.features = max(self.features, chunk.x.shape[1])
+        filled = np.diff(chunk.x.indptr) if sp.issparse(chunk.x) else np.count_nonzero(chunk.x, axis=1)
+        self.stored += int(filled.sum())
+        self.longest = max(self.longest, int(filled.max(initial=0)))
+        self.weighted |= chunk.weight is not None
+        if chunk.y is not None and len(chunk):
+            self._add_labels(np.asarray(chunk.y))
+
+    def _add_labels(self, y: np.ndarray) -> None:
+        if y.dtype.kind in "biuf":
+            low, high = float(y.min()), float(y.max())
+            before = self.label_range or (low, high)
+            self.label_range = min(low, before[0]), max(high, before[1])
+        if self.labels_whole:
+            values, times = np.unique(y, return_counts=True)
+            if values.size + len(self.labels) > _MOST_LABELS:
+                self.labels_whole = False
+                self.labels.clear()
+                return
+            for value, n in zip(values, times, strict=True):
+                self.labels[numbers.label(value)] += int(n)
+
+
+def scored(estimator: LinearEstimator, source: Source, survey: Survey) -> Iterator[tuple[Chunk, np.ndarray]]:
+    """Every chunk, as wide as the model, with the model's scores; ``survey`` sees it as it came.
+
+    Features that the model does not know have no weight and are left out; those that the data lacks are zero.
+    """
+    for chunk in source.chunks():
+        if not len(chunk):
+            continue
+        survey.add(chunk)
+        fitting = replace(chunk, x=to_width(chunk.x, estimator.n_features_in_))
+        yield fitting, _scores(estimator, fitting.x)
+    survey.left_out = left_out(source)
+
+
+def _scores(estimator: LinearEstimator, x: Any) -> np.ndarray:
+    score = estimator.decision_function if task_of(estimator) == "classify" else estimator.predict
+    with warnings.catch_warnings():
+        # Sources give columns without names, also to models that were trained on a data frame.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return np.asarray(score(x))
+
+
+def measure(estimator: LinearEstimator, source: Source) -> tuple[Tally, Survey]:
+    """Answers against labels, and what the data looks like, in one pass."""
+    tally, survey = tally_for(estimator), Survey()
+    for chunk, scores in scored(estimator, source, survey):
+        if chunk.y is not None:
+            tally.add(chunk, scores)
+    return tally, survey
+
+
+def to_width(x: Any, width: int) -> Any:
+    """The same rows with as many columns as wanted: cut off, or filled with zeros.
+
+    >>> to_width(np.ones((1, 2)), 3)
+    array([[1., 1., 0.]])
+    """
+    if x.shape[1] == width:
+        return x
+    if sp.issparse(x):
+        if x.shape[1] > width:
+            return x[:, :width]
+        return sp.csr_matrix((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
+    return x[:, :width] if x.shape[1] > width else np.pad(x, ((0, 0), (0, width - x.shape[1])))
+
+
+def left_out(source: Any) -> tuple[int, list[str]]:
+    """How many rows the last pass over a source could not use, and what it says of them (of the first, if many)."""
+    said = [str(entry) for entry in getattr(source, "skipped", None) or ()]
+    return int(getattr(source, "n_skipped", len(said))), said

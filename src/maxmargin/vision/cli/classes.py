@@ -2,122 +2,134 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cli.files import answers_to, draw_into_files, on_one_line
+from ...cli.files import again, answers_to, draw_into_files, on_one_line, where
 from ...cli.kind import Kind
-from ...cli.reading import again, where
-from ...cli.talk import Talk, warn
+from ...cli.talk import warn
+from ...estimators.inputs import check_memory
 from ...report import numbers
 from ...report.content import Data
+from ..images import ImageFolder, list_images
+from ..pages import parts as parts_page, scenes as scenes_page
+from ..pages.classified import accuracies, answers, features_kept, folder_classes, scored
+from ..pages.pictures import pyplot
+from ..parts.joint import JointRecord, at_rest
+
+if TYPE_CHECKING:
+    from ..classifier import SceneClassifier
+    from ..part_classifier import PartClassifier
 
 _LATENT = ("rbow", "rbow+", "rbow++")
 
 
-class Images(Kind):
+class Folders:
+    """Images of several folders of class folders, one after another."""
+
+    def __init__(self, paths: list[str]) -> None:
+        folders = [ImageFolder(path) for path in paths]
+        self.paths = [path for folder in folders for path in folder.paths]
+        self.labels = np.concatenate([folder.labels for folder in folders])
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+class Images(Kind[Folders]):
     """One folder with a sub-folder per class."""
 
     unit = what = "images"
     reads = ("cache", "on_error", "device")
     other = "These are likely not the images that the model was trained on, or they come in another order."
     uncertified = "generative training minimises no hinge loss"
+    model: SceneClassifier | PartClassifier
 
-    def prepare(self, args: argparse.Namespace, settings: dict[str, Any]) -> None:
-        from ...estimators.inputs import check_memory
-
+    def prepare(self, settings: dict[str, Any]) -> None:
         check_memory(settings.get("memory"))
         self.check(settings)
-        if args.report is not None:
-            from ..pages.pictures import pyplot
-
+        if self.args.report is not None:
             draw_into_files()
             pyplot()  # complain now rather than after training
 
     def check(self, settings: dict[str, Any]) -> None:
         """Refuse settings that have no effect."""
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Any:
-        from .. import ImageFolder
-
-        if len(paths) != 1 and paths is args.data:
+    def open(self, paths: list[str]) -> Folders:
+        if len(paths) != 1 and paths is self.args.data:
             raise ValueError(f"Images are learned from one folder with a sub-folder per class, got {len(paths)} paths.")
-        return Folders([ImageFolder(path) for path in paths])
+        return Folders(paths)
 
-    def arguments(self, data: Any) -> tuple[Any, ...]:
+    def arguments(self, data: Folders) -> tuple[list[str], np.ndarray]:
         return data.paths, data.labels
 
-    def count(self, data: Any, model: Any = None) -> int:
-        return len(data.paths) - (0 if model is None else model.left_out_)
+    def trained_on(self, data: Folders) -> int:
+        return len(data) - self.model.left_out_
 
-    def left_out(self, model: Any, data: Any) -> int:
-        return model.left_out_
+    def left_out(self, data: Folders) -> int:
+        return self.model.left_out_
 
-    def page(self, data: Any, name: str) -> Data:
+    def page(self, data: Folders, name: str) -> Data:
         return Data(data.paths, data.labels, name=name)
 
-    def reported(self, args: argparse.Namespace, model: Any, name: str) -> tuple[Data, dict[str, Any]]:
+    def whole(self) -> str | None:
+        """The folder that is all of the data, if that is one: its sub-folders may be classes."""
+        return self.args.data[0] if len(self.args.data) == 1 and os.path.isdir(self.args.data[0]) else None
+
+    def reported(self, name: str) -> tuple[Data, dict[str, Any]]:
         """Any images will do: where they lie in folders of classes, answers are compared with these."""
-        from ..images import list_images
+        data = self.args.data
+        X = (self.whole() or list_images(where(data))) if data else None
+        return Data(X, name=name if data else "these images"), {"task": self.task.name}
 
-        whole = len(args.data) == 1 and os.path.isdir(args.data[0])
-        X = (args.data[0] if whole else list_images(where(args.data))) if args.data else None
-        return Data(X, name=name if args.data else "these images"), {"task": self.task.name}
+    def facts(self, data: Folders) -> dict[str, Any]:
+        return {"classes": self.model.classes_.size, "training": self.model.training}
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        return {"classes": model.classes_.size, "training": model.training}
-
-    def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
+    def score(self, data: Folders) -> dict[str, Any]:
         """Accuracy, and its mean over the classes."""
-        from ..pages.classified import answers
-
-        kept, answered = answers(model, data.paths, np.arange(len(data.paths)), args.on_error or "raise", warn)
-        return _verdict(data.labels[kept], answered, model.classes_) | {"left_out": len(data.paths) - kept.size}
+        kept, answered = answers(self.model, data.paths, np.arange(len(data)))
+        return _verdict(data.labels[kept], answered, self.model.classes_) | {"left_out": len(data) - kept.size}
 
     def in_words(self, score: dict[str, Any]) -> str:
         left_out = f", {numbers.count(score['left_out'])} left out" if score["left_out"] else ""
         mean = f"; mean over classes {numbers.share(score['per_class'])}"
         return f"{numbers.share(score['value'])} on {numbers.count(score['images'])} images{left_out}{mean}"
 
-    def next_steps(self, args: argparse.Namespace, model: str, data: str) -> list[tuple[str, str]]:
-        _, *others = super().next_steps(args, model, data)
-        return [("predict", f"maxmargin predict {model} PHOTOS{again(args, self.reads)} -o answers.txt"), *others]
+    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
+        _, *others = super().next_steps(model, data)
+        return [("predict", f"maxmargin predict {model} PHOTOS{again(self.args, self.reads)} -o answers.txt"), *others]
 
-    def use(self, args: argparse.Namespace, model: Any, talk: Talk) -> Any:
+    def use(self, model: SceneClassifier | PartClassifier) -> None:
+        args = self.args
         if model.extractor_ is None:
             raise ValueError(
                 f"{args.model} was trained on features and cannot look at images. Use it from Python: maxmargin.load."
             )
-        said = {"cache": args.cache, "n_jobs": args.jobs, "verbose": int(talk.progress)}
+        said = {"cache": args.cache, "n_jobs": args.jobs, "verbose": int(self.talk.progress)}
         said |= {"device": args.device} if "device" in model.get_params() else {}
-        return model.set_params(**said, **({} if args.on_error is None else {"on_error": args.on_error}))
+        self.model = model.set_params(**said, **({} if args.on_error is None else {"on_error": args.on_error}))
 
-    def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None:
-        from ..images import list_images
-        from ..pages.classified import features_kept, folder_classes, scored
-
-        if args.regions and model.kind == "bow":
-            raise ValueError("--regions is for kinds with regions, and this model is a bag of words. Leave it out.")
-        files = list_images(where(args.data))
-        whole = len(args.data) == 1 and os.path.isdir(args.data[0])
-        true = folder_classes(args.data[0], files, model.classes_) if whole else None
+    def predict(self) -> None:
+        args, model, talk = self.args, self.model, self.talk
+        files, whole = list_images(where(args.data)), self.whole()
+        true = folder_classes(whole, files, model.classes_) if whole else None
         answered, judged = 0, []
         with ExitStack() as stack:
             file = stack.enter_context(answers_to(args))
             if args.regions:  # parts are a second look at the features
                 stack.enter_context(features_kept(model))
             counting = stack.enter_context(talk.counting("Answered", "images"))
-            model.verbose = 0  # one line that counts is enough
-            for kept, scores in scored(model, files, np.arange(len(files)), args.on_error or "raise", warn):
+            model.set_params(verbose=0, on_error=args.on_error or "raise")  # one line that counts is enough
+            for kept, scores in scored(model, files, np.arange(len(files))):
                 labels = model.classes_[scores.argmax(axis=1)]
-                parts = model.predict_regions([files[i] for i in kept], labels) if args.regions else None
+                regions = self.regions([files[i] for i in kept], labels)
                 if file is not None:
-                    for k, i in enumerate(kept):
-                        file.write(_line(files[i], labels[k], scores[k] if args.scores else None, parts, k))
+                    for i, label, values, parts in zip(kept, labels, scores, regions, strict=True):
+                        told = [f"{value:.9g}" for value in values.tolist()] if args.scores else []
+                        file.write("\t".join([on_one_line(files[i]), on_one_line(str(label)), *parts, *told]) + "\n")
                 if true is not None:
                     judged.append((true[kept], labels))
                 answered += kept.size
@@ -137,17 +149,18 @@ class Images(Kind):
         )  # fmt: skip
         talk.say(f"{numbers.count(answered)} images answered. {verdict}")
 
-
-class Folders:
-    """Images of several folders of class folders, one after another."""
-
-    def __init__(self, folders: list[Any]) -> None:
-        self.paths = [path for folder in folders for path in folder.paths]
-        self.labels = np.concatenate([folder.labels for folder in folders])
+    def regions(self, files: list[str], labels: np.ndarray) -> list[list[str]]:
+        """What --regions writes of each image."""
+        return [[] for _ in files]
 
 
 class Scenes(Images):
     helps = "More --max-bounds or --max-passes, or a smaller --C, help."
+    model: SceneClassifier
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        return scenes_page.ABOUT if self.model.kind in _LATENT else ""
 
     def check(self, settings: dict[str, Any]) -> None:
         kind, training = settings.get("kind", "rbow"), settings.get("training", "discriminative")
@@ -170,23 +183,30 @@ class Scenes(Images):
             if name in settings and not has_meaning:
                 raise ValueError(f"{flag} is for {what}. Leave it out.")
 
-    def about(self, model: Any) -> str:
-        from ..pages.scenes import ABOUT
+    def predict(self) -> None:
+        if self.args.regions and self.model.kind == "bow":
+            raise ValueError("--regions is for kinds with regions, and this model is a bag of words. Leave it out.")
+        super().predict()
 
-        return "" if model.kind not in _LATENT else ABOUT
+    def regions(self, files: list[str], labels: np.ndarray) -> list[list[str]]:
+        if not self.args.regions:
+            return super().regions(files, labels)
+        tables = self.model.predict_regions(files, labels)
+        return [[";".join(",".join(map(str, row)) for row in table.tolist())] for table in tables]
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        return super().facts(model, data) | {"kind": model.kind, "grid": list(model.grid_)}
+    def facts(self, data: Folders) -> dict[str, Any]:
+        return super().facts(data) | {"kind": self.model.kind, "grid": list(self.model.grid_)}
 
-    def outcome(self, model: Any, interrupted: bool) -> dict[str, Any]:
-        if model.training == "generative":
-            return {"certificate": None, "tol": None, "converged": getattr(model.learner_, "converged", True)}
-        return super().outcome(model, interrupted)
+    def outcome(self, interrupted: bool) -> dict[str, Any]:
+        if self.model.training == "generative":
+            return {"certificate": None, "tol": None, "converged": getattr(self.model.learner_, "converged", True)}
+        return super().outcome(interrupted)
 
-    def passes(self, model: Any) -> int:
-        return int(model.learner_.n_passes_)
+    def passes(self) -> int:
+        return int(self.model.learner_.n_passes_)
 
-    def rows(self, model: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
+        model = self.model
         down, across = model.grid_
         what = {"bow": "bag of words", "sbow": "one model per region"}.get(
             model.kind, f"{model.n_parts} parts {'in all' if model.parts == 'shared' else 'per class'}"
@@ -202,6 +222,8 @@ class Scenes(Images):
 
 class Parts(Images):
     helps = "More --max-rounds or --max-passes, or a smaller --C, help."
+    about = parts_page.ABOUT
+    model: PartClassifier
 
     def check(self, settings: dict[str, Any]) -> None:
         training = settings.get("training", "joint")
@@ -213,27 +235,21 @@ class Parts(Images):
             if name in settings and training not in trainings:
                 raise ValueError(f"{flag} is for --training {' or '.join(trainings)}. Leave it out.")
 
-    def about(self, model: Any) -> str:
-        from ..pages.parts import ABOUT
-
-        return ABOUT
-
-    def line(self, record: Any, tol: float) -> str:
+    def line(self, record: JointRecord) -> str:
         kept = "" if record.taken else ", not taken"
         return f"round {record.round}, {record.step}, objective {record.objective:.6g}{kept}, {record.seconds:.1f} s"
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        return super().facts(model, data) | {"parts": len(model.filters_), "regions": list(model.regions)}
+    def facts(self, data: Folders) -> dict[str, Any]:
+        return super().facts(data) | {"parts": len(self.model.filters_), "regions": list(self.model.regions)}
 
-    def outcome(self, model: Any, interrupted: bool) -> dict[str, Any]:
-        from ..parts.joint import at_rest
-
-        found = super().outcome(model, interrupted)
+    def outcome(self, interrupted: bool) -> dict[str, Any]:
+        found, model = super().outcome(interrupted), self.model
         rested = model.training != "joint" or at_rest(model.history_, model.tol, model.bound_tol)
         found["converged"] = found["converged"] and rested and not interrupted
         return found | {"rounds": model.history_[-1].round, "objective": model.objective_}
 
-    def rows(self, model: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
+        model = self.model
         how = {"random": "random", "selected": "selected from random ones", "joint": "trained with their weights"}
         return [
             ("parts", f"{len(model.filters_)}, {how[model.training]}"),
@@ -249,17 +265,5 @@ def _verdict(true: np.ndarray, answered: np.ndarray, classes: np.ndarray) -> dic
             f"{int(np.isin(true, unseen).sum())} images are of classes that were not there in training and count as "
             f"wrong: {', '.join(unseen[:5].tolist())}."
         )
-    right = true == answered
-    return {
-        "score": "accuracy", "value": right.mean(), "images": true.size,
-        "per_class": np.mean([right[true == name].mean() for name in np.unique(true)]),
-    }  # fmt: skip
-
-
-def _line(path: str, label: Any, scores: np.ndarray | None, parts: np.ndarray | None, k: int) -> str:
-    columns = [on_one_line(path), on_one_line(str(label))]
-    if parts is not None:
-        columns.append(";".join(",".join(map(str, row)) for row in parts[k].tolist()))
-    if scores is not None:
-        columns += [f"{score:.9g}" for score in scores.tolist()]
-    return "\t".join(columns) + "\n"
+    share, mean = accuracies(true, answered)
+    return {"score": "accuracy", "value": share, "images": true.size, "per_class": mean}

@@ -1,23 +1,5 @@
-"""maxmargin detect"""
+"""maxmargin detect IMAGE [IMAGE ...] --model MODEL [-o PICTURE|FOLDER|TABLE] [options]
 
-from __future__ import annotations
-
-import argparse
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from ...cli import DONE, options
-from ...cli.files import check_writable, load_any
-from ...cli.talk import Talk
-from ...cli.tasks import task_of
-from ...files import replacing
-
-if TYPE_CHECKING:
-    from .detector import Taker
-
-USAGE = "IMAGE [IMAGE ...] --model MODEL [-o PICTURE|FOLDER|TABLE] [options]"
-ABOUT = """\
 Find objects in images with a detector (maxmargin train --task detect). What is written depends on the name after -o:
 
   found.png    one image with boxes, scores and parts drawn into it (white: parts, violet: negative parts)
@@ -27,8 +9,7 @@ Find objects in images with a detector (maxmargin train --task detect). What is 
   boxes.json   results in the form of COCO
 
 Without -o the table goes to stdout. Images that cannot be read are named, counted and left out.
-"""
-EXAMPLES = """\
+
 examples:
   maxmargin detect photo.jpg --model cats.mm -o found.png
   maxmargin detect photos/ --model cats.mm -o found --threshold 0.5 --jobs 4
@@ -36,6 +17,25 @@ examples:
 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
 """
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...cli import DONE, options
+from ...cli.files import check_writable, load_any
+from ...cli.talk import Talk
+from ...cli.tasks import task_of
+from ...files import replacing
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..detection.finding import Detections
+    from .detector import Taker
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +123,7 @@ def _pictures(names: dict[str, str], *, parts: bool) -> Taker:
     from ..detection.drawing import drawn
     from .detector import picture_format
 
-    def draw(file: str, pixels: Any, found: Any) -> None:
+    def draw(file: str, pixels: np.ndarray, found: Detections) -> None:
         target = names[file]
         form = picture_format(target)
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)

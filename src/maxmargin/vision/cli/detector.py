@@ -11,29 +11,41 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...cli.files import answers_to
+import numpy as np
+
+from ...cli.files import again, answers_to, where
 from ...cli.kind import Kind
-from ...cli.reading import again, where
 from ...cli.talk import Talk, warn
+from ...estimators.inputs import check_threads
 from ...report import numbers
 from ...report.content import Data
 from ..detection.annotations import Annotated, annotated, is_file_of_boxes
+from ..detection.evaluation import PrecisionRecall
+from ..detection.finding import Detections
 from ..images import ImageError, list_images, pillow, read_image
+from ..pages.detector import ABOUT, parts_of
 
-Taker = Callable[[str, Any, Any], None]  # of a file, its pixels, and what was found in them
+if TYPE_CHECKING:
+    from ..detector import DeformablePartDetector
+
+Taker = Callable[[str, np.ndarray, Detections], None]  # of a file, its pixels, and what was found in them
 TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 KINDS = "a table (.csv, .tsv), a COCO file (.json)"
 
 
-class Detectors(Kind):
+class Detectors(Kind[Annotated]):
     unit = what = "images"
+    about = ABOUT
+    model: DeformablePartDetector
+    _judged: tuple[list[Any] | None, PrecisionRecall | None] = (None, None)
     reads = ("boxes", "label", "holdout")
     helps = "More --max-bounds or --max-passes, or a smaller --C, help."
     other = "These are likely not the images and boxes that the model was trained on (--holdout as then?)."
 
-    def prepare(self, args: argparse.Namespace, settings: dict[str, Any]) -> None:
+    def prepare(self, settings: dict[str, Any]) -> None:
+        args = self.args
         _check_share(args.holdout)
         if "part_size" in settings and settings.get("n_parts") == 0 and not settings.get("n_negative_parts"):
             raise ValueError("--part-size is for detectors with parts, and there are --parts 0. Leave it out.")
@@ -44,7 +56,8 @@ class Detectors(Kind):
         if args.test_boxes is not None and not args.test:
             raise ValueError("--test-boxes are the boxes of the images of --test, which is missing.")
 
-    def training(self, args: argparse.Namespace) -> tuple[Any, Any]:
+    def training(self) -> tuple[Annotated, Annotated | None]:
+        args = self.args
         learned = read_boxes(args.data, args.boxes, args.label)
         if args.holdout is not None:
             return split(learned, args.holdout)
@@ -53,45 +66,40 @@ class Detectors(Kind):
         boxes = args.test_boxes or (None if _is_table(args.test) else args.boxes)
         return learned, read_boxes(args.test, boxes, learned.label, "--test-boxes")
 
-    def open(self, args: argparse.Namespace, paths: list[str], model: Any = None) -> Any:
-        """What a detector was trained on."""
+    def open(self, paths: list[str], held_out: bool = False) -> Annotated:
+        """What a detector was trained on, or what was held out."""
+        args = self.args
         _check_share(args.holdout)
-        given = read_boxes(paths, args.boxes, args.label or model.label_)
-        return given if args.holdout is None else split(given, args.holdout)[0]
+        given = read_boxes(paths, args.boxes, args.label or self.model.label_)
+        return given if args.holdout is None else split(given, args.holdout)[held_out]
 
-    def arguments(self, data: Any) -> tuple[Any, ...]:
+    def arguments(self, data: Annotated) -> tuple[Annotated]:
         return (data,)
 
-    def page(self, data: Any, name: str) -> Data:
+    def page(self, data: Annotated, name: str) -> Data:
         """The curve of the last score, over the images that it was found on; the model alone if there are none."""
         images, curve = self._judged
         return Data(images, curve, name="held-out images")
 
-    _judged: tuple[Any, Any] = (None, None)
-
-    def reported(self, args: argparse.Namespace, model: Any, name: str) -> tuple[Data, dict[str, Any]]:
-        files: list[str] = []
-        score = curve = None
+    def reported(self, name: str) -> tuple[Data, dict[str, Any]]:
+        args, score = self.args, None
         if args.boxes is not None or _is_table(args.data):
-            given = read_boxes(args.data, args.boxes, args.label or model.label_)
-            score = self.score(args, model, given if args.holdout is None else split(given, args.holdout)[1])
-            files, curve = self._judged
+            score = self.score(self.open(args.data, held_out=True))
         elif args.holdout is not None or args.label is not None:
             option = "--label" if args.holdout is None else "--holdout"
             raise ValueError(f"{option} is for images with boxes, and there are no --boxes. Leave it out.")
         elif args.data:
-            files = listed(args.data)
-        return Data(files or None, curve, name=name), {"task": "detect", "test": score}
+            self._judged = listed(args.data), None
+        return Data(*self._judged, name=name), {"task": "detect", "test": score}
 
-    def facts(self, model: Any, data: Any) -> dict[str, Any]:
-        from ..pages.detector import parts_of
-
+    def facts(self, data: Annotated) -> dict[str, Any]:
+        model = self.model
         return {
             "label": model.label_, "boxes": sum(int((~some).sum()) for some in data.ignored),
             "left_out": model.left_out_, "components": len(model.star_.components), **parts_of(model),
         }  # fmt: skip
 
-    def rows(self, model: Any, facts: dict[str, Any]) -> list[tuple[str, str]]:
+    def rows(self, facts: dict[str, Any]) -> list[tuple[str, str]]:
         against = f" and {facts['negative_parts']} negative" if facts["negative_parts"] else ""
         in_all = " in all" if facts["components"] > 1 else ""
         left_out = f", {numbers.count(facts['left_out'])} left out" if facts["left_out"] else ""
@@ -101,13 +109,8 @@ class Detectors(Kind):
             ("components", f"{facts['components']}, parts: {facts['parts']}{against}{in_all}"),
         ]
 
-    def about(self, model: Any) -> str:
-        from ..pages.detector import ABOUT
-
-        return ABOUT
-
-    def score(self, args: argparse.Namespace, model: Any, data: Any) -> dict[str, Any]:
-        curve = model.precision_recall(data)
+    def score(self, data: Annotated) -> dict[str, Any]:
+        curve = self.model.precision_recall(data)
         self._judged = data.images, curve
         return {
             "score": "average precision", "value": curve.average_precision,
@@ -119,7 +122,8 @@ class Detectors(Kind):
         objects = f"{numbers.count(score['objects'])} object{'s' * (score['objects'] != 1)}"
         return f"{numbers.share(score['value'])} on {objects} in {_images(score['images'])}"
 
-    def next_steps(self, args: argparse.Namespace, model: str, data: str) -> list[tuple[str, str]]:
+    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
+        args = self.args
         same = shown = again(args, self.reads)
         seen = data
         if args.test:
@@ -133,14 +137,15 @@ class Detectors(Kind):
             ("look at it", f"maxmargin report {model} {seen}{shown} -o report.html"),
         ]
 
-    def use(self, args: argparse.Namespace, model: Any, talk: Talk) -> Any:
-        return model.set_params(n_jobs=args.jobs)
+    def use(self, model: DeformablePartDetector) -> None:
+        self.model = model.set_params(n_jobs=self.args.jobs)
 
-    def predict(self, args: argparse.Namespace, model: Any, talk: Talk) -> None:
+    def predict(self) -> None:
+        args = self.args
         if args.output is not None and picture_format(args.output):
             raise ValueError(f"maxmargin predict writes {KINDS}; pictures come from maxmargin detect.")
-        with table(args, model) as take:
-            find(model, listed(args.data), args, talk, take)
+        with table(args, self.model) as take:
+            find(self.model, listed(args.data), args, self.talk, take)
 
 
 def _check_share(share: float | None) -> None:
@@ -153,7 +158,7 @@ def _is_table(paths: list[str]) -> bool:
     return len(paths) == 1 and is_file_of_boxes(paths[0])
 
 
-def read_boxes(paths: list[str], boxes: str | None, label: Any, option: str = "--boxes") -> Any:
+def read_boxes(paths: list[str], boxes: str | None, label: str | None, option: str = "--boxes") -> Annotated:
     """Images and their boxes, not opened yet; ``option`` is the one to name if there are no boxes."""
     if boxes is None and _is_table(paths):
         return annotated(None, paths[0], label=label)
@@ -165,7 +170,7 @@ def read_boxes(paths: list[str], boxes: str | None, label: Any, option: str = "-
     return annotated(paths[0] if len(paths) == 1 else list_images(paths), boxes, label=label)
 
 
-def split(given: Any, share: float) -> tuple[Any, Any]:
+def split(given: Annotated, share: float) -> tuple[Annotated, Annotated]:
     """Images to learn from, and those held out: of images with objects and of the others the same share.
 
     A checksum of their names chooses, so that the same images are held out next time, and the same few if others come.
@@ -186,7 +191,7 @@ def split(given: Any, share: float) -> tuple[Any, Any]:
             )
         held.update(some[:n])
 
-    def only(kept: list[int]) -> Any:
+    def only(kept: list[int]) -> Annotated:
         images, boxes, ignored = ([some[i] for i in kept] for some in (given.images, given.boxes, given.ignored))
         return Annotated(images, boxes, ignored, given.label)
 
@@ -206,12 +211,12 @@ def picture_format(path: str) -> str | None:
     return known if known in Image.SAVE and not os.path.isdir(path) else None
 
 
-def find(model: Any, files: list[str], args: argparse.Namespace, talk: Talk, take: Taker) -> None:
+def find(model: DeformablePartDetector, files: list[str], args: argparse.Namespace, talk: Talk, take: Taker) -> None:
     """Find objects in all images, and hand what is found to ``take``."""
     read = objects = empty = 0
     with talk.counting("Searched", "images") as counting:
         for done, (file, pixels, found) in enumerate(_found(model, files, args), 1):
-            if isinstance(found, Exception):
+            if isinstance(found, ImageError):
                 if len(files) == 1:
                     raise found
                 warn(f"left out: {found}" if file in str(found) else f"left out: {file}: {found}")
@@ -237,18 +242,18 @@ def _images(n: int) -> str:
     return f"{numbers.count(n)} image{'s' * (n != 1)}"
 
 
-def _found(model: Any, files: list[str], args: argparse.Namespace) -> Iterator[tuple[str, Any, Any]]:
+def _found(
+    model: DeformablePartDetector, files: list[str], args: argparse.Namespace
+) -> Iterator[tuple[str, np.ndarray, Detections | ImageError]]:
     """Pixels and detections of each file, in their order; an error instead where an image cannot be read."""
-    from ...estimators.inputs import check_threads
-
     said = _finding(args)
 
-    def search(file: str) -> tuple[str, Any, Any]:
+    def search(file: str) -> tuple[str, np.ndarray, Detections | ImageError]:
         try:
             pixels = read_image(file, color=True)
             return file, pixels, model.detect(pixels, **said)
         except ImageError as error:
-            return file, None, error
+            return file, np.empty(0), error
 
     threads = check_threads(args.jobs)
     if threads == 1:
@@ -261,7 +266,7 @@ def _found(model: Any, files: list[str], args: argparse.Namespace) -> Iterator[t
 
 def _finding(args: argparse.Namespace) -> dict[str, Any]:
     """What was said about what counts as found, in the words of ``detect``."""
-    said = {name: getattr(args, name) for name in ("threshold", "overlap", "most")}
+    said = {name: vars(args)[name] for name in ("threshold", "overlap", "most")}
     if args.overlap is not None and not 0.0 <= args.overlap <= 1.0:
         raise ValueError(f"--overlap must be a number from 0 to 1, got {args.overlap:g}.")
     if args.most is not None and args.most < 1:
@@ -270,7 +275,7 @@ def _finding(args: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def table(args: argparse.Namespace, model: Any) -> Iterator[Taker]:
+def table(args: argparse.Namespace, model: DeformablePartDetector) -> Iterator[Taker]:
     """Where boxes are written to, a row for each."""
     suffix = os.path.splitext(args.output or "")[1].lower()
     _finding(args)  # complain before anything is written
@@ -289,7 +294,7 @@ def table(args: argparse.Namespace, model: Any) -> Iterator[Taker]:
         head = ["image", "x_min", "y_min", "x_max", "y_max", "score", "component", "mirrored"]
         writer.writerow([*head, *(["label"] if own else [])])
 
-        def write(name: str, pixels: Any, found: Any) -> None:
+        def write(name: str, pixels: np.ndarray, found: Detections) -> None:
             for box, score, component, mirrored in _entries(found):
                 edges = [f"{edge:.2f}" for edge in box]
                 writer.writerow([name, *edges, f"{score:.6g}", component, int(mirrored), *own])
@@ -297,12 +302,12 @@ def table(args: argparse.Namespace, model: Any) -> Iterator[Taker]:
         yield write
 
 
-def _entries(found: Any) -> Iterator[tuple[list[float], float, int, bool]]:
+def _entries(found: Detections) -> Iterator[tuple[list[float], float, int, bool]]:
     columns = (found.boxes, found.scores, found.components, found.mirrored)
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
-def _coco(name: str, found: Any) -> list[dict[str, Any]]:
+def _coco(name: str, found: Detections) -> list[dict[str, Any]]:
     """What COCO calls results. An image is known by its number if its name is one, as there; by its name if not."""
     stem = os.path.splitext(os.path.basename(name))[0]
     image = int(stem) if stem.isascii() and stem.isdigit() else os.path.basename(name)

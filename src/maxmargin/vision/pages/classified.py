@@ -6,18 +6,22 @@ import contextlib
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...report import numbers
 from ...report.answers import confusion
 from ...report.content import Data, ReportContent
-from ...report.markup import table
-from ...report.tallies import Classes
+from ...report.markup import facts
+from ...report.tallies import Classes, positions
 from ..images import ImageError, ImageFolder, list_images
+
+if TYPE_CHECKING:
+    from ..image_classifier import ImageClassifier
+    from ..image_inputs import ImageInputs
 
 _AT_A_TIME = 256  # images whose features are held while answering
 
@@ -33,7 +37,7 @@ class Classified:
 
 
 @contextlib.contextmanager
-def features_kept(model: Any) -> Iterator[None]:
+def features_kept(model: ImageClassifier) -> Iterator[None]:
     """Features of images are asked for several times: those kept nowhere are kept until the page is done."""
     if model.cache is not None or model.extractor_ is None:
         yield
@@ -46,7 +50,7 @@ def features_kept(model: Any) -> Iterator[None]:
             model.cache = None
 
 
-def classified(model: Any, data: Data) -> Classified | None:
+def classified(model: ImageClassifier, data: Data) -> Classified | None:
     """Answers to the images of a report. None where nothing was given."""
     if not data.given:
         return None
@@ -60,15 +64,11 @@ def classified(model: Any, data: Data) -> Classified | None:
         )
     images = list(found.images)
     wanted = np.arange(len(images)) if true is None else np.flatnonzero(true != "")
-    kept, answered = answers(model, images, wanted, model.on_error, _warn)
+    kept, answered = answers(model, images, wanted)
     return Classified([images[i] for i in kept], None, None if true is None else true[kept], answered)
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UserWarning, stacklevel=2)
-
-
-def _true(data: Data, found: Any, classes: np.ndarray) -> np.ndarray | None:
+def _true(data: Data, found: ImageInputs, classes: np.ndarray) -> np.ndarray | None:
     """Classes that were given, or that the folders of the images are named by."""
     if data.y is not None:
         true = np.asarray(data.y)
@@ -82,7 +82,7 @@ def _true(data: Data, found: Any, classes: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def folder_classes(folder: Any, files: list[str], classes: np.ndarray) -> np.ndarray | None:
+def folder_classes(folder: str | os.PathLike[str], files: list[str], classes: np.ndarray) -> np.ndarray | None:
     """The sub-folders that images lie in, if all of these have names of classes; no text for images in none."""
     inside = [os.path.relpath(file, folder).split(os.sep) for file in files]
     if not all(steps[0] in classes for steps in inside if len(steps) > 1) or max(map(len, inside)) == 1:
@@ -90,58 +90,54 @@ def folder_classes(folder: Any, files: list[str], classes: np.ndarray) -> np.nda
     return np.array([steps[0] if len(steps) > 1 else "" for steps in inside])
 
 
-def scored(
-    model: Any, images: list[Any], wanted: np.ndarray, on_error: str, tell: Callable[[str], object]
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def scored(model: ImageClassifier, images: list[Any], wanted: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Numbers of the images that could be read and the scores of their classes, some images at a time.
 
-    Images that cannot be read are an error, or told and left out.
+    Images that cannot be read are an error, or left out with a warning: as the model's ``on_error`` says.
     """
     for begin in range(0, wanted.size, _AT_A_TIME):
         at = wanted[begin : begin + _AT_A_TIME]
         try:
             scores = model.decision_function([images[i] for i in at])
         except ImageError:
-            if on_error == "raise":
+            if model.on_error == "raise":
                 raise
             found = []
             for i in at:  # one by one, to see which of them
                 try:
                     found.append((i, model.decision_function([images[i]])[0]))
                 except ImageError as error:
-                    tell(f"left out: {error}")
+                    warnings.warn(f"left out: {error}", UserWarning, stacklevel=2)
             at, scores = np.array([i for i, _ in found], np.int64), np.array([one for _, one in found])
         if at.size:
             yield at, scores
 
 
-def answers(
-    model: Any, images: list[Any], wanted: np.ndarray, on_error: str, tell: Callable[[str], object]
-) -> tuple[np.ndarray, np.ndarray]:
+def answers(model: ImageClassifier, images: list[Any], wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the images that could be read, and the classes that are answered for them."""
-    found = list(scored(model, images, wanted, on_error, tell))
+    found = list(scored(model, images, wanted))
     if not found:
         raise ValueError(f"None of the {len(images)} images could be read.")
     kept, scores = (np.concatenate(part) for part in zip(*found, strict=True))
     return kept, model.classes_[scores.argmax(axis=1)]
 
 
-def compare(model: Any, looked: Classified, on: str, told: ReportContent) -> None:
+def accuracies(true: np.ndarray, answered: np.ndarray) -> tuple[float, float]:
+    """The share of right answers, and its mean over the classes: small ones count as much as large ones."""
+    right = true == answered
+    return float(right.mean()), float(np.mean([right[true == name].mean() for name in np.unique(true)]))
+
+
+def compare(model: ImageClassifier, looked: Classified, on: str, told: ReportContent) -> None:
     """Accuracies and confusions, where classes are known."""
     n = looked.answered.size
-    told.facts = table([], [["images", numbers.count(n)]], "facts")
+    told.facts = facts(("images", numbers.count(n)))
     told.tiles.append((f"images of {on}", numbers.count(n)))
     if looked.true is None:
         return
-    right = looked.true == looked.answered
-    mean = np.mean([right[looked.true == name].mean() for name in np.unique(looked.true)])
-    told.tiles[:0] = [
-        (f"accuracy on {on}", numbers.share(right.mean())), ("mean over classes", numbers.share(float(mean))),
-    ]  # fmt: skip
-    number = {name: k for k, name in enumerate(model.classes_.tolist())}
-    true, answered = (
-        np.array([number.get(name, -1) for name in side.tolist()], np.int64) for side in (looked.true, looked.answered)
-    )
+    share, mean = (numbers.share(part) for part in accuracies(looked.true, looked.answered))
+    told.tiles[:0] = [(f"accuracy on {on}", share), ("mean over classes", mean)]
     tally = Classes(model.classes_)
+    true, answered = (positions(model.classes_, side) for side in (looked.true, looked.answered))
     tally.compare(true, answered, looked.true.tolist())
     told.sections.append(("Which class was taken for which", confusion(tally, "images")))

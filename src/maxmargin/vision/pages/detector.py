@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...report import numbers
 from ...report.content import LAST_BOUND, ReportContent
-from ...report.markup import Markup, element, table, together
-from ...report.search import search
+from ...report.curves import search
+from ...report.markup import Markup, element, facts, note, together
 from ..detection.drawing import drawn
+from ..detection.evaluation import PrecisionRecall
 from ..images import ImageError, read_image
 from .pictures import photograph, picture, pyplot
+
+if TYPE_CHECKING:
+    from ..detector import DeformablePartDetector
 
 _SHOWN = 6  # images with what is found in them
 _WIDE = 360  # pixels at most, in the page
 ABOUT = "of the last convex bound, placements of objects fixed; about other placements nothing is proved"
 
 
-def content(detector: Any, images: list[Any], curve: Any, on: str) -> ReportContent:
+def content(
+    detector: DeformablePartDetector, images: list[Any], curve: PrecisionRecall | None, on: str
+) -> ReportContent:
     """Of a fitted DeformablePartDetector; ``curve`` is None where the objects in the images are not known."""
     pyplot()  # complains before any work is done
     from .. import plots
@@ -38,31 +44,30 @@ def content(detector: Any, images: list[Any], curve: Any, on: str) -> ReportCont
         told.sections.append((title, picture(drawing, "precision and recall")))
     if images:
         told.tiles.append((f"images of {on}", numbers.count(len(images))))
-        told.facts = table([], [["images", numbers.count(len(images))]], "facts")
+        told.facts = facts(("images", numbers.count(len(images))))
         told.sections.append(("What it finds", _examples(detector, images)))
     told.sections.append(("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
-    told.tiles += _sizes(detector)
+    counts = parts_of(detector)
+    told.tiles += [
+        ("components", numbers.count(len(detector.star_.components))),
+        ("parts", numbers.count(counts["parts"])),
+    ]
+    if counts["negative_parts"]:
+        told.tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
+    told.tiles.append(("bounds", numbers.count(detector.n_bounds_)))
     told.hint = (
         "With images there is what is found in them, with boxes how precise it is: model.report(path, images, boxes)"
     )
     return told
 
 
-def parts_of(detector: Any) -> dict[str, int]:
+def parts_of(detector: DeformablePartDetector) -> dict[str, int]:
     """How many parts all components have together, for and against."""
     signs = [part.sign for component in detector.star_.components for part in component.parts]
     return {"parts": sum(sign > 0 for sign in signs), "negative_parts": sum(sign < 0 for sign in signs)}
 
 
-def _sizes(detector: Any) -> list[tuple[str, str]]:
-    counts = parts_of(detector)
-    tiles = [("components", numbers.count(len(detector.star_.components))), ("parts", numbers.count(counts["parts"]))]
-    if counts["negative_parts"]:
-        tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
-    return [*tiles, ("bounds", numbers.count(detector.n_bounds_))]
-
-
-def _examples(detector: Any, images: list[Any]) -> Markup | None:
+def _examples(detector: DeformablePartDetector, images: list[Any]) -> Markup | None:
     """Some images, from the first to the last, with their boxes."""
     shown = []
     for i in np.unique(np.linspace(0, len(images) - 1, min(_SHOWN, len(images))).astype(int)):
@@ -81,8 +86,7 @@ def _examples(detector: Any, images: list[Any]) -> Markup | None:
     said = f"Boxes that score {numbers.number(round(detector.threshold_, 2))} or more, as detect finds them."
     said += " White frames are their parts." if counts["parts"] else ""
     said += " Violet frames are parts that speak against an object." if counts["negative_parts"] else ""
-    note = element("p", said, class_="note")
-    return together(note, element("div", *shown, class_="gallery")) if shown else None
+    return together(note(said), element("div", *shown, class_="gallery")) if shown else None
 
 
 def _name(image: Any, i: int) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...report import numbers
 from ...report.content import Data, ReportContent
-from ...report.search import steps
+from ...report.curves import steps
 from .classified import classified, compare, features_kept
 from .pictures import picture, pyplot
+
+if TYPE_CHECKING:
+    from ..part_classifier import PartClassifier
 
 _PATCHES = 10  # of each part
 _FILTERS = 24
 ABOUT = "of the part weights, the filters fixed; about other filters nothing is proved"
 
 
-def content(model: Any, data: Data) -> ReportContent:
+def content(model: PartClassifier, data: Data) -> ReportContent:
     """Of a fitted PartClassifier."""
     pyplot()  # complains before any work is done
     from .. import plots

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...plots.needs import tiles_for
 from ...report import numbers
 from ...report.content import LAST_BOUND, Data, ReportContent
-from ...report.convergence import convergence
-from ...report.markup import Markup, element, together
-from ...report.search import climb, search
-from ...report.weights import MOST_CLASSES
+from ...report.curves import climb, convergence, search
+from ...report.linear import MOST_CLASSES
+from ...report.markup import Markup, element, note, together
 from .classified import Classified, classified, compare, features_kept
 from .pictures import picture, pyplot
+
+if TYPE_CHECKING:
+    from ..classifier import SceneClassifier
 
 _LABELLED = 6  # images with their parts
 ABOUT = "of the last convex bound, its parts fixed; about other parts nothing is proved"
 
 
-def content(model: Any, data: Data) -> ReportContent:
+def content(model: SceneClassifier, data: Data) -> ReportContent:
     """Of a fitted SceneClassifier."""
     pyplot()  # complains before any work is done
     told = ReportContent("Scenes")
@@ -40,10 +43,10 @@ def content(model: Any, data: Data) -> ReportContent:
     return told
 
 
-def _proof(model: Any, told: ReportContent) -> None:
+def _proof(model: SceneClassifier, told: ReportContent) -> None:
     """What is proved, and how training went."""
     if model.training == "generative":
-        told.claim = element("p", "Generative training: counts and EM. There is no certificate.", class_="note")
+        told.claim = note("Generative training: counts and EM. There is no certificate.")
         told.history = climb(model.history_)
     elif model.history_ and hasattr(model.history_[0], "changed"):
         told.subject, told.about = LAST_BOUND, ABOUT
@@ -52,7 +55,7 @@ def _proof(model: Any, told: ReportContent) -> None:
         told.history = convergence(model.history_, model.tol)
 
 
-def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | None]]:
+def _regions(model: SceneClassifier, looked: Classified | None) -> list[tuple[str, Markup | None]]:
     from .. import plots
 
     figures = []
@@ -67,8 +70,9 @@ def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | 
             )
         figures.append(picture(plots.region_models(model, name, **mine), f"region models of {name}"))
     if model.classes_.size > MOST_CLASSES:
-        note = f"The first {MOST_CLASSES} of {model.classes_.size} classes are shown."
-        figures.append(element("p", note, class_="note"))
+        figures.append(
+            element("p", f"The first {MOST_CLASSES} of {model.classes_.size} classes are shown.", class_="note")
+        )
     sections: list[tuple[str, Markup | None]] = [("Region models of each class", together(*figures))]
     if looked is not None and looked.images is not None:
         labelled = _labelled(model, looked.images, looked.answered)
@@ -76,20 +80,15 @@ def _regions(model: Any, looked: Classified | None) -> list[tuple[str, Markup | 
     return sections
 
 
-def _labelled(model: Any, images: list[Any], answered: np.ndarray) -> Markup:
+def _labelled(model: SceneClassifier, images: list[Any], answered: np.ndarray) -> Markup:
     """One image of each class, until there are enough."""
     from .. import plots
 
     shown = [int(np.flatnonzero(answered == name)[0]) for name in np.unique(answered)][:_LABELLED]
     parts = model.predict_regions([images[i] for i in shown], answered[shown])
-    columns = min(3, len(shown))
-    rows = -(-len(shown) // columns)
-    figure, axes = pyplot().subplots(
-        rows, columns, figsize=(3.6 * columns, 3.0 * rows), layout="constrained", squeeze=False
-    )
-    for ax in axes.flat:
-        ax.set_axis_off()
-    for ax, i, table in zip(axes.flat, shown, parts, strict=False):
+    figure, axes = tiles_for(None, len(shown), 3, (3.6, 3.0))
+    for ax, i, table in zip(axes, shown, parts, strict=True):
         plots.labelled_regions(images[i], table, ax, legend=False)
+        ax.set_axis_off()
         ax.set_title(str(answered[i]), fontsize=10)
     return picture(figure, "images with the parts of their regions")

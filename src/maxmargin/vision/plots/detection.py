@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
-from .frames import COLORS, LINES, bare, number, outline
-from .pixels import pixels
+from ...plots.needs import axes_for, needs_matplotlib, tiles_for
+from ..detection.boxes import as_boxes, as_scores
+from ..detection.evaluation import PrecisionRecall, shown_by
+from ..detection.finding import Detections
+from ..image_inputs import images_or_regions
+from .frames import COLORS, LINES, number, outline, pixels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
 _RIGHT, _WRONG, _UNKNOWN = "#009e73", "#d55e00", "#1b6ca8"  # which is also said in words
 _AROUND = 1.7  # what is cut out around a detection, in sides of its box
@@ -19,8 +26,8 @@ _CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.
 
 @needs_matplotlib
 def detected(
-    image: Any, detections: Any, *, ax: Any = None, most: int = 10, parts: bool = True, roots: bool = False
-) -> Any:
+    image: Any, detections: Any, *, ax: Axes | None = None, most: int = 10, parts: bool = True, roots: bool = False
+) -> Axes:
     """Draw what was found in an image: boxes with their scores, and the parts in them; the best stand out.
 
     Parameters
@@ -55,7 +62,7 @@ def detected(
     """
     if most < 0:
         raise ValueError(f"most must be at least 0, got {most}.")
-    if not hasattr(detections, "part_boxes"):
+    if not isinstance(detections, Detections):
         raise ValueError(
             f"detections must be what a detector's detect found, got {type(detections).__name__}. "
             "Of predict's list give the entry of this image."
@@ -93,7 +100,7 @@ def detected(
 
 
 @needs_matplotlib
-def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
+def precision_recall_curves(curves: Any, ax: Axes | None = None) -> Axes:
     """Draw precision over recall, with the average precision of each curve in the legend.
 
     The strong line is the best precision at a recall or a larger one: the area under it is the average precision. The
@@ -120,7 +127,7 @@ def precision_recall_curves(curves: Any, ax: Any = None) -> Any:
     'squares, AP 50.0 %'
     """
     named: dict[str, Any] = dict(curves) if isinstance(curves, Mapping) else {"": curves}
-    if not named or not all(hasattr(curve, "average_precision") for curve in named.values()):
+    if not named or not all(isinstance(curve, PrecisionRecall) for curve in named.values()):
         given = {name: type(curve).__name__ for name, curve in named.items()} if isinstance(curves, Mapping) else curves
         raise ValueError(
             f"curves must be what precision_recall returns, or a dict of names and at least one such, got {given!r}."
@@ -150,8 +157,8 @@ def detection_mosaic(
     *,
     overlap: float = 0.5,
     columns: int = 6,
-    fig: Any = None,
-) -> Any:
+    fig: FigureBase | None = None,
+) -> FigureBase:
     """Draw the best detections of many images, cut out, with some of what is around them; the best first.
 
     Where the objects are known, each is marked as right or wrong by the rule of ``precision_recall``: "second" is a box
@@ -189,8 +196,6 @@ def detection_mosaic(
     """
     if n < 1 or columns < 1:
         raise ValueError(f"n and columns must be at least 1, got {n} and {columns}.")
-    from ..image_inputs import images_or_regions
-
     files = list(images_or_regions(images).images or [])
     boxes, scores, objects = _found_in(files, found, truths)
     image = np.repeat(np.arange(len(files)), [len(some) for some in boxes])
@@ -199,14 +204,9 @@ def detection_mosaic(
     if not order.size:
         raise ValueError(f"Nothing was found in the {len(files)} images. Detect with a lower threshold.")
     verdicts = [""] * order.size if objects is None else judged(every[order], image[order], objects, overlap)
-    shown = order[:n]
-    across = min(columns, len(shown))
-    down = -(-len(shown) // across)
-    fig = figure_for(fig, (1.55 * across, 1.75 * down))
-    axes = fig.subplots(down, across, squeeze=False).ravel()
-    for ax in axes[len(shown) :]:
-        ax.remove()
-    for ax, k, verdict in zip(axes, shown.tolist(), verdicts, strict=False):
+    shown = order[:n].tolist()
+    fig, axes = tiles_for(fig, len(shown), columns, (1.55, 1.75))
+    for ax, k, verdict in zip(axes, shown, verdicts, strict=False):
         there = None if objects is None else objects[image[k]]
         _cut_out_with_box(ax, pixels(files[image[k]]), every[k], there, _MARKS.get(verdict, _WRONG))
         ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=_MARKS.get(verdict, _WRONG))
@@ -227,8 +227,6 @@ def envelope(precision: np.ndarray, recall: np.ndarray) -> tuple[np.ndarray, np.
 
 def judged(boxes: np.ndarray, image: np.ndarray, objects: list[np.ndarray], overlap: float) -> list[str]:
     """What boxes are by falling score, in these images: right, wrong, or second on an object."""
-    from ..detection.evaluation import shown_by
-
     taken: set[tuple[int, int]] = set()
     out = []
     for box, i in zip(boxes, image.tolist(), strict=True):
@@ -241,7 +239,7 @@ def judged(boxes: np.ndarray, image: np.ndarray, objects: list[np.ndarray], over
     return out
 
 
-def _score(ax: Any, box: Any, score: float, height: int) -> None:
+def _score(ax: Axes, box: Any, score: float, height: int) -> None:
     """Above the box, or within it where the image ends there."""
     above = "bottom" if box[1] > 0.06 * height else "top"
     label = {"boxstyle": "square,pad=0.15", "facecolor": COLORS["object"], "edgecolor": "none", "alpha": 0.9}
@@ -251,7 +249,7 @@ def _score(ax: Any, box: Any, score: float, height: int) -> None:
     )  # fmt: skip
 
 
-def _legend(ax: Any, drawn: set[str]) -> None:
+def _legend(ax: Axes, drawn: set[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -266,12 +264,10 @@ def _found_in(
     files: list[Any], found: Sequence[Any], truths: Sequence[Any] | None
 ) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray] | None]:
     """Boxes and scores of each image, and its objects."""
-    from ..detection.boxes import as_boxes, as_scores
-
     for name, given in (("found", found), ("truths", truths)):
         if given is not None and len(given) != len(files):
             raise ValueError(f"There are {len(files)} images, and {name} of {len(given)}; each needs one.")
-    pairs = [(some.boxes, some.scores) if hasattr(some, "boxes") else tuple(some) for some in found]
+    pairs = [(some.boxes, some.scores) if isinstance(some, Detections) else tuple(some) for some in found]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("found must have Detections, or boxes and scores, for each image.")
     boxes = [as_boxes(f"boxes of found[{i}]", pair[0]) for i, pair in enumerate(pairs)]
@@ -280,7 +276,7 @@ def _found_in(
     return boxes, scores, objects
 
 
-def _cut_out_with_box(ax: Any, picture: np.ndarray, box: np.ndarray, objects: np.ndarray | None, color: str) -> None:
+def _cut_out_with_box(ax: Axes, picture: np.ndarray, box: np.ndarray, objects: np.ndarray | None, color: str) -> None:
     """A square around a box; grey where the image has ended."""
     height, width = picture.shape[:2]
     half = 0.5 * _AROUND * max(float(box[2] - box[0]), float(box[3] - box[1]), 1.0)
@@ -296,4 +292,3 @@ def _cut_out_with_box(ax: Any, picture: np.ndarray, box: np.ndarray, objects: np
     ax.set_ylim(y + half, y - half)
     ax.set_aspect("equal")
     ax.set_facecolor("0.85")
-    bare(ax)

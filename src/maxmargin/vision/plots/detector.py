@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import figure_for, needs_matplotlib
-from .frames import COLORS, LINES, bare, number, outline, some_of
+from ...plots.needs import bare, figure_for, needs_matplotlib
+from .frames import COLORS, LINES, number, outline, some_of
 from .hog import edge_strengths, glyph_image, grey
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+    from ..detection.model import StarModel, View, ViewPart
+    from ..detector import DeformablePartDetector
 
 _FINE = 8  # pixels of a fine cell in a map of costs
 
 
 @needs_matplotlib
-def detector_filters(detector: Any, components: Sequence[int] | None = None, *, fig: Any = None) -> Any:
+def detector_filters(
+    detector: DeformablePartDetector, components: Sequence[int] | None = None, *, fig: FigureBase | None = None
+) -> FigureBase:
     """Draw the components of a detector, one in a row: root, parts, and what it costs to move them.
 
     Left are the edges that the root likes and those that it dislikes, in one scale. Beside them are the edges that the
@@ -74,7 +83,7 @@ def detector_filters(detector: Any, components: Sequence[int] | None = None, *, 
     return fig
 
 
-def _learned(detector: Any) -> tuple[Any, np.ndarray]:
+def _learned(detector: DeformablePartDetector) -> tuple[StarModel, np.ndarray]:
     from sklearn.utils.validation import check_is_fitted
 
     if hasattr(detector, "get_params"):
@@ -84,13 +93,13 @@ def _learned(detector: Any) -> tuple[Any, np.ndarray]:
     return detector.star_, detector.coef_
 
 
-def _height(view: Any) -> float:
+def _height(view: View) -> float:
     """Inches of a row: as high as its root, if all are as wide."""
     rows, columns = view.root.shape[:2]
     return 1.9 * min(max(rows / columns, 0.5), 2.0)
 
 
-def _draw_view(row: Any, view: Any, signs: list[int], dearest: float, name: str, mirrored: bool) -> list[Any]:
+def _draw_view(row: np.ndarray, view: View, signs: list[int], dearest: float, name: str, mirrored: bool) -> list[Any]:
     """One component; the maps of costs are returned."""
     rows, columns = view.root.shape[:2]
     sides = edge_strengths(view.root)
@@ -124,7 +133,7 @@ def _draw_view(row: Any, view: Any, signs: list[int], dearest: float, name: str,
     return maps
 
 
-def _reach(view: Any) -> tuple[int, int, int, int]:
+def _reach(view: View) -> tuple[int, int, int, int]:
     """Left, right, bottom and top of root and parts together, in fine cells of the root."""
     rows, columns = view.root.shape[:2]
     boxes = [(0, 2 * columns, 2 * rows, 0)]
@@ -134,7 +143,7 @@ def _reach(view: Any) -> tuple[int, int, int, int]:
     return min(left), max(right), max(bottom), min(top)
 
 
-def _pasted(view: Any, which: list[int], pictures: list[np.ndarray], meet: Any) -> np.ndarray:
+def _pasted(view: View, which: list[int], pictures: list[np.ndarray], meet: np.ufunc) -> np.ndarray:
     """Pictures of parts where these are expected; NaN where there is none."""
     left, right, bottom, top = _reach(view)
     side = pictures[0].shape[0] // view.parts[which[0]].filter.shape[0]  # pixels of a fine cell
@@ -146,7 +155,7 @@ def _pasted(view: Any, which: list[int], pictures: list[np.ndarray], meet: Any) 
     return out
 
 
-def _costs(part: Any) -> np.ndarray:
+def _costs(part: ViewPart) -> np.ndarray:
     """How much more than the cheapest place it costs a part to have its centre at each pixel of its own box."""
     dy, dx = ((np.arange(n * _FINE) + 0.5) / _FINE - 0.5 * n for n in part.filter.shape[:2])
     a, b, c, d = part.cost
@@ -154,7 +163,7 @@ def _costs(part: Any) -> np.ndarray:
     return cost - cost.min()
 
 
-def _frames(ax: Any, view: Any, which: list[int], sign: int) -> None:
+def _frames(ax: Axes, view: View, which: list[int], sign: int) -> None:
     """A numbered frame around each part of a sign."""
     kind = "part" if sign > 0 else "negative part"
     for p in which:

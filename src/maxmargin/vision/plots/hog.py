@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...plots.needs import axes_for, needs_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _ORIENTATIONS = 9
 _LENGTH = 32  # features of a cell
@@ -16,7 +19,7 @@ _GAP = 6  # pixels between what speaks for and what speaks against
 
 
 @needs_matplotlib
-def hog_glyphs(weights: Any, ax: Any = None, *, negative: bool = False, limit: float | None = None) -> Any:
+def hog_glyphs(weights: Any, ax: Axes | None = None, *, negative: bool = False, limit: float | None = None) -> Axes:
     """Draw a filter over histograms of gradients: in every cell the edges that it likes, brighter the more it does.
 
     A cell has 9 bars, one for each orientation of an edge. What a bar stands for is the sum of all positive weights of

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
+from ...plots.needs import axes_for, needs_matplotlib, tiles_for
 from ...validation import shown
-from .frames import bare, some_of
+from .frames import cut_out, images_and_features, pixels, some_of
 from .hog import edge_strengths, hog_glyphs
-from .pixels import cut_out, pixels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+    from ..part_classifier import PartClassifier
 
 _MANY_PARTS = 60  # beyond it only some are numbered
 _SHOWN = 8  # parts, if nobody says which
 
 
 @needs_matplotlib
-def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
+def part_weights(model: PartClassifier, region: int = 0, ax: Axes | None = None) -> Axes:
     """Draw how much every part speaks for every class (red) or against it (blue), in one region of the image.
 
     Parameters
@@ -64,7 +69,7 @@ def part_weights(model: Any, region: int = 0, ax: Any = None) -> Any:
 
 @needs_matplotlib
 def top_detections(
-    model: Any,
+    model: PartClassifier | Mapping[str, PartClassifier],
     images: Any,
     parts: Sequence[int] | None = None,
     n: int = 10,
@@ -72,8 +77,8 @@ def top_detections(
     features: Any = None,
     labels: Any = None,
     per_image: int = 1,
-    fig: Any = None,
-) -> Any:
+    fig: FigureBase | None = None,
+) -> FigureBase:
     """Draw the patches that parts respond to most, one part in a row, the best first.
 
     They are cut out of the images; those that were found in the mirror image are shown as they are seen there.
@@ -100,16 +105,20 @@ def top_detections(
     -------
     Figure
     """
-    models: dict[str, Any] = dict(model) if isinstance(model, Mapping) else {"": model}
+    models: dict[str, PartClassifier] = dict(model) if isinstance(model, Mapping) else {"": model}
     shown = _chosen_parts(models, parts)
-    files, X = _looked_at(models, images, features)
+    described = all(one.extractor_ is not None for one in models.values())
+    files, X = images_and_features(images, features, described, "patches")
     if labels is not None and not isinstance(labels, str) and len(labels) != len(files):
         raise ValueError(f"There are {len(files)} images, and labels of {len(labels)}; each needs one.")
-    fig, axes = _rows(fig, len(shown) * len(models), n, labels is not None)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    rows = len(shown) * len(models)
+    fig, axes = tiles_for(fig, rows * n, n, (0.95 + 0.8 / n, 1.0 if labels is None else 1.2))
     for k, (name, one) in enumerate(models.items()):
         names = one.predict(X) if isinstance(labels, str) else labels
         for j, (part, found) in enumerate(zip(shown, one.detections(X, shown, n, per_image=per_image), strict=True)):
-            row = axes[j * len(models) + k]
+            row = axes.reshape(rows, n)[j * len(models) + k]
             row[0].set_ylabel(f"part {part}\n{name}".strip(), fontsize=8, rotation=0, ha="right", va="center")
             _patches(row, found, files, names)
     return fig
@@ -117,8 +126,13 @@ def top_detections(
 
 @needs_matplotlib
 def filter_glyphs(
-    model: Any, parts: Sequence[int] | None = None, *, negative: bool = False, columns: int = 8, fig: Any = None
-) -> Any:
+    model: PartClassifier,
+    parts: Sequence[int] | None = None,
+    *,
+    negative: bool = False,
+    columns: int = 8,
+    fig: FigureBase | None = None,
+) -> FigureBase:
     """Draw the filters of parts over histograms of gradients, each in its own scale: see ``hog_glyphs``.
 
     Parameters
@@ -141,20 +155,14 @@ def filter_glyphs(
     shown = _chosen_parts({"": model}, parts)
     filters = _checked(model).filter_images()
     edge_strengths(filters[0])  # complains of what is no such filter, before there is an empty figure
-    across = max(1, min(columns, len(shown)))
-    down = -(-len(shown) // across)
-    wide = 2.0 if negative else 1.0
-    fig = figure_for(fig, (1.3 * wide * across, 1.5 * down))
-    axes = fig.subplots(down, across, squeeze=False).ravel()
-    for ax in axes:
-        ax.set_axis_off()
-    for ax, part in zip(axes, shown, strict=False):
+    fig, axes = tiles_for(fig, len(shown), columns, (2.6 if negative else 1.3, 1.5))
+    for ax, part in zip(axes, shown, strict=True):
         hog_glyphs(filters[part], ax, negative=negative).set_title(f"part {part}", fontsize=8)
     return fig
 
 
 @needs_matplotlib
-def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Any = None) -> Any:
+def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Axes | None = None) -> Axes:
     """Draw accuracy against the number of parts, a curve for each way to get them.
 
     Parameters
@@ -221,13 +229,13 @@ def heaviest_parts(part_weights: np.ndarray) -> np.ndarray:
     return np.argsort(-np.sqrt((part_weights**2).sum(axis=(0, 2))), kind="stable")
 
 
-def _checked(model: Any) -> Any:
+def _checked(model: PartClassifier) -> PartClassifier:
     if not hasattr(model, "part_weights_"):
         raise ValueError(f"model must be a fitted PartClassifier, got {shown(model)}. Call fit first.")
     return model
 
 
-def _chosen_parts(models: dict[str, Any], parts: Sequence[int] | None) -> list[int]:
+def _chosen_parts(models: dict[str, PartClassifier], parts: Sequence[int] | None) -> list[int]:
     """The parts that were asked for, or those with the largest weights."""
     if not models:
         raise ValueError("There is no model: give a PartClassifier, or a dict of names and such.")
@@ -235,33 +243,6 @@ def _chosen_parts(models: dict[str, Any], parts: Sequence[int] | None) -> list[i
     if parts is None:
         return heaviest_parts(first)[:_SHOWN].tolist()
     return some_of("parts", parts, min(one.part_weights_.shape[1] for one in models.values()))
-
-
-def _looked_at(models: dict[str, Any], images: Any, features: Any) -> tuple[list[Any], Any]:
-    """The images to cut patches out of, and what the models are asked about."""
-    from ..image_inputs import images_or_regions
-
-    files = list(images_or_regions(images).images or [])
-    if not files:
-        raise ValueError("images must be a folder, files or arrays of pixels; features of patches go to features=.")
-    if features is None:
-        if any(one.extractor_ is None for one in models.values()):
-            raise ValueError("The model was trained on features of patches: give features= of these images as well.")
-        return files, files
-    if len(features) != len(files):
-        raise ValueError(f"There are {len(files)} images, and features of {len(features)}; they must belong together.")
-    return files, features
-
-
-def _rows(fig: Any, rows: int, n: int, labelled: bool) -> tuple[Any, np.ndarray]:
-    """A figure with rows of axes for patches."""
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}.")
-    fig = figure_for(fig, (0.8 + 0.95 * n, (1.2 if labelled else 1.0) * rows))
-    axes = fig.subplots(rows, n, squeeze=False)
-    for ax in axes.ravel():
-        bare(ax)
-    return fig, axes
 
 
 def _patches(axes: np.ndarray, found: list[Any], files: list[Any], labels: Any) -> None:

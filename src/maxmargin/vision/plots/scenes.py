@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, figure_for, needs_matplotlib
-from .pixels import pixels
+from ...plots.grid import draw_cells
+from ...plots.needs import axes_for, bare, figure_for, needs_matplotlib
+from .frames import cut_out, images_and_features, pixels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+
+    from ..classifier import SceneClassifier
 
 _FEW_FEATURES = 40  # more bars than these are a fence
 _NUMBERED = 100  # up to so many regions their parts are written into them
@@ -17,13 +24,13 @@ _NUMBERED = 100  # up to so many regions their parts are written into them
 def labelled_regions(
     image: Any,
     regions: Any,
-    ax: Any = None,
+    ax: Axes | None = None,
     *,
     names: Any = None,
     colors: Any = None,
     opacity: float = 0.5,
     legend: bool = True,
-) -> Any:
+) -> Axes:
     """Draw which part explains each region of an image: coloured, with the borders between parts and a legend.
 
     A part has the same colour in every picture.
@@ -63,50 +70,36 @@ def labelled_regions(
     for what, given in (("names", names), ("colors", colors)):
         if given is not None and len(given) <= used[-1]:
             raise ValueError(f"There is a part {used[-1]}, and {what} has {len(given)} entries; they count from 0.")
-    from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
-    from matplotlib.patches import Patch
 
     ax = axes_for(ax)
-    rows, columns = table.shape
-    height, width = table.shape
-    if image is not None:
-        picture = pixels(image)
-        height, width = picture.shape[:2]
-        ax.imshow(picture, extent=(0, width, height, 0))
-    palette = _palette(int(used[-1]) + 1) if colors is None else [to_rgba(color) for color in colors]
-    ax.imshow(
-        np.array(palette)[table], extent=(0, width, height, 0), alpha=opacity if image is not None else 1.0,
-        interpolation="nearest",
+    picture = None if image is None else pixels(image)
+    height, width = table.shape if picture is None else picture.shape[:2]
+    said = {part: str(part) if names is None else names[part] for part in used.tolist()}
+    draw_cells(
+        ax, table, _palette(int(used[-1]) + 1) if colors is None else [to_rgba(color) for color in colors],
+        said if legend else {}, picture=picture, extent=(0, width, height, 0), opacity=opacity,
+        title="part" if names is None else None,
     )  # fmt: skip
-    size = np.array([width / columns, height / rows])
-    lines = [(np.array(a) * size, np.array(b) * size) for a, b in _borders(table)]
-    ax.add_collection(LineCollection(lines, colors="black", linewidths=0.8))
     if table.size <= _NUMBERED:
+        down, across = height / table.shape[0], width / table.shape[1]
         for (row, column), part in np.ndenumerate(table):
-            x, y = (column + 0.5) * size[0], (row + 0.5) * size[1]
+            x, y = (column + 0.5) * across, (row + 0.5) * down
             ax.text(x, y, str(part), ha="center", va="center", fontsize=8, bbox=_LABEL)
-    ax.set_xticks([])
-    ax.set_yticks([])
-    if legend:
-        said = [str(part) if names is None else names[part] for part in used]
-        handles = [Patch(color=palette[part], label=label) for part, label in zip(used, said, strict=True)]
-        title = "part" if names is None else None
-        ax.legend(handles=handles, title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return ax
 
 
 @needs_matplotlib
 def region_models(
-    classifier: Any,
+    classifier: SceneClassifier,
     name: Any,
     images: Any = None,
     *,
     features: Any = None,
     n: int = 8,
     parts: int = 5,
-    fig: Any = None,
-) -> Any:
+    fig: FigureBase | None = None,
+) -> FigureBase:
     """Draw the region models ("parts") of a class, one in a row: where it likes to be, and what it was used for.
 
     On the left are the preferences of the regions of the grid for the part. Beside them, where there are images, stand
@@ -152,10 +145,8 @@ def region_models(
     fixed, likely = classifier.kind == "sbow", classifier.training == "generative"
     # Logarithms of probabilities are no sight: those themselves are drawn.
     preference = np.exp(tables.preference[0]) if likely and not fixed else tables.preference[0]
-    files: Any = None
-    found: Any = None
-    if images is not None or features is not None:
-        files, found = _used(classifier, name, images, features)
+    given = images is not None or features is not None
+    files, found = _used(classifier, name, images, features) if given else (None, None)
     uses = None if found is None else np.bincount(found[0].ravel(), minlength=preference.shape[2])
     shown = _most_used(uses, preference)[:parts]
     few = tables.appearance.shape[2] <= _FEW_FEATURES
@@ -164,21 +155,16 @@ def region_models(
     drawn = preference[:, :, shown]
     limit = float(np.abs(drawn).max()) or 1.0
     signed = not (likely or fixed)
-    scale: dict[str, Any] = {
-        "cmap": "RdBu_r" if signed else "viridis",
-        "vmin": -limit if signed else 0.0,
-        "vmax": limit,
-    }
+    cmap, least = ("RdBu_r", -limit) if signed else ("viridis", 0.0)
     for row, part in enumerate(shown):
-        picture = left[row].imshow(preference[:, :, part], aspect="auto", **scale)
+        picture = left[row].imshow(preference[:, :, part], aspect="auto", cmap=cmap, vmin=least, vmax=limit)
         left[row].set_box_aspect(1.0)  # as images are about square, whatever their grid
-        left[row].set_xticks([])
-        left[row].set_yticks([])
+        bare(left[row], edges=True)
         label = f"part {part}"
         if uses is not None:
             label += f"\n{100.0 * uses[part] / uses.sum():.0f} % of regions"
         left[row].set_ylabel(label, fontsize=8)
-        if files is not None:
+        if files is not None and found is not None:
             _patches(right[row], part, files, found)
         elif few:
             weights = tables.appearance[0, part]
@@ -210,26 +196,17 @@ def _most_used(uses: np.ndarray | None, preference: np.ndarray) -> np.ndarray:
     return order[uses[order] > 0]
 
 
-def _used(classifier: Any, name: Any, images: Any, features: Any) -> tuple[list[Any] | None, tuple[Any, Any]]:
+def _used(
+    classifier: SceneClassifier, name: Any, images: Any, features: Any
+) -> tuple[list[Any] | None, tuple[np.ndarray, np.ndarray]]:
     """Images of the class as classified, the parts of their regions, and the scores that these were chosen with."""
-    files = None
+    files, X = None, features
     if images is not None:
-        from ..image_inputs import images_or_regions
-
-        files = list(images_or_regions(images).images or [])
-        if not files:
-            raise ValueError("images must be a folder, files or arrays of pixels; features of regions go to features=.")
-        if features is None and classifier.extractor_ is None:
-            raise ValueError(
-                "The classifier was trained on features of regions and cannot look at images: give features= as well."
-            )
-    X: Any = files if features is None else np.asarray(features)
-    if files is not None and len(files) != len(X):
-        raise ValueError(f"There are {len(files)} images, and features of {len(X)}; they must belong together.")
+        files, X = images_and_features(images, features, classifier.extractor_ is not None, "regions")
     mine = np.flatnonzero(classifier.predict(X) == name)
     if not mine.size:
         raise ValueError(f"None of the {len(X)} images is classified as {name!r}. Give images that are.")
-    X = [X[i] for i in mine] if features is None else X[mine]
+    X = [X[i] for i in mine] if features is None else np.asarray(X)[mine]
     chosen = classifier.predict_regions(X, np.full(mine.size, name))
     tables = classifier.region_models_.of(name)
     psi = classifier.transform(X)
@@ -244,7 +221,7 @@ def _used(classifier: Any, name: Any, images: Any, features: Any) -> tuple[list[
     return (None if files is None else [files[i] for i in mine]), (chosen, best)
 
 
-def _patches(axes: list[Any], part: int, files: list[Any], found: tuple[Any, Any]) -> None:
+def _patches(axes: np.ndarray, part: int, files: list[Any], found: tuple[np.ndarray, np.ndarray]) -> None:
     chosen, scores = found
     image, row, column = np.nonzero(chosen == part)
     score = scores[image, row, column]
@@ -256,18 +233,12 @@ def _patches(axes: list[Any], part: int, files: list[Any], found: tuple[Any, Any
     for ax in axes:
         ax.set_axis_off()
     for ax, at in zip(axes, best, strict=False):
-        ax.imshow(_cut(pixels(files[image[at]]), row[at], column[at], chosen.shape[1:]))
+        left, top, (rows, columns) = column[at], row[at], chosen.shape[1:]
+        window = left / columns, top / rows, (left + 1) / columns, (top + 1) / rows
+        ax.imshow(cut_out(pixels(files[image[at]]), window))
 
 
-def _cut(image: np.ndarray, row: int, column: int, grid: tuple[int, ...]) -> np.ndarray:
-    (rows, columns), (height, width) = grid, image.shape[:2]
-    return image[
-        height * row // rows : -(-height * (row + 1) // rows),
-        width * column // columns : -(-width * (column + 1) // columns),
-    ]
-
-
-def _bars(ax: Any, weights: np.ndarray, all_shown: np.ndarray, likely: bool) -> None:
+def _bars(ax: Axes, weights: np.ndarray, all_shown: np.ndarray, likely: bool) -> None:
     ax.bar(np.arange(weights.size), weights, color="#1b6ca8")
     values = np.exp(all_shown) if likely else all_shown
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
@@ -278,28 +249,18 @@ def _bars(ax: Any, weights: np.ndarray, all_shown: np.ndarray, likely: bool) -> 
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def _layout(fig: Any, rows: int, n_right: int, images: bool) -> tuple[Any, list[Any], list[list[Any]]]:
+def _layout(fig: FigureBase | None, rows: int, n_right: int, images: bool) -> tuple[FigureBase, np.ndarray, np.ndarray]:
     """Axes of the maps, and those to the right of each."""
     widths = [1.25] + ([1.0] * n_right if images else [3.0] * n_right)
     fig = figure_for(fig, (1.0 + 1.1 * sum(widths), 0.9 + 1.25 * rows))
-    grid = fig.add_gridspec(rows, 1 + n_right, width_ratios=widths)
-    left = [fig.add_subplot(grid[row, 0]) for row in range(rows)]
-    right = [[fig.add_subplot(grid[row, 1 + k]) for k in range(n_right)] for row in range(rows)]
-    return fig, left, right
+    axes = fig.subplots(rows, 1 + n_right, squeeze=False, width_ratios=widths)
+    return fig, axes[:, 0], axes[:, 1:]
 
 
-def _palette(n: int) -> list[tuple[float, ...]]:
+def _palette(n: int) -> list[tuple[float, float, float, float]]:
     """Strong colours first, then paler ones; the same number has the same colour however many there are."""
     from matplotlib import colormaps
 
     strong, pale, more = colormaps["tab10"].colors, colormaps["tab20"].colors[1::2], colormaps["tab20b"].colors  # type: ignore[attr-defined]
     every = [*strong[:7], *strong[8:], *pale[:7], *pale[8:], *more]  # no greys: images are grey
     return [(*every[k % len(every)], 1.0) for k in range(n)]
-
-
-def _borders(table: np.ndarray) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Ends of the lines between neighbours with different parts, (x, y) in regions."""
-    row, column = np.nonzero(table[:, 1:] != table[:, :-1])
-    upright = [((c + 1, r), (c + 1, r + 1)) for r, c in zip(row.tolist(), column.tolist(), strict=True)]
-    row, column = np.nonzero(table[1:] != table[:-1])
-    return upright + [((c, r + 1), (c + 1, r + 1)) for r, c in zip(row.tolist(), column.tolist(), strict=True)]
