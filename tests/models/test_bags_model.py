@@ -368,11 +368,12 @@ def test_kernels_equal_their_source(sparse, n_states, bias):
     w = w.ravel()
     ids = rng.permutation(n)[:4]
     z_true, z_other = (np.array([rng.integers(len(X[i])) for i in ids]) for _ in range(2))
-    _, (_, _, alive) = equals_its_source(kernels.alive_blocks, w, size, np.empty(3 * n_states, bool))
+    alive = w.reshape(-1, size).any(axis=1)
     assert not alive[1]
     found = np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4)
     equals_its_source(kernels.search, rows, data.first, ids, y, 1.0 - np.eye(3), w, alive, 3, n_states, *found)
-    equals_its_source(kernels.label_scores, rows, data.first, y, w, alive, n_states, np.zeros(data.first[-1]))
+    out = np.zeros(data.first[-1]), np.zeros(4, int)
+    equals_its_source(kernels.look, rows, data.first, ids, y, w, alive, n_states, data.first[ids], *out)
     table = np.zeros(5, np.int64), np.zeros(40, np.int32), np.zeros(40)
     answers = y[ids], z_true, rng.integers(0, 3, 4), z_other
     equals_its_source(kernels.differences, rows, data.first, ids, *answers, n_states, *table)

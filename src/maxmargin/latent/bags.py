@@ -163,13 +163,14 @@ def look(
         raise ValueError(f"There are {rows.n_weights} weights, got an array of shape {w.shape}.")
     place = np.concatenate([[0], np.cumsum(first[ids + 1] - first[ids])])
     scores, best = np.empty(place[-1]), np.empty(ids.size, np.int64)
+    one_class = np.zeros(first.size - 1, np.int64), w, np.ones(1, bool), 1
     work = rows.n_stored / max(rows.n_rows, 1) * place[-1]
     parts = np.array_split(np.arange(ids.size), max(1, min(n_threads, int(work / _WORTH_A_THREAD))))
 
     def one(part: np.ndarray) -> None:
         if part.size:
             a, b = part[0], part[-1] + 1
-            kernels.look(rows.arrays, first, ids[a:b], w, place[a:b], scores, best[a:b])
+            kernels.look(rows.arrays, first, ids[a:b], *one_class, place[a:b], scores, best[a:b])
 
     run(one, parts)
     return place, scores, best

@@ -37,8 +37,6 @@ class MaximumEntropy:
         check_choice_of(objective, self, listed=True)
 
     def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        if search_state.budget <= 0.0:
-            return search_state.touching()
         listed = search_state.evaluation.listed()
         if listed is None:
             raise ValueError("MaximumEntropy needs a list of all latent values.")

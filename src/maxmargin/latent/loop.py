@@ -215,15 +215,14 @@ class _Search:
         """Minimise the bound at hand, see what is left, and choose the next."""
         solution, w, bound = self._minimise()
         evaluation = self.objective.evaluate(w)
-        everybody = np.arange(self.objective.n_examples)
-        regret = evaluation.regrets(everybody, self.latent)
+        regret = evaluation.regrets(np.arange(self.objective.n_examples), self.latent)
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
             self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
-        if self._told_to_stop() and self.ended is None:
+        if any([callback(self.history[-1]) is True for callback in self.callbacks]) and self.ended is None:
             self.ended = Ending.TOLD
         small = gap <= self.settings.bound_tol * abs(bound - gap)
         if small and self.tol <= self.settings.tol and self.ended is None:
@@ -254,7 +253,7 @@ class _Search:
             carries=self.objective.carriers(self.alpha),
             train=self._train,
         )
-        self._turn_to((CCCP() if small else chooser).choose(search_state, self.rng), search_state, chooser)
+        self._turn_to((chooser if budget > 0.0 else CCCP()).choose(search_state, self.rng), search_state, chooser)
 
     def _minimise(self) -> tuple[Solution, np.ndarray, float]:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
@@ -342,9 +341,6 @@ class _Search:
                 exact=solution.certificate.exact,
             )
         )
-
-    def _told_to_stop(self) -> bool:
-        return any([callback(self.history[-1]) is True for callback in self.callbacks])
 
     def result(self) -> LatentSolution:
         if self.ended is not Ending.CONVERGED and self.best.weights.size:

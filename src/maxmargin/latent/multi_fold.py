@@ -34,8 +34,6 @@ class MultiFold:
 
     def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
         touching = search_state.touching()
-        if search_state.budget <= 0.0:
-            return touching
         n = search_state.objective.n_examples
         folds = np.array_split(rng.permutation(n), min(self.folds or n, n))
         listed = search_state.evaluation.listed()

@@ -59,8 +59,16 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
     evaluation.propose(0, evaluation.best[0], np.random.default_rng(0))
 
 
-def check_sweeps(chooser: Any) -> None:
-    whole(f"{type(chooser).__name__}: sweeps", chooser.sweeps)
+class Stepwise:
+    """Choosers that take ``sweeps`` steps for each example, over listed values or by the model's own proposals."""
+
+    sweeps: int
+
+    def __post_init__(self) -> None:
+        whole(f"{type(self).__name__}: sweeps", self.sweeps)
+
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self)
 
 
 def by_proposals(

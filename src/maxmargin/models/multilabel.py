@@ -104,8 +104,9 @@ class Multilabel:
     def joined(self, others: Sequence[Multilabel]) -> Multilabel:
         """The model that knows the sizes of this one and others, and the tree of all labels that they have seen."""
         whole = joined([self, *others], ["n_features", "n_labels"], [])
-        if self.seen is not None:
-            whole.seen = tuple(map(sum, zip(*(model.seen for model in (self, *others)), strict=True)))
+        seen = [model.seen for model in (self, *others) if model.seen is not None]
+        if seen:
+            whole.seen = sum(n for n, _ in seen), np.sum([together for _, together in seen], axis=0)
             whole.edges = tree_of(*whole.seen)
         return whole
 
