@@ -202,9 +202,12 @@ class Chain:
 
     def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
         """What every search over these sequences is given first."""
-        forbidden = np.empty((0, 0), bool) if self.forbidden is None else self.forbidden
-        weights = labelling.as_weights(w, self.n_weights)
-        return (X.indptr, X.indices, X.values), X.offsets, self._sizes()[0], weights, self.layout, forbidden
+        w = labelling.as_weights(w, self.n_weights)
+        bias, _, start, end = self.layout
+        transition = self.transition_table(w)
+        forbidden = np.zeros(transition.shape, bool) if self.forbidden is None else self.forbidden
+        ends = [w[at : at + len(transition)].copy() if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
+        return (X.indptr, X.indices, X.values), X.offsets, w, bias, (np.where(forbidden, -np.inf, transition), *ends)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
