@@ -17,7 +17,7 @@ import numpy as np
 
 from ..validation import shown
 from .gmme import largest
-from .search_state import SearchState, Stepwise, by_proposals
+from .search_state import Latent, SearchState, Stepwise, by_proposals
 
 
 class _ByFunction(Stepwise):
@@ -57,7 +57,7 @@ class Biased(_ByFunction):
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         touching, listed = search_state.touching(), search_state.evaluation.listed()
         if listed is None:
             return self._by_proposals(search_state, list(touching), rng)
@@ -68,7 +68,7 @@ class Biased(_ByFunction):
                 gains[first[i] + z] = self._ask(i, z, search_state.weights)
         return within_budget(gains, regrets, first, search_state.budget)
 
-    def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> list[Any]:
+    def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> Latent:
         gain = [self._ask(i, z, search_state.weights) for i, z in enumerate(latent)]
 
         def welcome(i: int, z: Any) -> bool:
@@ -96,9 +96,9 @@ class BiasedJointly(_ByFunction):
     bias: Callable[[Sequence[Any], np.ndarray], float]
     sweeps: int = 5
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         touching, listed = search_state.touching(), search_state.evaluation.listed()
-        latent: Any = np.array(touching) if listed is not None else list(touching)
+        latent: Latent = np.array(touching) if listed is not None else list(touching)
         here = self._ask(latent, search_state.weights)
 
         def welcome(i: int, z: Any) -> bool:

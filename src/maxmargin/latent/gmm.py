@@ -7,12 +7,11 @@ that touch F are, which is CCCP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..kernels import walks
-from .search_state import SearchState, Stepwise, by_proposals, merged
+from .search_state import Latent, SearchState, Stepwise, by_proposals, merged
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class CCCP:
     F itself never rises then; and the search never leaves the valley it begins in.
     """
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         return search_state.touching()
 
 
@@ -42,7 +41,7 @@ class RandomWalk(Stepwise):
 
     sweeps: int = 20
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         here, listed = search_state.touching(), search_state.evaluation.listed()
         if listed is None:
             return by_proposals(search_state, list(here), self.sweeps, rng)
@@ -70,7 +69,7 @@ class RandomSubset:
         if not (isinstance(self.growth, int | float | np.number) and 0.0 < self.growth <= 1.0):
             raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         n = search_state.objective.n_examples
         regret = search_state.regret
         order = rng.permutation(n)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
-from ..data.bags import as_bags, check_finite
+from ..data.bags import Bags as Instances, as_bags, check_finite
 from ..kernels import bags as kernels
 from ..problem import Rivals, Rows
 from ..validation import as_float, one_of, shown
@@ -180,13 +180,12 @@ class BagsLatent:
         if model.state_kind == "separate" and (self.bags.sizes > self.S).any():
             i = int(np.argmax(self.bags.sizes > self.S))
             raise ValueError(f"Bag {i} has {self.bags.sizes[i]} instances, the model has weights for {self.S}.")
-        self.sizes = self.bags.sizes
         self.rows = as_rows(self.bags.matrix, model.bias)
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
         self._last = np.empty(0), np.empty(0), np.empty(0, np.int64)
 
     def bound(self, latent: Any) -> BagsOracle:
-        return BagsOracle(self, self._checked(np.arange(self.n_examples), latent))
+        return BagsOracle(self, checked_instances(self.bags, np.arange(self.n_examples), latent))
 
     def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, int]]:
         return list(zip(self.y[ids].tolist(), np.asarray(latent).tolist(), strict=True))
@@ -196,7 +195,7 @@ class BagsLatent:
         return best.copy(), scores[self.bags.first[:-1] + best]
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        return self._looked(w)[0][self.bags.first[ids] + self._checked(ids, latent)]
+        return self._looked(w)[0][self.bags.first[ids] + checked_instances(self.bags, ids, latent)]
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._looked(w)[0], self.bags.first
@@ -237,7 +236,7 @@ class BagsLatent:
 
     def alive(self, w: np.ndarray) -> np.ndarray:
         """Which blocks of weights have one that is not zero."""
-        return w.reshape(-1, self.D).any(axis=1)
+        return np.any(w.reshape(-1, self.D) != 0.0, axis=1)
 
     def best(self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
         """The best (class, instance) of some bags, costs included where there are any, and its score."""
@@ -270,17 +269,17 @@ class BagsLatent:
         n = max(n, 1)  # empty ``indices`` would mean "dense"
         return Rows(indptr, indices[:n], data[:n], ids.size, self.n_weights)
 
-    def _checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
-        z = np.asarray(latent)
-        if z.shape != ids.shape or z.dtype.kind not in "iu":
-            raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {shown(z)}.")
-        wrong = np.flatnonzero((z < 0) | (z >= self.sizes[ids]))
-        if wrong.size:
-            i = int(ids[wrong[0]])
-            raise ValueError(
-                f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {self.bags.sizes[i]}."
-            )
-        return z.astype(np.int64)
+
+def checked_instances(bags: Instances, ids: np.ndarray, latent: Any) -> np.ndarray:
+    """Instances of some bags as whole numbers, one for each, in range."""
+    z = np.asarray(latent)
+    if z.shape != ids.shape or z.dtype.kind not in "iu":
+        raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {shown(z)}.")
+    wrong = np.flatnonzero((z < 0) | (z >= bags.sizes[ids]))
+    if wrong.size:
+        i = int(ids[wrong[0]])
+        raise ValueError(f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {bags.sizes[i]}.")
+    return z.astype(np.int64)
 
 
 class BagsOracle:
@@ -300,6 +299,6 @@ class BagsOracle:
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)
         labelling.check_labels(answers[:, 0], self.data.K, "An answer")
-        self.data._checked(ids, answers[:, 1])
+        checked_instances(self.data.bags, ids, answers[:, 1])
         losses = self._cost[self.data.y[ids], answers[:, 0]]
         return Rivals(labels, self.data.differences(ids, self.z[ids], answers), losses)
