@@ -237,12 +237,12 @@ class ChainOracle(labelling.LabellingOracle):
             slack=self.length * self.scale if model.rescaling == "slack" else None,
             exact=whole_sums(values, most),
         )
-        bad = self._bad_pairs(self.y, self.offsets)
+        bad = self._bad_pairs(self.y, self.first_token)
         if bad.any():
             at = int(np.argmax(bad))
-            i = int(np.searchsorted(self.offsets, at, side="right")) - 1
+            i = int(np.searchsorted(self.first_token, at, side="right")) - 1
             raise ValueError(
-                f"Example {i} has the labels {self.y[at]}, {self.y[at + 1]} at position {at - self.offsets[i]} and "
+                f"Example {i} has the labels {self.y[at]}, {self.y[at + 1]} at position {at - self.first_token[i]} and "
                 "the next, a pair that is forbidden. Allow it, or mend the labels."
             )
 
@@ -264,5 +264,5 @@ class ChainOracle(labelling.LabellingOracle):
 
     def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
         return kernels.differences(
-            *self.tokens, self.offsets, self.y, self.n_labels, self._layout, ids, flat, first, indptr, self._kind
+            *self.tokens, self.first_token, self.y, self.n_labels, self._layout, ids, flat, first, indptr, self._kind
         )

@@ -191,7 +191,7 @@ class GraphOracle(labelling.LabellingOracle):
     def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
         self.graphs = graphs = Graphs.of(X, model.n_features, model.n_edge_features or 0)
         super().__init__(model, graphs.nodes, Y)
-        self.data = self.tokens, self.offsets, (graphs.edges, graphs.edge_offsets, graphs.edge_features)
+        self.data = self.tokens, self.first_token, (graphs.edges, graphs.edge_offsets, graphs.edge_features)
         self.pairs = model.pairs
         n_labels, n_features = model._sizes()
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
@@ -223,7 +223,7 @@ class GraphOracle(labelling.LabellingOracle):
 
     def _search_loopy(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float]:
         """Labels of one graph, and by how much a better labelling may exceed them."""
-        a, b = self.offsets[i], self.offsets[i + 1]
+        a, b = self.first_token[i], self.first_token[i + 1]
         e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
         K = self.pairs.shape[0]
         unary = np.empty((b - a, K))

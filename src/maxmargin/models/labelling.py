@@ -160,7 +160,7 @@ class LabellingOracle:
         self.X = X
         self.n_examples, self.n_weights = len(X), model.n_weights
         self.n_labels, _ = model._sizes()
-        self.offsets, self.length = X.offsets, np.diff(X.offsets)
+        self.first_token, self.length = X.offsets, np.diff(X.offsets)
         self.tokens = (X.indptr, X.indices, X.values)
         self.y = NO_LABELS if Y is None else concatenated(Y, self.length, self.n_labels)
         self.cost, self.scale = costs(model.cost, self.n_labels, self.length)
@@ -181,18 +181,18 @@ class LabellingOracle:
 
     def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
         """The best labels of some examples, costs included where the true labels are known."""
-        first = starts(self.offsets, ids)
+        first = starts(self.first_token, ids)
         self.search(ids, as_weights(w, self.n_weights), first, flat := np.empty(first[-1], np.int32))
         return split(flat, first)
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        first = starts(self.offsets, ids)
+        first = starts(self.first_token, ids)
         excess = self.search(ids, as_weights(w, self.n_weights), first, flat := np.empty(first[-1], np.int32))
         found = self._planes(ids, first, flat)
         return replace(found, excess=excess, rounding=partial(self.errors.of_search, ids, w))
 
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        first = starts(self.offsets, ids)
+        first = starts(self.first_token, ids)
         if not np.array_equal(np.fromiter(map(len, labels), np.int64, len(labels)), np.diff(first)):
             raise ValueError("These answers do not belong to this data: their lengths differ.")
         flat = check_labels(np.concatenate([NO_LABELS, *labels]), self.n_labels, "An answer").astype(np.int32)
@@ -202,7 +202,7 @@ class LabellingOracle:
     def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
         indptr = np.empty(ids.size + 1, np.int64)
         indices, data = self.differences(ids, first, flat, indptr)
-        losses = kernels.losses(self.offsets, self.y, self.cost, self.scale, ids, flat, first)
+        losses = kernels.losses(self.first_token, self.y, self.cost, self.scale, ids, flat, first)
         if self.model.rescaling == "slack":
             data = data.astype(np.float64)
             data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr))
