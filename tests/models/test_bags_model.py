@@ -324,15 +324,15 @@ def test_bags_and_model_must_fit_together():
     with pytest.raises(ValueError, match="Bag 1 has 3 instances, the model has weights for 2"):
         Bags(2, 3, states="separate", n_states=2).latent_oracle(X, [0, 1])
     data = Bags(2, 3).latent_oracle(X, [0, 1])
-    with pytest.raises(ValueError, match="Latent value 2 of bag 0 is no instance of it: it has 2"):
+    with pytest.raises(ValueError, match="Instance 2 of bag 0 does not exist: it has 2"):
         data.bound([2, 0])
-    with pytest.raises(ValueError, match="whole numbers, one for each of 2"):
+    with pytest.raises(ValueError, match="one instance for each of 2 bags, a whole number"):
         data.bound([0.5, 0.0])
-    with pytest.raises(ValueError, match="whole numbers, one for each of 2"):
+    with pytest.raises(ValueError, match="one instance for each of 2 bags, a whole number"):
         data.bound([0])
     with pytest.raises(ValueError, match="An answer"):
         data.bound([0, 0]).planes(np.array([0]), [(5, 0)])
-    with pytest.raises(ValueError, match="is no instance"):
+    with pytest.raises(ValueError, match="Instance 2 of bag 0 does not exist"):
         data.bound([0, 0]).planes(np.array([0]), [(0, 2)])
 
 

@@ -274,11 +274,13 @@ def checked_instances(bags: Instances, ids: np.ndarray, latent: Any) -> np.ndarr
     """Instances of some bags as whole numbers, one for each, in range."""
     z = np.asarray(latent)
     if z.shape != ids.shape or z.dtype.kind not in "iu":
-        raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {shown(z)}.")
+        raise ValueError(
+            f"There must be one instance for each of {ids.size} bags, a whole number; got {z.dtype} of shape {z.shape}."
+        )
     wrong = np.flatnonzero((z < 0) | (z >= bags.sizes[ids]))
     if wrong.size:
         i = int(ids[wrong[0]])
-        raise ValueError(f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {bags.sizes[i]}.")
+        raise ValueError(f"Instance {z[wrong[0]]} of bag {i} does not exist: it has {bags.sizes[i]}, counted from 0.")
     return z.astype(np.int64)
 
 
