@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+from scipy.sparse.csgraph import maximum_flow
 
-from ..kernels.graphs import labelling_score
+from ..kernels.graphs import labelling_score, reachable
 from .trees import as_edges, as_tables
 
 _LARGEST = 29  # bits of a capacity: two arcs, there and back, together stay within int32
@@ -78,11 +78,7 @@ class Network:
         size = self.n_nodes + 2
         arcs = sp.csr_matrix((capacity, self.head, self.first), shape=(size, size))
         left = capacity - maximum_flow(arcs, self.source, self.sink).flow.data
-        arcs = sp.csr_matrix((left, self.head, self.first), shape=(size, size), copy=True)
-        arcs.eliminate_zeros()
-        by_source = np.zeros(size, bool)
-        by_source[breadth_first_order(arcs, self.source, return_predecessors=False)] = True
-        return by_source
+        return reachable(self.first, self.head, left, self.source)
 
 
 def submodular(tables: np.ndarray) -> bool:

@@ -133,6 +133,25 @@ def labelling_score(unary, edges, tables, labels):
 
 
 @compiled
+def reachable(indptr, indices, residual, source):
+    """Which nodes a path of arcs with something left in them leads to."""
+    seen = np.zeros(indptr.size - 1, np.bool_)
+    waiting = np.empty(indptr.size - 1, np.int64)
+    seen[source] = True
+    waiting[0] = source
+    n = 1
+    while n > 0:
+        n -= 1
+        v = waiting[n]
+        for p in range(indptr[v], indptr[v + 1]):
+            if residual[p] > 0 and not seen[indices[p]]:
+                seen[indices[p]] = True
+                waiting[n] = indices[p]
+                n += 1
+    return seen
+
+
+@compiled
 def edge_tables(edge_features, e0, e1, w, pair_at, pairs, out):
     """out[e − e0, a, b]: the score of labels (a, b) at edge e; one table for all edges without features."""
     n_labels = pairs.shape[0]
