@@ -112,7 +112,7 @@ def grids(grids: int, repeats: int) -> dict[str, Any]:
     search = GridSearch(side, side, n_labels)
     works = {
         "maxmargin": lambda: search.best(unary, *tables),
-        "inference.cuts.swap": lambda: [cuts.swap(u, edges, each, network=network) for u in unary],
+        "inference.cuts.swap": lambda: [cuts.swap(u, each, network) for u in unary],
     }
     ours, theirs = works["maxmargin"]()[1], [score for _, score in works["inference.cuts.swap"]()]
     return {

@@ -8,7 +8,7 @@ from user_models import Instances, Parts, Tags, tagged
 from maxmargin.checks import check_model
 from maxmargin.latent.plain import PlainLatentOracle
 from maxmargin.models import Bags, Chain, MaxMin, Multiclass, Ramp
-from maxmargin.models.max_min_objective import MaxMinObjective
+from maxmargin.models.max_min import MaxMinObjective
 from maxmargin.problem import Rivals
 
 

@@ -262,7 +262,7 @@ class BoundChooser(Protocol):
     """
 
     def choose(self, search_state: Any, rng: np.random.Generator) -> Any:
-        """Values for all examples; see ``latent.search_state.SearchState``."""
+        """Values for all examples; see ``latent.search_state.SearchState``. Asked where the budget is above zero."""
 
 
 class Constraints(Protocol):

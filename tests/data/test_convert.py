@@ -16,7 +16,7 @@ from source_kinds import together
 
 import maxmargin as mm
 from maxmargin.data import DataError, conversion
-from maxmargin.kernels.batches import gather_dense, gather_entries, scrambled
+from maxmargin.kernels.batches import gather_entries, scrambled
 
 N, D = 500, 12
 SMALL = {"batch_bytes": 2000, "shard_bytes": 9000}
@@ -415,11 +415,6 @@ def test_kernels_do_the_same_as_plain_python(rng):
     for indptr, indices, values in results:
         again = sp.csr_matrix((values, indices, indptr), shape=x.shape)
         assert (again != x[order]).nnz == 0
-    dense = x.toarray()
-    for gather in (gather_dense, gather_dense.py_func):
-        out = np.empty_like(dense)
-        gather(order, dense, out)
-        assert np.array_equal(out, dense[order])
     keys = np.empty(1000, np.uint64), np.empty(1000, np.uint64)
     with np.errstate(over="ignore"):
         scrambled(np.arange(-500, 500), np.uint64(17), keys[0])

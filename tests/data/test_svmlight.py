@@ -155,8 +155,6 @@ def test_compiled_kernels_and_their_python_agree():
     with np.errstate(over="ignore"):
         for m, q in [(12345678901234567, -19), (2**53 + 1, 0), (10**17 + 1, 30), (3, -180)]:
             assert decimals.nearest.py_func(m, q) == decimals.nearest(m, q) == float(f"{m}e{q}")
-    for value in (0.1, 1 / 3, 1e-20, 2.0**60):
-        assert decimals.shortest.py_func(value, np.zeros(2)) == decimals.shortest(value, np.zeros(2))
 
 
 # Grammar
@@ -486,7 +484,7 @@ def test_dense_rows_are_written_without_zeros(tmp_path, zero_based):
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(0.1, "0.1"), (1e-10, "1e-10"), (1.5e-9, "15e-10"), (1e300, "1e+300"), (0.001, "0.001"), (-1e6, "-1000000")],
+    [(0.1, "0.1"), (1e-10, "1e-10"), (1.5e-9, "1.5e-9"), (1e300, "1e+300"), (0.001, "0.001"), (-1e6, "-1000000")],
 )
 def test_numbers_are_written_short(tmp_path, number, text):
     write_svmlight(tmp_path / "one.svm", np.array([[number]]), [number])

@@ -37,6 +37,10 @@ def by_trying(unary, edges, tables):
     return best_of_all(lambda y: score_of(unary, edges, tables, y), *unary.shape)
 
 
+def best_binary(unary, edges, tables):
+    return cuts.best_binary(unary, tables, cuts.Network(len(unary), np.array(edges, int)))
+
+
 def submodular_tables(rng, m):
     tables = rng.normal(size=(m, 2, 2))
     wrong = tables[:, 0, 0] + tables[:, 1, 1] < tables[:, 0, 1] + tables[:, 1, 0]
@@ -79,7 +83,7 @@ def test_a_cut_is_the_best_of_two_labels(seed, n, m, scale):
     rng = np.random.default_rng(seed)
     edges = random_graph(rng, n, m)
     unary, tables = scale * rng.normal(size=(n, 2)), scale * submodular_tables(rng, len(edges))
-    labels, score, excess = cuts.best_binary(unary, edges, tables)
+    labels, score, excess = best_binary(unary, edges, tables)
     _, highest = by_trying(unary, edges, tables)
     assert np.isclose(score, score_of(unary, edges, tables, labels))
     assert score >= highest - 1e-7 * scale
@@ -96,7 +100,7 @@ def test_the_bound_of_a_cut_holds_however_coarse_the_rounding(seed, n, m, bits):
     unary, tables = rng.normal(size=(n, 2)), submodular_tables(rng, len(edges))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuts, "_LARGEST", bits)
-        _, score, excess = cuts.best_binary(unary, edges, tables)
+        _, score, excess = best_binary(unary, edges, tables)
     _, highest = by_trying(unary, edges, tables)
     assert score <= highest + 1e-12
     assert highest <= score + excess + 1e-12
@@ -108,7 +112,7 @@ def test_large_capacities_do_not_overflow():
     n = 3000
     unary = np.stack([np.zeros(n), np.where(rng.random(n) < 0.5, 1.0, -1.0)], axis=1)
     edges = np.array([(0, v) for v in range(1, n)])
-    _, score, excess = cuts.best_binary(unary, edges, 0.9 * np.eye(2))
+    _, score, excess = best_binary(unary, edges, 0.9 * np.eye(2))
     _, highest = best_on_forest(unary, edges, 0.9 * np.eye(2))
     assert np.isclose(score, highest, rtol=1e-12)
     assert excess <= 1e-5
@@ -117,18 +121,18 @@ def test_large_capacities_do_not_overflow():
 def test_tables_that_miss_by_a_rounding_error_count_as_submodular():
     table = np.array([[[0.3, 0.1 + 0.2], [0.0, 0.0]]])
     assert cuts.submodular(table)
-    labels, _, excess = cuts.best_binary(np.zeros((2, 2)), [[0, 1]], table)
+    labels, _, excess = best_binary(np.zeros((2, 2)), [[0, 1]], table)
     assert labels[0] == 0
     assert 0.0 < excess < 1e-15
 
 
 def test_a_cut_refuses_what_it_cannot_do():
     with pytest.raises(ValueError, match="submodular"):
-        cuts.best_binary(np.zeros((2, 2)), [[0, 1]], -np.eye(2))
+        best_binary(np.zeros((2, 2)), [[0, 1]], -np.eye(2))
     with pytest.raises(ValueError, match="2 labels"):
-        cuts.best_binary(np.zeros((2, 3)), [[0, 1]], np.eye(3))
+        best_binary(np.zeros((2, 3)), [[0, 1]], np.eye(3))
     with pytest.raises(ValueError, match="finite"):
-        cuts.best_binary(np.array([[0.0, np.inf]]), [], np.eye(2))
+        best_binary(np.array([[0.0, np.inf]]), [], np.eye(2))
     with pytest.raises(ValueError, match="itself"):
         cuts.Network(2, np.array([[1, 1]]))
     with pytest.raises(ValueError, match="node 2"):
@@ -142,15 +146,15 @@ def test_moves_never_lose_and_end_where_no_move_helps(seed, n, m, k, bits):
     rng = np.random.default_rng(seed)
     edges, unary, start = random_graph(rng, n, m), rng.normal(size=(n, k)), rng.integers(k, size=n)
     tables = rng.normal(size=(len(edges) if rng.random() < 0.5 else 1, k, k))
-    before = score_of(unary, edges, tables, start)
+    before, network = score_of(unary, edges, tables, start), cuts.Network(n, edges)
     _, highest = by_trying(unary, edges, tables)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cuts, "_LARGEST", bits)
-        for search in (cuts.expansion, cuts.swap):
-            labels, score = search(unary, edges, tables, start)
+        for moves in (cuts.expansion, cuts.swap):
+            labels, score = moves(unary, tables, network, start)
             assert np.isclose(score, score_of(unary, edges, tables, labels))
             assert before - 1e-12 <= score <= highest + 1e-12
-            again, same = search(unary, edges, tables, labels)
+            again, same = moves(unary, tables, network, labels)
             assert same == score and np.array_equal(again, labels)
 
 
@@ -172,7 +176,7 @@ def test_moves_are_as_good_as_they_must_be(seed, n, m, k):
     rng = np.random.default_rng(seed)
     edges, unary = random_graph(rng, n, m), rng.normal(size=(n, k))
     tables = rng.uniform(size=(len(edges), 1, 1)) * np.eye(k)
-    labels, score = cuts.expansion(unary, edges, tables)
+    labels, score = cuts.expansion(unary, tables, cuts.Network(len(unary), edges))
     for alpha in range(k):
         mine = np.stack([labels, np.full(n, alpha)], axis=1)
         for chosen in np.ndindex(*[2] * n):
@@ -181,15 +185,15 @@ def test_moves_are_as_good_as_they_must_be(seed, n, m, k):
     if k == 2:
         _, highest = by_trying(unary, edges, tables)
         assert np.isclose(score, highest, atol=1e-7)
-        assert np.isclose(cuts.swap(unary, edges, tables)[1], highest, atol=1e-7)
+        assert np.isclose(cuts.swap(unary, tables, cuts.Network(len(unary), edges))[1], highest, atol=1e-7)
 
 
 def test_search_says_whether_it_was_exact():
     triangle = np.array([[0, 1], [1, 2], [2, 0]])
     unary = np.array([[0.0, 0.1], [0.2, 0.0], [0.0, 0.3]])
-    labels, excess = cuts.search(unary, triangle, np.eye(2))
+    labels, excess = cuts.search(unary, np.eye(2), cuts.Network(len(unary), triangle))
     assert labels.tolist() == [1, 1, 1] and excess < 1e-7
-    labels, excess = cuts.search(unary, triangle, -np.eye(2))
+    labels, excess = cuts.search(unary, -np.eye(2), cuts.Network(len(unary), triangle))
     assert labels.tolist() == [1, 0, 1] and excess == np.inf
 
 

@@ -188,8 +188,7 @@ def _arguments(model, X, Y):
     length = np.diff(X.offsets)
     y = np.concatenate(Y).astype(np.int32)
     cost = 1.0 - np.eye(model.n_labels)
-    forbidden = np.empty((0, 0), bool) if model.forbidden is None else model.forbidden
-    return tokens, X.offsets, y, cost, 1.0 / length, forbidden
+    return tokens, X.offsets, y, cost, 1.0 / length
 
 
 @pytest.mark.parametrize("forbid", [False, True])
@@ -199,12 +198,11 @@ def test_kernels_equal_their_source(forbid, rng):
     X = [rng.normal(size=(n, 2)) * (rng.random((n, 2)) < 0.8) for n in (1, 3, 4)]
     Y = [np.array([2]), np.array([0, 1, 2]), np.array([1, 1, 0, 0])]
     w = rng.normal(size=model.n_weights)
-    tokens, offsets, y, cost, scale, forbidden = _arguments(model, X, Y)
+    tokens, offsets, y, cost, scale = _arguments(model, X, Y)
     ids, first = np.array([2, 0]), np.array([0, 4, 5])
-    common = (tokens, offsets, 3, w, model.layout, forbidden)
+    common = model._arguments(Sequences.of(X), w)
     nobody, out = np.empty(0, np.int32), np.zeros(5, np.int32)
 
-    equals_its_source(viterbi.tables, 3, w, model.layout, forbidden)
     assert equals_its_source(viterbi.longest_of, offsets, ids)[0] == 4
     equals_its_source(viterbi.search, *common, ids, np.empty((0, 0)), np.empty(0), nobody, first, out)
     equals_its_source(viterbi.search, *common, ids, cost, scale, y, first, out)

@@ -181,8 +181,9 @@ def test_combine_and_total_loss_equal_their_source(sparse, rng):
 def test_looking_at_bags_equals_its_source(sparse, rng):
     stored, first, ids = _stored(rng, 12, sparse), np.array([0, 3, 4, 9, 12]), np.array([0, 2, 3])
     place = np.array([0, 3, 8])
+    one_class = np.zeros(4, int), rng.normal(size=stored.n_weights), np.ones(1, bool), 1
     _, arguments = equals_its_source(
-        bags.look, stored.arrays, first, ids, rng.normal(size=stored.n_weights), place, np.zeros(11), np.zeros(3, int)
+        bags.look, stored.arrays, first, ids, *one_class, place, np.zeros(11), np.zeros(3, int)
     )
     scores, best = arguments[-2:]
     assert [int(np.argmax(part)) for part in np.split(scores, place[1:])] == best.tolist()

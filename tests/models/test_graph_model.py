@@ -12,6 +12,7 @@ import maxmargin as mm
 from maxmargin.constraints.searched import Searched
 from maxmargin.models.chain import Chain
 from maxmargin.models.graph import Graph, grid
+from maxmargin.problem import Planes
 from maxmargin.protocols import OracleError
 from maxmargin.solvers.oracle_ascent import OracleAscent
 
@@ -291,3 +292,23 @@ def test_tables_of_weights_say_what_each_weight_is_for():
         by_hand = sum(node[:2, k] @ x + node[2, k] for x, k in zip(nodes, (2, 0), strict=True))
         by_hand += features[0] @ pair[:, 2, 0]
         assert float((model.features((nodes, edges, features), [2, 0]) @ w)[0]) == pytest.approx(by_hand)
+
+
+def test_rows_of_all_graphs_are_formed_together(rng):
+    """An oracle with ``offsets`` says where parts of a source begin; where nodes begin is something else."""
+    X, Y = trees(rng, n=20)
+    model = Graph(n_labels=3).sized(X, Y)
+    oracle, everybody, asked = model.oracle(X, Y), np.arange(20), []
+    found = oracle.rivals(everybody, rng.normal(size=model.n_weights))
+
+    class Counted:
+        def __getattr__(self, name):
+            return getattr(oracle, name)
+
+        def planes(self, ids, labels):
+            asked.append(ids.size)
+            return oracle.planes(ids, labels)
+
+    v = Searched(Counted(), np.ones(1)).combine(Planes(everybody, found.labels, np.full(20, 0.5)))
+    np.testing.assert_allclose(v, 0.5 * rows_of(found).sum(axis=0), atol=1e-12)
+    assert asked == [20]

@@ -15,6 +15,7 @@ from maxmargin.regularizers import L2
 from maxmargin.solvers import DualCoordinate, solve
 
 LEVELS = (1, 2, 3)
+MAX, MIN = games.MAXIMISER, games.MINIMISER
 
 
 def _sizes(rng, levels, low=1, high=4):
@@ -47,23 +48,23 @@ def test_value_and_moves_are_those_of_the_definition(levels, rng):
 def test_bounds_bracket_the_value_and_touch_it_at_the_old_weights(levels, rng):
     strict = 0
     for old, new in _tables(rng, levels):
-        low, high = games.lower_policy(old, levels), games.upper_policy(old, levels)
+        low, high = games.policy(old, levels, MAX), games.policy(old, levels, MIN)
         f = games.value(new, levels)
-        below, above = games.under_lower(new, low, levels).min(), games.under_upper(new, high, levels).max()
+        below, above = games.under(new, low, levels, MAX).min(), games.under(new, high, levels, MIN).max()
         assert below <= f <= above
         strict += below < above
-        assert games.under_lower(old, low, levels).min() == games.value(old, levels)
-        assert games.under_upper(old, high, levels).max() == games.value(old, levels)
+        assert games.under(old, low, levels, MAX).min() == games.value(old, levels)
+        assert games.under(old, high, levels, MIN).max() == games.value(old, levels)
     assert strict > 50
 
 
 @pytest.mark.parametrize("levels", LEVELS)
 def test_any_policy_bounds(levels, rng):
     for _, new in _tables(rng, levels, n=80):
-        low = rng.integers(0, games.lower_choices(new.shape))
-        high = rng.integers(0, games.upper_choices(new.shape))
-        assert games.under_lower(new, low, levels).min() <= games.value(new, levels)
-        assert games.under_upper(new, high, levels).max() >= games.value(new, levels)
+        low = rng.integers(0, games.choices(new.shape, MAX))
+        high = rng.integers(0, games.choices(new.shape, MIN))
+        assert games.under(new, low, levels, MAX).min() <= games.value(new, levels)
+        assert games.under(new, high, levels, MIN).max() >= games.value(new, levels)
 
 
 @pytest.mark.parametrize("levels", LEVELS)
@@ -72,8 +73,8 @@ def test_policies_are_causal(levels, rng):
     for scores, _ in _tables(rng, levels, n=15):
         sizes = scores.shape
         courses = np.arange(scores.size).reshape(sizes)
-        low = games.under_lower(courses, games.lower_policy(scores, levels), levels)
-        high = games.under_upper(courses, games.upper_policy(scores, levels), levels)
+        low = games.under(courses, games.policy(scores, levels, MAX), levels, MAX)
+        high = games.under(courses, games.policy(scores, levels, MIN), levels, MIN)
         for free, fixed, taken, known in ((1, 0, low, lambda k: k), (0, 1, high, lambda k: k + 1)):
             path = np.array(np.unravel_index(taken, sizes)).T
             every = list(product(*map(range, sizes[free::2])))
@@ -87,12 +88,12 @@ def test_policies_are_causal(levels, rng):
 @pytest.mark.parametrize("levels", LEVELS)
 def test_many_games_at_once_are_the_games_one_by_one(levels, rng):
     scores = rng.normal(size=(5, *_sizes(rng, levels, low=2)))
-    for policy, under in ((games.lower_policy, games.under_lower), (games.upper_policy, games.under_upper)):
-        together = policy(scores, levels)
-        np.testing.assert_array_equal(together, [policy(one, levels) for one in scores])
+    for side in (MAX, MIN):
+        together = games.policy(scores, levels, side)
+        np.testing.assert_array_equal(together, [games.policy(one, levels, side) for one in scores])
         other = rng.normal(size=scores.shape)
-        one_by_one = [under(s, p, levels) for s, p in zip(other, together, strict=True)]
-        np.testing.assert_array_equal(under(other, together, levels), one_by_one)
+        one_by_one = [games.under(s, p, levels, side) for s, p in zip(other, together, strict=True)]
+        np.testing.assert_array_equal(games.under(other, together, levels, side), one_by_one)
 
 
 def _data(rng, levels, n=24, high=4, d=3, gap=0.8):

@@ -11,7 +11,7 @@ from user_models import every_rival
 
 import maxmargin as mm
 from maxmargin.constraints.searched import Searched
-from maxmargin.models.multilabel import Multilabel, chow_liu
+from maxmargin.models.multilabel import Multilabel, tree_of
 from maxmargin.solvers.oracle_ascent import OracleAscent
 
 RING = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
@@ -144,12 +144,12 @@ def test_the_tree_joins_labels_that_tell_most_of_each_other(rng):
     shuffled = [2, 0, 3, 1]
     Y = np.stack(chain, axis=1)[:, np.argsort(shuffled)]
     expected = {tuple(sorted((shuffled[t], shuffled[t + 1]))) for t in range(3)}
-    assert set(map(tuple, chow_liu(Y).tolist())) == expected
-    assert chow_liu(np.zeros((5, 4))).shape == (3, 2)
+    assert set(map(tuple, tree_of(n, Y.T @ Y).tolist())) == expected
+    assert tree_of(5, np.zeros((4, 4))).shape == (3, 2)
     model = Multilabel(edges="tree").sized(np.ones((n, 1)), Y)
-    assert np.array_equal(model.pairs, chow_liu(Y))
+    assert np.array_equal(model.pairs, tree_of(n, Y.T @ Y))
     assert np.array_equal(model.sized(np.ones((4, 1)), np.eye(4)).pairs, model.pairs)
-    assert chow_liu(np.ones((3, 1))).shape == (0, 2)
+    assert tree_of(3, np.full((1, 1), 3)).shape == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,10 @@ class StoredPlanes:
         """Give the planes stored from row ``at`` on their slots, labels, losses and Gram blocks."""
         chosen = np.flatnonzero(wanted)
         taken = self._spare(ids[chosen])
-        kernels.add_planes(self.slots, ids, wanted, at, rivals.losses)
+        slots = self.slots
+        slots.row[taken], slots.loss[taken] = np.arange(at, at + taken.size), rivals.losses[chosen]
+        slots.hot[taken] = True
+        slots.count[ids[chosen]] += 1
         self.idle[taken] = 0
         sizes = []
         for slot, p in zip(taken.tolist(), chosen.tolist(), strict=True):
@@ -127,7 +130,8 @@ class StoredPlanes:
 
     def age(self, alpha: np.ndarray) -> None:
         """An epoch has passed: planes without a share grow older."""
-        kernels.tick(self.slots, alpha, self.idle)
+        self.idle += 1
+        self.idle[alpha > 0.0] = 0
 
     def tidy(self, keep: np.ndarray, room: np.ndarray | int = 1, squeeze: bool = False) -> np.ndarray:
         """Keep these slots only; returns for each new slot the old one (−1: spare).

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..kernels.batches import gather_dense, gather_entries
+from ..kernels.batches import gather_entries
 from .shard_format import Columns
 
 _BITS = 6
@@ -76,9 +76,8 @@ class RowBuffer:
         """Offsets, indices and values of these rows; for dense rows only values."""
         width = self.columns.width
         if width is not None:
-            out = np.empty((order.size, width), self.values.dtype)
-            gather_dense(order, self.values[: self.rows * width].reshape(self.rows, width), out)
-            return np.empty(0, np.int32), np.empty(0, np.int32), out.reshape(-1)
+            values = self.values[: self.rows * width].reshape(self.rows, width)[order]
+            return np.empty(0, np.int32), np.empty(0, np.int32), values.reshape(-1)
         sizes = self.column("sizes")
         if self._starts is None:
             self._starts = np.zeros(self.rows + 1, np.int64)

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..files import replacing
-from ..kernels import text as kernels
 from ..validation import shown
 from .arrays import as_table, canonical, check_unmasked
 
@@ -68,27 +67,25 @@ def _block_end(X: Any, begin: int) -> int:
     return min(X.shape[0], max(begin + 1, min(end, begin + room)))
 
 
-def _composed(X: sp.csr_matrix, y: np.ndarray, groups: np.ndarray, base: int) -> memoryview:
+def _composed(X: sp.csr_matrix, y: np.ndarray, groups: np.ndarray, base: int) -> bytes:
+    """Rows as lines, every number in as few digits as tell it from its neighbours."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     values = X.data if X.dtype in (np.float32, np.float64) else X.data.astype(np.float64)
     if not (np.isfinite(values).all() and np.isfinite(y).all()):
         raise ValueError("X or y has entries that are not finite. Fill in or drop missing values first.")
-    parts, texts = [], []
-    for numbers in (y, values):
-        wholes, places = np.empty(numbers.size, np.int64), np.empty(numbers.size, np.int8)
-        kernels.shortest_of_all(numbers, wholes, places, np.empty(2, numbers.dtype))
-        parts.append((np.signbit(numbers), wholes, places))
-        texts.append([repr(float(v)) for v in numbers[places < 0]])
-    rare = _interleaved(X.indptr, parts[0][2] < 0, parts[1][2] < 0, *texts)
-    out = np.empty(y.size * 60 + values.size * 40 + 1, np.uint8)
-    characters = np.frombuffer("".join(text + " " for text in rare).encode() + b" ", np.uint8)
-    size = kernels.compose(out, *parts[0], groups, X.indptr, X.indices, *parts[1], base, characters)
-    return out[:size].data
 
+    def texts(numbers: np.ndarray) -> pa.Array:
+        return pa.array(numbers).cast(pa.large_string())
 
-def _interleaved(
-    indptr: np.ndarray, rare_labels: np.ndarray, rare_values: np.ndarray, labels: list[str], values: list[str]
-) -> list[str]:
-    """Texts of labels and values in the order in which they are written: each label before the values of its row."""
-    at = np.concatenate([indptr[np.flatnonzero(rare_labels)] * 2, np.flatnonzero(rare_values) * 2 + 1])
-    texts = labels + values
-    return [texts[i] for i in np.argsort(at, kind="stable")]
+    def joined(ends: np.ndarray, parts: pa.Array, by: pa.Scalar) -> pa.Array:
+        return pc.binary_join(pa.LargeListArray.from_arrays(pa.array(ends.astype(np.int64)), parts), by)
+
+    blank, colon, line_end, qid = (pa.scalar(text, pa.large_string()) for text in (" ", ":", "\n", "qid"))
+    pairs = pc.binary_join_element_wise(texts(X.indices.astype(np.int64) + base), texts(values), colon)
+    entries = joined(X.indptr, pairs, blank)
+    entries = pc.if_else(pa.array(np.diff(X.indptr) > 0), entries, None)  # a row without any has no blank either
+    columns = [texts(y), *([pc.binary_join_element_wise(qid, texts(groups), colon)] if groups.size else []), entries]
+    lines = pc.binary_join_element_wise(*columns, blank, null_handling="skip")
+    return joined(np.array([0, len(lines)]), lines, line_end)[0].as_buffer().to_pybytes() + b"\n"

@@ -40,15 +40,6 @@ class Network:
         Several edges may join the same nodes, but none a node to itself.
     """
 
-    edges: np.ndarray
-    source: int
-    sink: int
-    n_arcs: int
-    place: np.ndarray
-    head: np.ndarray
-    first: np.ndarray
-    tail: np.ndarray
-
     def __init__(self, n_nodes: int, edges: np.ndarray) -> None:
         self.n_nodes = n_nodes
         self.edges = edges = as_edges(edges, n_nodes)
@@ -77,18 +68,17 @@ class Network:
         capacity = np.bincount(self.place, wanted, minlength=self.n_arcs)
         bits = _LARGEST - int(np.frexp(capacity.max(initial=0.0))[1])
         whole = np.floor(np.ldexp(capacity, bits))
-        by_source = reachable(self.first, self.head, self._left_over(whole.astype(np.int32)), self.source)
+        by_source = self._by_source(whole.astype(np.int32))
         crossing = by_source[self.tail] & ~by_source[self.head]
         excess = float((capacity - np.ldexp(whole, -bits))[crossing].sum())
         return (~by_source[: self.n_nodes]).astype(np.int8), excess
 
-    def _left_over(self, capacity: np.ndarray) -> np.ndarray:
-        """What a maximum flow leaves of each capacity."""
+    def _by_source(self, capacity: np.ndarray) -> np.ndarray:
+        """Which nodes the source still reaches after a maximum flow."""
         size = self.n_nodes + 2
-        flow = maximum_flow(
-            sp.csr_matrix((capacity, self.head, self.first), shape=(size, size)), self.source, self.sink
-        ).flow
-        return capacity - flow.data
+        arcs = sp.csr_matrix((capacity, self.head, self.first), shape=(size, size))
+        left = capacity - maximum_flow(arcs, self.source, self.sink).flow.data
+        return reachable(self.first, self.head, left, self.source)
 
 
 def submodular(tables: np.ndarray) -> bool:
@@ -100,26 +90,23 @@ def submodular(tables: np.ndarray) -> bool:
     return bool((_penalty(tables) >= -_ROUNDING * np.abs(tables).max(initial=0.0)).all())
 
 
-def best_binary(
-    unary: np.ndarray, edges: np.ndarray, tables: np.ndarray, network: Network | None = None
-) -> tuple[np.ndarray, float, float]:
+def best_binary(unary: np.ndarray, tables: np.ndarray, network: Network) -> tuple[np.ndarray, float, float]:
     """The best labelling with labels 0 and 1: labels, their score, and by how much a better one could exceed it.
 
     Parameters
     ----------
     unary : array (n_nodes, 2)
-    edges : int array (n_edges, 2)
     tables : array (n_edges, 2, 2), (1, 2, 2) or (2, 2)
         Scores of the labels at both ends of an edge, submodular; one table may serve all edges.
-    network : Network or None
-        For graphs that are searched more than once.
+    network : Network
+        The graph.
 
     >>> unary = np.array([[0.0, 1.0], [0.2, 0.0], [0.3, 0.0]])
-    >>> labels, score, excess = best_binary(unary, np.array([[0, 1], [1, 2], [2, 0]]), np.eye(2))
+    >>> labels, score, excess = best_binary(unary, np.eye(2), Network(3, np.array([[0, 1], [1, 2], [2, 0]])))
     >>> labels, score
     (array([1, 1, 1], dtype=int32), 4.0)
     """
-    unary, tables, network = _checked(unary, edges, tables, network)
+    unary, tables = _checked(unary, tables, network)
     if unary.shape[1] != 2:
         raise ValueError(f"A single cut chooses between 2 labels, got {unary.shape[1]}.")
     if not submodular(tables):
@@ -130,54 +117,41 @@ def best_binary(
 
 
 def expansion(
-    unary: np.ndarray,
-    edges: np.ndarray,
-    tables: np.ndarray,
-    start: np.ndarray | None = None,
-    network: Network | None = None,
+    unary: np.ndarray, tables: np.ndarray, network: Network, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
     """A labelling that no expansion move improves, and its score, never below that of ``start``.
 
     In a move every node may change to one label α. By default the start is each node's best label by itself.
 
-    >>> triangle = np.array([[0, 1], [1, 2], [2, 0]])
-    >>> expansion(np.diag([1.0, 0.5, 0.5]), triangle, np.eye(3))
+    >>> triangle = Network(3, np.array([[0, 1], [1, 2], [2, 0]]))
+    >>> expansion(np.diag([1.0, 0.5, 0.5]), np.eye(3), triangle)
     (array([0, 0, 0], dtype=int32), 4.0)
     """
-    n_labels = np.shape(unary)[1]
-    return _improve(unary, edges, tables, start, network, [_Move(None, alpha) for alpha in range(n_labels)])
+    return _improve(unary, tables, network, start, [_Move(None, alpha) for alpha in range(np.shape(unary)[1])])
 
 
 def swap(
-    unary: np.ndarray,
-    edges: np.ndarray,
-    tables: np.ndarray,
-    start: np.ndarray | None = None,
-    network: Network | None = None,
+    unary: np.ndarray, tables: np.ndarray, network: Network, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
     """A labelling that no swap move improves, and its score, never below that of ``start``.
 
     In a move the nodes labelled α or β choose anew between these two. By default the start is each node's best
     label by itself.
     """
-    n_labels = np.shape(unary)[1]
-    return _improve(unary, edges, tables, start, network, [_Move(*p) for p in combinations(range(n_labels), 2)])
+    both = combinations(range(np.shape(unary)[1]), 2)
+    return _improve(unary, tables, network, start, [_Move(*pair) for pair in both])
 
 
-def search(
-    unary: np.ndarray, edges: np.ndarray, tables: np.ndarray, network: Network | None = None
-) -> tuple[np.ndarray, float]:
+def search(unary: np.ndarray, tables: np.ndarray, network: Network) -> tuple[np.ndarray, float]:
     """Labels by a single cut where that is exact, else by expansion moves followed by swap moves.
 
     Also returns by how much a better labelling could exceed this one: infinite where moves had to do.
     """
-    n_nodes, n_labels = np.shape(unary)
-    network = Network(n_nodes, edges) if network is None else network
-    if n_labels == 2 and submodular(as_tables(tables, len(network.edges), 2)):
-        labels, _, excess = best_binary(unary, edges, tables, network)
+    if np.shape(unary)[1] == 2 and submodular(as_tables(tables, len(network.edges), 2)):
+        labels, _, excess = best_binary(unary, tables, network)
         return labels, excess
-    labels, _ = expansion(unary, edges, tables, network=network)
-    labels, _ = swap(unary, edges, tables, labels, network)
+    labels, _ = expansion(unary, tables, network)
+    labels, _ = swap(unary, tables, network, labels)
     return labels, np.inf
 
 
@@ -197,15 +171,10 @@ class _Move(NamedTuple):
 
 
 def _improve(
-    unary: np.ndarray,
-    edges: np.ndarray,
-    tables: np.ndarray,
-    start: np.ndarray | None,
-    network: Network | None,
-    moves: list[_Move],
+    unary: np.ndarray, tables: np.ndarray, network: Network, start: np.ndarray | None, moves: list[_Move]
 ) -> tuple[np.ndarray, float]:
     """Go round the moves until none of them improves the score."""
-    unary, tables, network = _checked(unary, edges, tables, network)
+    unary, tables = _checked(unary, tables, network)
     labels = unary.argmax(axis=1).astype(np.int32) if start is None else np.array(start, dtype=np.int32)
     score = labelling_score(unary, network.edges, tables, labels)
     in_vain = 0
@@ -260,12 +229,9 @@ def _cut(network: Network, unary: np.ndarray, tables: np.ndarray) -> tuple[np.nd
     return t, excess - float(penalty[penalty < 0.0].sum())
 
 
-def _checked(
-    unary: np.ndarray, edges: np.ndarray, tables: np.ndarray, network: Network | None
-) -> tuple[np.ndarray, np.ndarray, Network]:
+def _checked(unary: np.ndarray, tables: np.ndarray, network: Network) -> tuple[np.ndarray, np.ndarray]:
     unary = np.ascontiguousarray(unary, dtype=np.float64)
-    network = Network(unary.shape[0], edges) if network is None else network
     tables = as_tables(tables, len(network.edges), unary.shape[1])
     if not (np.isfinite(unary).all() and np.isfinite(tables).all()):
         raise ValueError("Scores must be finite: capacities of a cut are.")
-    return unary, tables, network
+    return unary, tables

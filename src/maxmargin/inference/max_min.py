@@ -15,12 +15,14 @@ followed like scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate
 from math import prod
 from operator import mul
 
 import numpy as np
+
+MAXIMISER, MINIMISER = 0, 1
+"""Sides: the numbers of the first axes on which they move."""
 
 
 def value(scores: np.ndarray, levels: int) -> np.ndarray:
@@ -50,54 +52,33 @@ def moves(scores: np.ndarray, levels: int) -> tuple[int, ...]:
     return tuple(played)
 
 
-def lower_policy(scores: np.ndarray, levels: int) -> np.ndarray:
-    """The maximiser's best policy: under it f is reached at these scores, and never exceeded at others.
+def policy(scores: np.ndarray, levels: int, side: int) -> np.ndarray:
+    """The best policy of one side: under it f is reached at these scores. At others the maximiser's leads to nothing
+    above f, and the minimiser's to nothing below.
 
-    >>> lower_policy(np.array([[3, 1], [2, 4]]), levels=1)
-    array([1])
+    >>> scores = np.array([[3, 1], [2, 4]])
+    >>> policy(scores, 1, MAXIMISER), policy(scores, 1, MINIMISER)
+    (array([1]), array([1, 0]))
     """
-    return _policy(scores, levels, 0, lambda ahead: ahead.min(axis=-1).argmax(axis=-1))
-
-
-def upper_policy(scores: np.ndarray, levels: int) -> np.ndarray:
-    """The minimiser's best policy: under it f is reached at these scores, and at others nothing below f.
-
-    >>> upper_policy(np.array([[3, 1], [2, 4]]), levels=1)
-    array([1, 0])
-    """
-    return _policy(scores, levels, 1, lambda ahead: ahead.argmin(axis=-1))
-
-
-def _policy(scores: np.ndarray, levels: int, side: int, choose: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """The decisions of one side, 0 for the maximiser and 1 for the minimiser, level by level."""
     decisions = []
     games = scores.shape[: scores.ndim - 2 * levels]
     for left in range(levels, 0, -1):
-        move = choose(value(scores, left - 1))
+        ahead = value(scores, left - 1)
+        move = ahead.argmin(axis=-1) if side == MINIMISER else ahead.min(axis=-1).argmax(axis=-1)
         decisions.append(move.reshape(*games, -1))
         scores = _taken(scores, move, 2 * left - side)
     return np.concatenate(decisions, axis=-1)
 
 
-def under_lower(scores: np.ndarray, policy: np.ndarray, levels: int) -> np.ndarray:
-    """What is left when the maximiser follows a policy: scores of all b1, …, bK, whose least is at most f.
+def under(scores: np.ndarray, policy: np.ndarray, levels: int, side: int) -> np.ndarray:
+    """What is left when one side follows a policy: scores of all moves of the other.
 
-    >>> under_lower(np.array([[3, 1], [2, 4]]), np.array([1]), levels=1)
-    array([2, 4])
+    If it is the maximiser, the least of them is at most f; if the minimiser, the largest is at least f.
+
+    >>> scores = np.array([[3, 1], [2, 4]])
+    >>> under(scores, np.array([1]), 1, MAXIMISER), under(scores, np.array([1, 0]), 1, MINIMISER)
+    (array([2, 4]), array([1, 2]))
     """
-    return _under(scores, policy, levels, 0)
-
-
-def under_upper(scores: np.ndarray, policy: np.ndarray, levels: int) -> np.ndarray:
-    """What is left when the minimiser follows a policy: scores of all a1, …, aK, whose largest is at least f.
-
-    >>> under_upper(np.array([[3, 1], [2, 4]]), np.array([1, 0]), levels=1)
-    array([1, 2])
-    """
-    return _under(scores, policy, levels, 1)
-
-
-def _under(scores: np.ndarray, policy: np.ndarray, levels: int, side: int) -> np.ndarray:
     games, start = policy.shape[:-1], 0
     scores = np.broadcast_to(scores, (*games, *scores.shape[scores.ndim - 2 * levels :]))
     for left in range(levels, 0, -1):
@@ -108,22 +89,14 @@ def _under(scores: np.ndarray, policy: np.ndarray, levels: int, side: int) -> np
     return scores.reshape(*games, -1)
 
 
-def lower_choices(sizes: tuple[int, ...]) -> np.ndarray:
-    """Between how many moves each decision of the maximiser's policies chooses, in a game (A1, B1, …, AK, BK).
+def choices(sizes: tuple[int, ...], side: int) -> np.ndarray:
+    """Between how many moves each decision of a policy chooses, in a game (A1, B1, …, AK, BK).
 
-    >>> lower_choices((5, 2, 3, 4))
-    array([5, 3, 3])
+    >>> choices((5, 2, 3, 4), MAXIMISER), choices((2, 4, 3, 5), MINIMISER)
+    (array([5, 3, 3]), array([4, 4, 5, 5, 5, 5, 5, 5]))
     """
-    return np.repeat(sizes[::2], list(accumulate(sizes[1:-1:2], initial=1, func=mul)))
-
-
-def upper_choices(sizes: tuple[int, ...]) -> np.ndarray:
-    """The same for the minimiser's.
-
-    >>> upper_choices((2, 4, 3, 5))
-    array([4, 4, 5, 5, 5, 5, 5, 5])
-    """
-    return np.repeat(sizes[1::2], list(accumulate(sizes[::2], func=mul)))
+    seen = sizes[::2] if side == MINIMISER else (1, *sizes[1:-1:2])
+    return np.repeat(sizes[side::2], list(accumulate(seen, func=mul)))
 
 
 def _taken(scores: np.ndarray, move: np.ndarray, back: int) -> np.ndarray:

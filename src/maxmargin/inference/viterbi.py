@@ -2,6 +2,7 @@
 
     maximise  start[y_0] + Σ_t score[t, y_t] + Σ_{t>0} transition[y_{t−1}, y_t] + end[y_T]
 
+Searches over data take the transition, start and end scores as ``pairs``, forbidden transitions as −∞.
 The forward pass keeps only the best values: which predecessor gave them is found again on the way back, for the
 one label per position that is needed. That leaves a forward loop the processor can run on whole vectors.
 """
@@ -50,26 +51,6 @@ def viterbi(score, n_positions, transition, start, end, value, path):
 
 
 @compiled
-def tables(n_labels, w, layout, forbidden):
-    """Transition, start and end scores as arrays; missing blocks are zeros, forbidden pairs −∞."""
-    _, transition_at, start_at, end_at = layout
-    transition = np.zeros((n_labels, n_labels))
-    start = np.zeros(n_labels)
-    end = np.zeros(n_labels)
-    for j in range(n_labels):
-        if start_at >= 0:
-            start[j] = w[start_at + j]
-        if end_at >= 0:
-            end[j] = w[end_at + j]
-        for k in range(n_labels):
-            if transition_at >= 0:
-                transition[j, k] = w[transition_at + j * n_labels + k]
-            if forbidden.size > 0 and forbidden[j, k]:
-                transition[j, k] = -np.inf
-    return transition, start, end
-
-
-@compiled
 def longest_of(offsets, ids):
     longest = 0
     for p in range(ids.size):
@@ -78,12 +59,13 @@ def longest_of(offsets, ids):
 
 
 @compiled
-def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y, out_first, out):
+def search(tokens, offsets, w, bias, pairs, ids, cost, scale, y, out_first, out):
     """The best labelling of each example of ``ids``; with scaled costs added where ``y`` is not empty.
 
     ``out[out_first[p]:out_first[p+1]]`` receives the labels of example ids[p]. Returns the scores, costs included.
     """
-    transition, start, end = tables(n_labels, w, layout, forbidden)
+    transition, start, end = pairs
+    n_labels = start.size
     longest = longest_of(offsets, ids)
     score = np.empty((longest, n_labels))
     value = np.empty((longest, n_labels))
@@ -94,7 +76,7 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
         t0 = offsets[i]
         t1 = offsets[i + 1]
         factor = scale[i] if y.size > 0 else 0.0
-        node_scores(tokens, t0, t1, n_labels, w, layout[0], cost, factor, y, score)
+        node_scores(tokens, t0, t1, n_labels, w, bias, cost, factor, y, score)
         scores[p] = viterbi(score, t1 - t0, transition, start, end, value, path)
         for t in range(t1 - t0):
             out[out_first[p] + t] = path[t]
@@ -102,14 +84,15 @@ def search(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y,
 
 
 @compiled
-def search_slack(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, scale, y, out_first, out):
+def search_slack(tokens, offsets, w, bias, pairs, ids, cost, scale, y, out_first, out):
     """argmax of loss·(1 + score − score of the truth), the loss being the number of wrong labels times ``scale``.
 
     For every number of wrong labels the best score is found (the number becomes part of the state), then the best
     product. ``cost`` is not looked at.
     """
     indptr, indices, values = tokens
-    transition, start, end = tables(n_labels, w, layout, forbidden)
+    transition, start, end = pairs
+    n_labels = start.size
     longest = longest_of(offsets, ids)
     score = np.empty((longest, n_labels))
     value = np.empty((longest, longest + 1, n_labels))
@@ -117,7 +100,7 @@ def search_slack(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, sca
         i = ids[p]
         t0 = offsets[i]
         n = offsets[i + 1] - t0
-        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, layout[0], score)
+        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
         truth = 0.0
         for t in range(n):
             truth += score[t, y[t0 + t]]
@@ -161,13 +144,14 @@ def search_slack(tokens, offsets, n_labels, w, layout, forbidden, ids, cost, sca
 
 
 @compiled
-def k_best(tokens, offsets, n_labels, w, layout, forbidden, n_best):
+def k_best(tokens, offsets, w, bias, pairs, n_best):
     """The ``n_best`` best labellings of the first example, best first: (labels, scores)."""
     indptr, indices, values = tokens
-    transition, start, end = tables(n_labels, w, layout, forbidden)
+    transition, start, end = pairs
+    n_labels = start.size
     n = offsets[1] - offsets[0]
     score = np.empty((n, n_labels))
-    label_scores(indptr, indices, values, offsets[0], offsets[1], n_labels, w, layout[0], score)
+    label_scores(indptr, indices, values, offsets[0], offsets[1], n_labels, w, bias, score)
     # For each position and label the best labellings that end there: value, label before, rank there.
     value = np.full((n, n_labels, n_best), -np.inf)
     before = np.zeros((n, n_labels, n_best), np.int64)
@@ -209,10 +193,11 @@ def k_best(tokens, offsets, n_labels, w, layout, forbidden, n_best):
 
 
 @compiled
-def margins(tokens, offsets, n_labels, w, layout, forbidden, y):
+def margins(tokens, offsets, w, bias, pairs, y):
     """For each token, the best score with its label in ``y`` minus the best score with any other label there."""
     indptr, indices, values = tokens
-    transition, start, end = tables(n_labels, w, layout, forbidden)
+    transition, start, end = pairs
+    n_labels = start.size
     longest = longest_of(offsets, np.arange(offsets.size - 1))
     score = np.empty((longest, n_labels))
     ahead = np.empty((longest, n_labels))
@@ -221,7 +206,7 @@ def margins(tokens, offsets, n_labels, w, layout, forbidden, y):
     for i in range(offsets.size - 1):
         t0 = offsets[i]
         n = offsets[i + 1] - t0
-        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, layout[0], score)
+        label_scores(indptr, indices, values, t0, t0 + n, n_labels, w, bias, score)
         for k in range(n_labels):
             behind[0, k] = start[k]
             ahead[n - 1, k] = end[k]

@@ -18,17 +18,6 @@ def _block(k, z, n_states):
 
 
 @compiled
-def alive_blocks(w, size, out):
-    """Which blocks of ``size`` weights have one that is not zero."""
-    for b in range(out.size):
-        out[b] = False
-        for j in range(b * size, (b + 1) * size):
-            if w[j] != 0.0:
-                out[b] = True
-                break
-
-
-@compiled
 def search(rows, first, ids, label, cost, w, alive, n_classes, n_states, best_class, best_instance, best_score):
     """For each bag of ``ids`` the class and instance with the largest score, plus cost where ``cost`` is not empty.
 
@@ -59,16 +48,27 @@ def search(rows, first, ids, label, cost, w, alive, n_classes, n_states, best_cl
 
 
 @compiled
-def label_scores(rows, first, label, w, alive, n_states, out):
-    """out[r]: the score of every instance for the label of its bag."""
+def look(rows, first, ids, label, w, alive, n_states, place, scores, best):
+    """Scores of all instances of the bags ``ids`` for the labels of these bags, the p-th from ``scores[place[p]]`` on,
+    and the best instance of each.
+
+    Best instances are counted from 0 within their bag; ties go to the first.
+    """
     indptr, indices, data, width, bias, _, _ = rows
     size = width + (1 if bias != 0.0 else 0)
-    for i in range(first.size - 1):
-        for r in range(first[i], first[i + 1]):
-            b = _block(label[i], r - first[i], n_states)
-            out[r] = 0.0
+    for p in range(ids.size):
+        start = first[ids[p]]
+        top = -np.inf
+        best[p] = 0
+        for z in range(first[ids[p] + 1] - start):
+            b = _block(label[ids[p]], z, n_states)
+            score = 0.0
             if alive[b]:
-                out[r] = dot(indptr, indices, data, width, bias, r, w[b * size : (b + 1) * size])
+                score = dot(indptr, indices, data, width, bias, start + z, w[b * size : (b + 1) * size])
+            scores[place[p] + z] = score
+            if score > top:
+                top = score
+                best[p] = z
 
 
 @compiled
@@ -124,22 +124,3 @@ def _merged(indptr, indices, data, width, a, b, offset, out_indices, out_data, a
         out_data[at] = difference
         at += 1
     return at
-
-
-@compiled
-def look(rows, first, ids, w, place, scores, best):
-    """Scores of all instances of the bags ``ids``, the p-th from ``scores[place[p]]`` on, and the best one of each.
-
-    Best instances are counted from 0 within their bag; ties go to the first.
-    """
-    indptr, indices, data, width, bias, _, _ = rows
-    for p in range(ids.size):
-        start = first[ids[p]]
-        top = -np.inf
-        best[p] = 0
-        for z in range(first[ids[p] + 1] - start):
-            score = dot(indptr, indices, data, width, bias, start + z, w)
-            scores[place[p] + z] = score
-            if score > top:
-                top = score
-                best[p] = z

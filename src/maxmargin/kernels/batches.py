@@ -67,15 +67,6 @@ def gather_entries(order, starts, sizes, indices, values, out_offsets, out_indic
 
 
 @compiled
-def gather_dense(order, values, out):
-    """The dense rows ``order``."""
-    for k in range(order.size):
-        i = order[k]
-        for j in range(values.shape[1]):
-            out[k, j] = values[i, j]
-
-
-@compiled
 def scrambled(numbers, seed, out):
     """A 64-bit key for each number, as good as random and never the same for two numbers.
 

@@ -53,13 +53,13 @@ def _gather(indptr, indices, data, width, bias, r, n_classes, base, value):
 
 
 @compiled
-def _longest(indptr, indices, width):
-    """The most entries a row can have, the bias counted."""
+def _room(indptr, indices, width):
+    """Room for the longest row as ``_gather`` writes it."""
     longest = width if indices.size == 0 else 0
     if indices.size > 0:
         for r in range(indptr.size - 1):
             longest = max(longest, indptr[r + 1] - indptr[r])
-    return longest + 1
+    return np.empty(longest + 1, np.uint64), np.empty(longest + 1)
 
 
 @compiled
@@ -102,10 +102,23 @@ def _size(base, value, n, w, out):
 
 
 @inlined
-def _margin_error(n, size, other, cost):
-    """By how much cost + s_k − s_y may be off, the scores being sums of n products; nothing if these are empty."""
-    sizes = size + other
-    return 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost)) if sizes > 0.0 else 0.0
+def _worst(base, value, n, w, y, cost, score, size):
+    """max over k ≠ y of cost[y, k] + s_k − s_y: as computed, and with what rounding may have taken away.
+
+    The scores are sums of n products; nothing is lost in those that are empty.
+    """
+    _score(base, value, n, w, score)
+    _size(base, value, n, w, size)
+    worst = -np.inf
+    most = -np.inf
+    for k in range(score.size):
+        if k != y:
+            missing = cost[y, k] + score[k] - score[y]
+            sizes = size[k] + size[y]
+            error = 1.01 * UNIT * ((n + 6) * sizes + 4.0 * abs(cost[y, k])) if sizes > 0.0 else 0.0
+            worst = max(worst, missing)
+            most = max(most, missing + error)
+    return worst, most
 
 
 @compiled
@@ -205,8 +218,7 @@ def sweep(rows, label, cost, budget, alpha, m, norms, order, n_active, block, se
     indptr, indices, data, width, bias, _, _ = rows
     v, w, centre, scale, floor, ceiling = m
     n_classes = cost.shape[0]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
+    base, value = _room(indptr, indices, width)
     score = np.empty(n_classes)
     trial = np.empty(n_classes)
     step = np.zeros(n_classes)
@@ -267,8 +279,7 @@ def extrapolate(rows, label, cost, budget, alpha, previous, momentum, m, order, 
     indptr, indices, data, width, bias, _, _ = rows
     v, w, centre, scale, floor, ceiling = m
     n_classes = cost.shape[0]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
+    base, value = _room(indptr, indices, width)
     free = np.empty(n_classes)
     trial = np.empty(n_classes)
     step = np.zeros(n_classes)
@@ -319,8 +330,7 @@ def bounded_combine(rows, label, alpha, v, low, size):
     """v + low += Σ_ik α_ik·(x_i for the true class, −x_i for k) in compensated sums; ``size`` grows by |terms|."""
     indptr, indices, data, width, bias, _, _ = rows
     n_classes = alpha.shape[1]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
+    base, value = _room(indptr, indices, width)
     for i in range(alpha.shape[0]):
         used = 0.0
         for k in range(n_classes):
@@ -358,8 +368,7 @@ def total_loss(rows, label, cost, budget, w):
     """Σ_i C_i·max_k (cost[y_i, k] + s_k − s_y), and by how much rounding may have lowered it."""
     indptr, indices, data, width, bias, _, _ = rows
     n_classes = cost.shape[0]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
+    base, value = _room(indptr, indices, width)
     score = np.empty(n_classes)
     size = np.empty(n_classes)
     total = 0.0
@@ -367,16 +376,9 @@ def total_loss(rows, label, cost, budget, w):
     rounding = 0.0
     for i in range(label.size):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        _score(base, value, n, w, score)
-        _size(base, value, n, w, size)
-        y = label[i]
-        worst = 0.0
-        most = 0.0
-        for k in range(n_classes):
-            if k != y:
-                missing = cost[y, k] + score[k] - score[y]
-                worst = max(worst, missing)
-                most = max(most, missing + _margin_error(n, size[k], size[y], cost[y, k]))
+        worst, most = _worst(base, value, n, w, label[i], cost, score, size)
+        worst = max(worst, 0.0)
+        most = max(most, 0.0)
         c = at(budget, i)
         total, low = two_sum(total, low, worst * c)
         rounding += (most - worst + 8.0 * UNIT * most) * c
@@ -388,20 +390,13 @@ def quiet_radius(rows, label, cost, w):
     """The least distance of w from weights at which some example has a loss; negative if one has at w."""
     indptr, indices, data, width, bias, _, _ = rows
     n_classes = cost.shape[0]
-    base = np.empty(_longest(indptr, indices, width), np.uint64)
-    value = np.empty(base.size)
+    base, value = _room(indptr, indices, width)
     score = np.empty(n_classes)
     size = np.empty(n_classes)
     radius = np.inf
     for i in range(label.size):
         n = _gather(indptr, indices, data, width, bias, i, n_classes, base, value)
-        _score(base, value, n, w, score)
-        _size(base, value, n, w, size)
-        y = label[i]
-        spare = np.inf
-        for k in range(n_classes):
-            if k != y:
-                spare = min(spare, score[y] - score[k] - cost[y, k] - _margin_error(n, size[k], size[y], cost[y, k]))
+        spare = -_worst(base, value, n, w, label[i], cost, score, size)[1]
         if spare < 0.0:
             return -1.0
         length = 0.0

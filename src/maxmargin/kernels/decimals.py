@@ -1,10 +1,8 @@
-"""Decimal numbers in text and the floats nearest to them, both ways and exactly.
+"""Decimal numbers in text and the floats nearest to them, exactly.
 
-Reading: m·10^q for whole m is a single rounded operation, hence exact, while m < 2^53 and |q| ≤ 22 (Clinger, "How to
+m·10^q for whole m is a single rounded operation, hence exact, while m < 2^53 and |q| ≤ 22 (Clinger, "How to
 read floating point numbers accurately", 1990). Beyond that the upper 128 bits of 5^q decide (Lemire, "Number parsing
 at a gigabyte per second", 2021, algorithm 1). What neither settles is left to the caller, who has Python's ``float``.
-
-Writing: the fewest decimals for which reading gives the same float again.
 """
 
 import numpy as np
@@ -172,30 +170,3 @@ def read(text, p):
     if value < 0:
         return UNSETTLED, 0.0, p
     return FOUND, -value if negative else value, p
-
-
-@compiled
-def shortest(value, like):
-    """(m, k) with value = m / 10^k read as the type of ``like``, k as small as can be; k = −1 where none was found."""
-    like[0] = value
-    if value == 0:
-        return 0, 0
-    for k in range(23):
-        scaled = value * _TEN[k]
-        if scaled >= _EXACT:
-            break
-        m = np.rint(scaled)
-        like[1] = m / _TEN[k]
-        if like[1] == like[0]:
-            return int64(m), k
-    # Sixteen or seventeen digits: the product is off by a few units, one of its neighbours is right.
-    for k in range(23):
-        scaled = value * _TEN[k]
-        if scaled >= 1e18:
-            break
-        if scaled >= 1e15:
-            for i in range(33):
-                m = int64(scaled) + ((i + 1) // 2 if i % 2 else -(i // 2))
-                if nearest(m, -k) == value:
-                    return m, k
-    return 0, -1

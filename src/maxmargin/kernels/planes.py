@@ -273,23 +273,6 @@ def worst_cached(rows, slots, ids, w, out):
 
 
 @compiled
-def add_planes(slots, ids, wanted, stored, losses):
-    """Give each wanted plane the spare slot of its example; plane p is the next stored row. Returns how many."""
-    row, shift, loss, first, count, gram_first, gram, hot = slots
-    n = 0
-    for p in range(ids.size):
-        if wanted[p]:
-            i = ids[p]
-            s = first[i] + count[i]
-            row[s] = stored + n
-            loss[s] = losses[p]
-            hot[s] = True
-            count[i] += 1
-            n += 1
-    return n
-
-
-@compiled
 def add_rows(rows, chosen, store, shift, out_indptr, out_indices, out_data):
     """Row ``chosen[p]`` plus stored row ``shift[p]`` (none where that is −1), as CSR rows; returns entries written."""
     at = 0
@@ -337,15 +320,6 @@ def copy_rows(indptr, indices, data, dense, width, chosen, to_indptr, to_indices
             to_data[end] = data[k]
             end += 1
         to_indptr[at + n + 1] = end
-
-
-@compiled
-def tick(slots, alpha, idle):
-    """Count for how many epochs in a row each plane has carried no share."""
-    row, shift, loss, first, count, gram_first, gram, hot = slots
-    for i in range(count.size):
-        for s in range(first[i], first[i] + count[i]):
-            idle[s] = 0 if alpha[s] > 0.0 else idle[s] + 1
 
 
 @compiled

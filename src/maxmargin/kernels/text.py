@@ -1,4 +1,4 @@
-"""Rows in svmlight text: ``label [qid:n] index:value … [# comment]``, one per line, read and written.
+"""Rows in svmlight text: ``label [qid:n] index:value … [# comment]``, one per line.
 
 The reader looks at each byte once or twice and at nothing behind the last line end, so no loop needs to ask whether
 the text is over. A malformed line is noted and left out; whether that is an error is for others to say.
@@ -8,7 +8,7 @@ import numpy as np
 from numpy import int64
 
 from . import compiled, inlined
-from .decimals import NOT_A_NUMBER, UNSETTLED, read, shortest
+from .decimals import NOT_A_NUMBER, UNSETTLED, read
 
 BAD_LABEL, BAD_GROUP, NO_GROUP, NEW_GROUP, BAD_PAIR, LOW_INDEX, HIGH_INDEX, BAD_VALUE, REPEATED = range(1, 10)
 
@@ -238,100 +238,3 @@ def _second(text, place, index):
             found = place
         while not _ends(text[place]):
             place += 1
-
-
-@compiled
-def shortest_of_all(numbers, wholes, places, like):
-    """``shortest`` of many numbers without their signs."""
-    for i in range(len(numbers)):
-        wholes[i], places[i] = shortest(abs(float(numbers[i])), like)
-
-
-@inlined
-def _write_whole(out, p, n):
-    first = p
-    while True:
-        out[p] = 48 + n % 10
-        p += 1
-        n //= 10
-        if n == 0:
-            break
-    last = p - 1
-    while first < last:
-        kept = out[first]
-        out[first] = out[last]
-        out[last] = kept
-        first += 1
-        last -= 1
-    return p
-
-
-@inlined
-def _write_number(out, p, negative, m, k):
-    """m / 10^k: with a point where that is short, else as m e −k."""
-    if negative:
-        out[p] = 45
-        p += 1
-    if k == 0:
-        return _write_whole(out, p, m)
-    scale = 1
-    for _ in range(min(k, 18)):
-        scale *= 10
-    if k > 18 or (m * 100000 < scale and m < 10**9):
-        p = _write_whole(out, p, m)
-        out[p] = 101
-        out[p + 1] = 45
-        return _write_whole(out, p + 2, int64(k))
-    p = _write_whole(out, p, m // scale)
-    out[p] = 46
-    p += 1
-    m %= scale
-    for i in range(k):
-        out[p + k - 1 - i] = 48 + m % 10
-        m //= 10
-    return p + k
-
-
-@inlined
-def _copy_text(out, p, texts, t):
-    """Write the text that begins at ``t`` and ends before a blank; returns both places behind it."""
-    while texts[t] != _BLANK:
-        out[p] = texts[t]
-        p += 1
-        t += 1
-    return p, t + 1
-
-
-@compiled
-def compose(out, label_signs, label_wholes, label_places, groups, indptr, indices, signs, wholes, places, base, texts):
-    """Write rows as lines and return how many bytes they take.
-
-    Numbers come as (negative, m, k), see ``shortest_of_all``. Where k is −1 their text is the next one in ``texts``,
-    each of which ends with a blank.
-    """
-    p = 0
-    t = 0
-    for row in range(len(label_wholes)):
-        if label_places[row] >= 0:
-            p = _write_number(out, p, label_signs[row], label_wholes[row], label_places[row])
-        else:
-            p, t = _copy_text(out, p, texts, t)
-        if len(groups):
-            out[p] = _BLANK
-            out[p + 1] = 113
-            out[p + 2] = 105
-            out[p + 3] = 100
-            out[p + 4] = _COLON
-            p = _write_whole(out, p + 5, groups[row])
-        for e in range(indptr[row], indptr[row + 1]):
-            out[p] = _BLANK
-            p = _write_whole(out, p + 1, int64(indices[e]) + base)
-            out[p] = _COLON
-            p += 1
-            if places[e] >= 0:
-                p = _write_number(out, p, signs[e], wholes[e], places[e])
-            else:
-                p, t = _copy_text(out, p, texts, t)
-        out[p] = _NEWLINE
-        p += 1
-    return p

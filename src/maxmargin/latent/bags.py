@@ -13,6 +13,7 @@ from ..constraints import Scalar, SharedSlack
 from ..data.arrays import as_rows
 from ..data.bags import Bags
 from ..kernels import bags as kernels
+from ..models.bags import checked_instances
 from ..problem import Problem, Rows
 from ..protocols import Evaluation, Regularizer
 from ..solvers.threads import run
@@ -115,19 +116,9 @@ class BagObjective:
     def checked(self, latent: Sequence[Any]) -> np.ndarray:
         """Instances as whole numbers, one for each bag, in range; those of negative bags become 0."""
         values = np.asarray(latent)
-        if values.shape != (self.n_examples,) or values.dtype.kind not in "iu":
-            raise ValueError(
-                f"There must be one instance for each of {self.n_examples} bags, a whole number; got {values.dtype} of "
-                f"shape {values.shape}."
-            )
-        values = np.where(self.positive, values, 0).astype(np.int64)
-        wrong = (values < 0) | (values >= self.bags.sizes)
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            raise ValueError(
-                f"Instance {values[i]} of bag {i} does not exist: it has {self.bags.sizes[i]}, counted from 0."
-            )
-        return values
+        if values.shape == self.positive.shape:
+            values = np.where(self.positive, values, 0)
+        return checked_instances(self.bags, np.arange(self.n_examples), values)
 
     def evaluate(self, w: np.ndarray) -> Evaluation:
         """What instances are worth at w. Only positive bags are looked at."""
@@ -163,13 +154,14 @@ def look(
         raise ValueError(f"There are {rows.n_weights} weights, got an array of shape {w.shape}.")
     place = np.concatenate([[0], np.cumsum(first[ids + 1] - first[ids])])
     scores, best = np.empty(place[-1]), np.empty(ids.size, np.int64)
+    one_class = np.zeros(first.size - 1, np.int64), w, np.ones(1, bool), 1
     work = rows.n_stored / max(rows.n_rows, 1) * place[-1]
     parts = np.array_split(np.arange(ids.size), max(1, min(n_threads, int(work / _WORTH_A_THREAD))))
 
     def one(part: np.ndarray) -> None:
         if part.size:
             a, b = part[0], part[-1] + 1
-            kernels.look(rows.arrays, first, ids[a:b], w, place[a:b], scores, best[a:b])
+            kernels.look(rows.arrays, first, ids[a:b], *one_class, place[a:b], scores, best[a:b])
 
     run(one, parts)
     return place, scores, best

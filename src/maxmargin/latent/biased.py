@@ -15,14 +15,34 @@ from typing import Any
 
 import numpy as np
 
-from ..protocols import LatentObjective
 from ..validation import shown
 from .gmme import largest
-from .search_state import SearchState, by_proposals, check_choice_of, check_sweeps
+from .search_state import Latent, SearchState, Stepwise, by_proposals
+
+
+class _ByFunction(Stepwise):
+    """What both kinds of bias share: a function of the user's, which must give finite numbers."""
+
+    bias: Callable[..., float]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.bias):
+            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
+
+    def _ask(self, *about: Any) -> float:
+        value = float(self.bias(*about))
+        if not np.isfinite(value):
+            where = f" for latent value {shown(about[1])} of example {about[0]}" if len(about) == 3 else ""
+            raise ValueError(
+                f"The bias function gave {value}{where}; it must give a finite number for every choice of latent "
+                "values. For values that are to be avoided give a large negative one."
+            )
+        return value
 
 
 @dataclass(frozen=True)
-class Biased:
+class Biased(_ByFunction):
     """The bound that a function of the user's likes best.
 
     Parameters
@@ -37,17 +57,8 @@ class Biased:
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
 
-    def __post_init__(self) -> None:
-        _check(self)
-
-    def check(self, objective: LatentObjective) -> None:
-        check_choice_of(objective, self)
-
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        touching = search_state.touching()
-        if search_state.budget <= 0.0:
-            return touching
-        listed = search_state.evaluation.listed()
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
+        touching, listed = search_state.touching(), search_state.evaluation.listed()
         if listed is None:
             return self._by_proposals(search_state, list(touching), rng)
         regrets, first = listed
@@ -57,7 +68,7 @@ class Biased:
                 gains[first[i] + z] = self._ask(i, z, search_state.weights)
         return within_budget(gains, regrets, first, search_state.budget)
 
-    def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> list[Any]:
+    def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> Latent:
         gain = [self._ask(i, z, search_state.weights) for i, z in enumerate(latent)]
 
         def welcome(i: int, z: Any) -> bool:
@@ -69,19 +80,9 @@ class Biased:
 
         return by_proposals(search_state, latent, self.sweeps, rng, welcome)
 
-    def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
-        value = float(self.bias(i, z, w))
-        if not np.isfinite(value):
-            raise ValueError(
-                f"The bias function gave {value} for latent value {shown(z)} of example {i}; it must give finite "
-                "numbers. "
-                "For values that are to be avoided give a large negative one."
-            )
-        return value
-
 
 @dataclass(frozen=True)
-class BiasedJointly:
+class BiasedJointly(_ByFunction):
     """The same for a bias that looks at all examples together, such as one for balance. It is climbed step by step.
 
     Parameters
@@ -95,18 +96,9 @@ class BiasedJointly:
     bias: Callable[[Sequence[Any], np.ndarray], float]
     sweeps: int = 5
 
-    def __post_init__(self) -> None:
-        _check(self)
-
-    def check(self, objective: LatentObjective) -> None:
-        check_choice_of(objective, self)
-
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        touching = search_state.touching()
-        if search_state.budget <= 0.0:
-            return touching
-        listed = search_state.evaluation.listed()
-        latent: Any = np.array(touching) if listed is not None else list(touching)
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
+        touching, listed = search_state.touching(), search_state.evaluation.listed()
+        latent: Latent = np.array(touching) if listed is not None else list(touching)
         here = self._ask(latent, search_state.weights)
 
         def welcome(i: int, z: Any) -> bool:
@@ -120,20 +112,6 @@ class BiasedJointly:
             return True
 
         return by_proposals(search_state, latent, self.sweeps, rng, welcome, listed)
-
-    def _ask(self, latent: Any, w: np.ndarray) -> float:
-        value = float(self.bias(latent, w))
-        if not np.isfinite(value):
-            raise ValueError(
-                f"The bias function gave {value}; it must give a finite number for every choice of latent values."
-            )
-        return value
-
-
-def _check(chooser: Any) -> None:
-    check_sweeps(chooser)
-    if not callable(chooser.bias):
-        raise ValueError(f"{type(chooser).__name__} needs a function, got {chooser.bias!r}.")
 
 
 def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float) -> np.ndarray:

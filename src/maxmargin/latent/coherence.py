@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..models.graph import grid
 from ..validation import shown
 
 
@@ -40,10 +41,7 @@ class Coherence:
     @classmethod
     def grid(cls, height: int, width: int) -> Coherence:
         """Regions are the cells of a grid, row by row; each is a neighbour of those beside, above and below it."""
-        cell = np.arange(height * width).reshape(height, width)
-        beside = np.stack([cell[:, :-1].ravel(), cell[:, 1:].ravel()], axis=1)
-        below = np.stack([cell[:-1].ravel(), cell[1:].ravel()], axis=1)
-        return cls(np.concatenate([beside, below]))
+        return cls(grid(np.empty((height, width, 1)), directions=False)[1])
 
     def __call__(self, i: int, z: Any, w: Any) -> float:
         """Minus the number of neighbours that differ: minus the Potts energy of the labelling."""

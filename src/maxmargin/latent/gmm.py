@@ -7,13 +7,11 @@ that touch F are, which is CCCP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..kernels import walks
-from ..protocols import LatentObjective
-from .search_state import SearchState, by_proposals, check_choice_of, check_sweeps, merged
+from .search_state import Latent, SearchState, Stepwise, by_proposals, merged
 
 
 @dataclass(frozen=True)
@@ -23,12 +21,12 @@ class CCCP:
     F itself never rises then; and the search never leaves the valley it begins in.
     """
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         return search_state.touching()
 
 
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(Stepwise):
     """A bound drawn uniformly from all valid ones, by a random walk over single changes (§5.4).
 
     A step picks an example and another value for it, and stays where it is if the budget does not allow the change:
@@ -43,17 +41,8 @@ class RandomWalk:
 
     sweeps: int = 20
 
-    def __post_init__(self) -> None:
-        check_sweeps(self)
-
-    def check(self, objective: LatentObjective) -> None:
-        check_choice_of(objective, self)
-
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        here = search_state.touching()
-        if search_state.budget <= 0.0:
-            return here
-        listed = search_state.evaluation.listed()
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
+        here, listed = search_state.touching(), search_state.evaluation.listed()
         if listed is None:
             return by_proposals(search_state, list(here), self.sweeps, rng)
         regrets, first = listed
@@ -80,10 +69,7 @@ class RandomSubset:
         if not (isinstance(self.growth, int | float | np.number) and 0.0 < self.growth <= 1.0):
             raise ValueError(f"RandomSubset: growth must be above 0 and at most 1, got {self.growth!r}.")
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        touching = search_state.touching()
-        if search_state.budget <= 0.0:
-            return touching
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         n = search_state.objective.n_examples
         regret = search_state.regret
         order = rng.permutation(n)
@@ -93,4 +79,4 @@ class RandomSubset:
         size = min(n, max(needed, int(np.ceil(self.growth * search_state.number * n))))
         stay = np.ones(n, bool)
         stay[order[:size]] = False
-        return merged(touching, search_state.latent, stay)
+        return merged(search_state.touching(), search_state.latent, stay)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ..kernels import vectors
 from ..protocols import LatentObjective
-from .search_state import SearchState, check_choice_of
+from .search_state import Latent, SearchState, check_choice_of
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,7 @@ class MaximumEntropy:
     def check(self, objective: LatentObjective) -> None:
         check_choice_of(objective, self, listed=True)
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
-        if search_state.budget <= 0.0:
-            return search_state.touching()
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         listed = search_state.evaluation.listed()
         if listed is None:
             raise ValueError("MaximumEntropy needs a list of all latent values.")

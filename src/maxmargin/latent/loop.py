@@ -25,7 +25,7 @@ from ..solvers.certificate import bracket, upper_bound
 from ..solvers.solve import first_interrupt
 from ..validation import as_float, shown, whole
 from .gmm import CCCP
-from .search_state import SearchState, differ
+from .search_state import Latent, SearchState, differ
 from .warm_started import WarmStarted
 
 _LOOSE = 0.03  # relative gap to which the first bound is solved
@@ -84,7 +84,7 @@ def value(objective: LatentObjective, w: np.ndarray) -> float:
     return _evaluated(objective, objective.evaluate(w).best, w)
 
 
-def _evaluated(objective: LatentObjective, latent: Any, w: np.ndarray) -> float:
+def _evaluated(objective: LatentObjective, latent: Latent, w: np.ndarray) -> float:
     """The value of a bound at w, as computed."""
     return upper_bound(objective.problem(latent), w).total
 
@@ -95,7 +95,7 @@ def minimise(
     solver: Callable[[Problem, np.ndarray | None], Solver],
     *,
     weights: np.ndarray | None = None,
-    latent: Any | None = None,
+    latent: Latent | None = None,
     alpha: Any = None,
     settings: Settings | None = None,
     rng: np.random.Generator | None = None,
@@ -157,7 +157,7 @@ class _Search:
     behind: bool = False
     solved: bool = False
     weights: np.ndarray | None = None
-    latent: Any = ()
+    latent: Latent = field(default_factory=list)
     alpha: Any = None
     changed: float = 1.0
     under_way: dict[str, Any] | None = None
@@ -166,7 +166,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.tol = max(self.settings.tol, _LOOSE)
 
-    def begin(self, weights: np.ndarray | None, latent: Any | None, alpha: Any) -> None:
+    def begin(self, weights: np.ndarray | None, latent: Latent | None, alpha: Any) -> None:
         saved = self.checkpoint.load() if self.checkpoint is not None else None
         if saved is not None:
             self._restore(saved)
@@ -215,15 +215,14 @@ class _Search:
         """Minimise the bound at hand, see what is left, and choose the next."""
         solution, w, bound = self._minimise()
         evaluation = self.objective.evaluate(w)
-        everybody = np.arange(self.objective.n_examples)
-        regret = evaluation.regrets(everybody, self.latent)
+        regret = evaluation.regrets(np.arange(self.objective.n_examples), self.latent)
         gap = float(regret.sum())
         # Of equals the later counts: it is the better solved. And any weights are better than none.
         if bound - gap <= self.best.objective + _rounding(bound) or not self.best.weights.size:
             self._keep(bound - gap, w.copy(), self.latent, solution.alpha, self._certificate(solution, w))
         self._record(solution, bound, gap)
         self.weights, self.alpha = w, solution.alpha
-        if self._told_to_stop() and self.ended is None:
+        if any([callback(self.history[-1]) is True for callback in self.callbacks]) and self.ended is None:
             self.ended = Ending.TOLD
         small = gap <= self.settings.bound_tol * abs(bound - gap)
         if small and self.tol <= self.settings.tol and self.ended is None:
@@ -254,7 +253,7 @@ class _Search:
             carries=self.objective.carriers(self.alpha),
             train=self._train,
         )
-        self._turn_to((CCCP() if small else chooser).choose(search_state, self.rng), search_state, chooser)
+        self._turn_to((chooser if budget > 0.0 else CCCP()).choose(search_state, self.rng), search_state, chooser)
 
     def _minimise(self) -> tuple[Solution, np.ndarray, float]:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
@@ -301,7 +300,7 @@ class _Search:
         self._touch(self.best.weights)
         self.changed = float(differ(self.latent, latent).mean())
 
-    def _turn_to(self, latent: Any, search_state: SearchState, chooser: BoundChooser) -> None:
+    def _turn_to(self, latent: Latent, search_state: SearchState, chooser: BoundChooser) -> None:
         regret = _total_regret(latent, search_state, chooser)
         if regret > search_state.budget * (1 + 1e-9) + 1e-9 * abs(search_state.gap) and not getattr(
             chooser, "in_expectation", False
@@ -343,9 +342,6 @@ class _Search:
             )
         )
 
-    def _told_to_stop(self) -> bool:
-        return any([callback(self.history[-1]) is True for callback in self.callbacks])
-
     def result(self) -> LatentSolution:
         if self.ended is not Ending.CONVERGED and self.best.weights.size:
             # The bound at hand may lie well above F. What is said of the weights is said of the one that touches there.
@@ -353,7 +349,7 @@ class _Search:
                 self.best = self._touching(self.best)
         return replace(self.best, history=self.history, ended=Ending.INTERRUPTED if self.ended is None else self.ended)
 
-    def _keep(self, objective: float, w: np.ndarray, latent: Any, alpha: Any, certificate: Certificate) -> None:
+    def _keep(self, objective: float, w: np.ndarray, latent: Latent, alpha: Any, certificate: Certificate) -> None:
         self.best = LatentSolution(w, latent, objective, alpha, certificate, [], Ending.INTERRUPTED)
 
     def _touching(self, best: LatentSolution) -> LatentSolution:
@@ -438,7 +434,7 @@ class _Within:
             self._checkpoint.save({**self._search._content(), "under_way": content})
 
 
-def _total_regret(latent: Any, search_state: SearchState, chooser: BoundChooser) -> float:
+def _total_regret(latent: Latent, search_state: SearchState, chooser: BoundChooser) -> float:
     """What a chooser has chosen, if these are latent values at all."""
     name, n = type(chooser).__name__, search_state.objective.n_examples
     if not hasattr(latent, "__len__") or len(latent) != n:
@@ -458,5 +454,5 @@ def _rounding(value: float) -> float:
     return 1e-9 * abs(value)
 
 
-def _plain(latent: Any) -> Any:
+def _plain(latent: Latent) -> Latent:
     return latent if isinstance(latent, np.ndarray) else list(latent)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..protocols import Evaluation
 from .biased import within_budget
-from .search_state import SearchState, merged
+from .search_state import Latent, SearchState, merged
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,13 @@ class MultiFold:
         if self.folds is not None and (not isinstance(self.folds, int | np.integer) or self.folds < 2):
             raise ValueError(f"MultiFold: folds must be a whole number of at least 2, or None, got {self.folds!r}.")
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Any:
+    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         touching = search_state.touching()
-        if search_state.budget <= 0.0:
-            return touching
         n = search_state.objective.n_examples
         folds = np.array_split(rng.permutation(n), min(self.folds or n, n))
         listed = search_state.evaluation.listed()
         gains = None if listed is None else np.empty(listed[0].size)
-        liked: Any = list(touching)
+        liked = list(touching)
         gain = np.zeros(n)
         for fold in folds:
             there = self._without(search_state, fold)
@@ -57,7 +56,7 @@ class MultiFold:
             return within_budget(gains, *listed, search_state.budget)
         return self._two_options(search_state, touching, liked, gain)
 
-    def _without(self, search_state: SearchState, fold: np.ndarray) -> Any:
+    def _without(self, search_state: SearchState, fold: np.ndarray) -> Evaluation:
         """The objective where a model stands that has not seen the fold."""
         if not search_state.carries[fold].any():
             return search_state.evaluation
@@ -65,7 +64,7 @@ class MultiFold:
         mask[fold] = 0.0
         return search_state.objective.evaluate(search_state.train(mask))
 
-    def _two_options(self, search_state: SearchState, touching: Any, liked: Any, gain: np.ndarray) -> Any:
+    def _two_options(self, search_state: SearchState, touching: Latent, liked: list[Any], gain: np.ndarray) -> Latent:
         """Where values cannot be listed: the one that touches, or the one that the model of the other folds likes."""
         n = len(touching)
         regret = search_state.evaluation.regrets(search_state.everybody(), liked)

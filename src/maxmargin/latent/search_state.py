@@ -11,6 +11,9 @@ import numpy as np
 from ..protocols import Evaluation, LatentObjective
 from ..validation import whole
 
+Latent = np.ndarray | list[Any]
+"""Latent values of all examples: numbers where they can be listed, else whatever the model's are."""
+
 
 @dataclass(frozen=True)
 class SearchState:
@@ -24,7 +27,7 @@ class SearchState:
     """
 
     objective: LatentObjective
-    latent: Any
+    latent: Latent
     weights: np.ndarray
     evaluation: Evaluation
     regret: np.ndarray
@@ -37,12 +40,12 @@ class SearchState:
     def everybody(self) -> np.ndarray:
         return np.arange(self.objective.n_examples)
 
-    def touching(self) -> Any:
+    def touching(self) -> Latent:
         """The bound that touches F: every example has its best value, the one it had where that is as good."""
         return merged(self.evaluation.best, self.latent, self.regret <= 0.0)
 
 
-def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = False) -> None:
+def check_choice_of(objective: LatentObjective, chooser: object, *, listed: bool = False) -> None:
     """Whether this objective can give a chooser what it needs: all values in a list, or else small changes of one.
 
     Asked before the first bound, so that nobody learns of it after hours.
@@ -59,18 +62,26 @@ def check_choice_of(objective: LatentObjective, chooser: Any, *, listed: bool = 
     evaluation.propose(0, evaluation.best[0], np.random.default_rng(0))
 
 
-def check_sweeps(chooser: Any) -> None:
-    whole(f"{type(chooser).__name__}: sweeps", chooser.sweeps)
+class Stepwise:
+    """Choosers that take ``sweeps`` steps for each example, over listed values or by the model's own proposals."""
+
+    sweeps: int
+
+    def __post_init__(self) -> None:
+        whole(f"{type(self).__name__}: sweeps", self.sweeps)
+
+    def check(self, objective: LatentObjective) -> None:
+        check_choice_of(objective, self)
 
 
 def by_proposals(
     search_state: SearchState,
-    latent: Any,
+    latent: Latent,
     sweeps: int,
     rng: np.random.Generator,
     welcome: Callable[[int, Any], bool] = lambda i, z: True,
     listed: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Any:
+) -> Latent:
     """Change ``latent``, in place, by proposals for one example at a time, so many for each of them.
 
     One is made if the budget allows it and it is ``welcome``. Proposals are the model's own, or drawn from the list.
@@ -92,14 +103,14 @@ def by_proposals(
     return latent
 
 
-def merged(values: Any, others: Any, chosen: np.ndarray) -> Any:
+def merged(values: Latent, others: Latent, chosen: np.ndarray) -> Latent:
     """``others`` where ``chosen``, else ``values``; a new sequence of the same kind."""
     if isinstance(values, np.ndarray):
         return np.where(chosen, np.asarray(others), values)
     return [b if c else a for a, b, c in zip(values, others, chosen.tolist(), strict=True)]
 
 
-def differ(values: Any, others: Any) -> np.ndarray:
+def differ(values: Latent, others: Latent) -> np.ndarray:
     """Which examples have another value."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values != np.asarray(others)

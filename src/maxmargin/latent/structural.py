@@ -10,6 +10,7 @@ from ..constraints import Searched
 from ..problem import Planes, Problem
 from ..protocols import LatentOracle, OracleError, Regularizer
 from ..validation import shown
+from .search_state import Latent
 
 
 class StructuralObjective:
@@ -34,7 +35,7 @@ class StructuralObjective:
         self.regularizer = regularizer
         self.n_examples, self.n_weights = oracle.n_examples, oracle.n_weights
 
-    def problem(self, latent: Any, weights: np.ndarray | None = None) -> Problem:
+    def problem(self, latent: Latent, weights: np.ndarray | None = None) -> Problem:
         budget = self.budget if weights is None else self.budget * weights
         return Problem(Searched(self.oracle.bound(latent), budget), self.regularizer)
 
@@ -45,7 +46,7 @@ class StructuralObjective:
     def evaluate(self, w: np.ndarray) -> StructuralEvaluation:
         return StructuralEvaluation(self, w)
 
-    def initial(self, rng: np.random.Generator | None) -> Any:
+    def initial(self, rng: np.random.Generator | None) -> Latent:
         """The model's own values; else those that are best at random weights.
 
         Values drawn one by one would contradict each other: the minimum of such a bound is near w = 0, where all values
@@ -90,7 +91,7 @@ class StructuralEvaluation:
         regret = np.where(regret <= 1e-12 * (1.0 + np.abs(top)), 0.0, regret)
         return (self._budget[ids] if self._budget.size > 1 else self._budget) * regret
 
-    def regrets(self, ids: np.ndarray, latent: Any) -> np.ndarray:
+    def regrets(self, ids: np.ndarray, latent: Latent) -> np.ndarray:
         return self._weighted(self._top[ids] - self._oracle.scores(ids, latent, self._w), ids)
 
     def listed(self) -> tuple[np.ndarray, np.ndarray] | None:

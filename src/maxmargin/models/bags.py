@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 from ..constraints.store import row_sizes
 from ..data.arrays import as_rows
-from ..data.bags import as_bags
-from ..kernels import bags as kernels, vectors
+from ..data.bags import Bags as Instances, as_bags
+from ..kernels import bags as kernels
 from ..problem import Rivals, Rows
 from ..validation import as_float, one_of, shown
 from . import labelling
@@ -180,34 +180,35 @@ class BagsLatent:
         if model.state_kind == "separate" and (self.bags.sizes > self.S).any():
             i = int(np.argmax(self.bags.sizes > self.S))
             raise ValueError(f"Bag {i} has {self.bags.sizes[i]} instances, the model has weights for {self.S}.")
-        self.sizes = self.bags.sizes
         self.rows = as_rows(self.bags.matrix, model.bias)
         self.n_examples, self.n_weights = len(self.bags), model.n_weights
-        self._last = np.empty(0), np.empty(0)
+        self._last = np.empty(0), np.empty(0), np.empty(0, np.int64)
 
     def bound(self, latent: Any) -> BagsOracle:
-        return BagsOracle(self, self._checked(np.arange(self.n_examples), latent))
+        return BagsOracle(self, checked_instances(self.bags, np.arange(self.n_examples), latent))
 
     def truths(self, ids: np.ndarray, latent: Any) -> list[tuple[int, int]]:
         return list(zip(self.y[ids].tolist(), np.asarray(latent).tolist(), strict=True))
 
     def complete(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        scores, first = self.listed(w)
-        best = np.empty(self.n_examples, np.int64)
-        vectors.largest(scores, first, best)
-        return best, scores[first[:-1] + best]
+        scores, best = self._looked(w)
+        return best.copy(), scores[self.bags.first[:-1] + best]
 
     def scores(self, ids: np.ndarray, latent: Any, w: np.ndarray) -> np.ndarray:
-        scores, first = self.listed(w)
-        return scores[first[ids] + self._checked(ids, latent)]
+        return self._looked(w)[0][self.bags.first[ids] + checked_instances(self.bags, ids, latent)]
 
     def listed(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._looked(w)[0], self.bags.first
+
+    def _looked(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The scores of all instances for the labels of their bags, and the best instance of each bag."""
         w = labelling.as_weights(w, self.n_weights)
         if not np.array_equal(w, self._last[0]):  # several questions are asked about the same weights
-            scores = np.empty(self.bags.first[-1])
-            kernels.label_scores(self.rows.arrays, self.bags.first, self.y, w, self.alive(w), self.S, scores)
-            self._last = w.copy(), scores
-        return self._last[1], self.bags.first
+            scores, best, first = np.empty(self.bags.first[-1]), np.empty(self.n_examples, np.int64), self.bags.first
+            ids = np.arange(self.n_examples)
+            kernels.look(self.rows.arrays, first, ids, self.y, w, self.alive(w), self.S, first, scores, best)
+            self._last = w.copy(), scores, best
+        return self._last[1], self._last[2]
 
     def propose(self, i: int, z: int, w: np.ndarray, rng: np.random.Generator) -> int:
         size = int(self.bags.sizes[i])
@@ -223,7 +224,9 @@ class BagsLatent:
         state = np.arange(self.bags.first[-1]) - np.repeat(self.bags.first[:-1], self.bags.sizes) if S > 1 else 0
         block = np.repeat(self.y, self.bags.sizes) * S + state
         member = sp.csr_matrix((np.ones(block.size), (block, np.arange(block.size))), shape=(K * S, block.size))
-        sums, counts = _dense(member @ table).reshape(K, S, -1), np.bincount(block, minlength=K * S).reshape(K, S, 1)
+        totals = member @ table
+        sums = (totals.toarray() if sp.issparse(totals) else totals).reshape(K, S, -1)
+        counts = np.bincount(block, minlength=K * S).reshape(K, S, 1)
         mean = sums.sum(axis=0) / np.maximum(counts.sum(axis=0), 1)
         w = np.zeros((K, S, self.D))
         w[:, :, : mean.shape[1]] = np.where(counts > 0, sums / np.maximum(counts, 1) - mean, 0.0)
@@ -232,9 +235,8 @@ class BagsLatent:
         return self.complete(w.ravel())[0]
 
     def alive(self, w: np.ndarray) -> np.ndarray:
-        alive = np.empty(self.K * self.S, bool)
-        kernels.alive_blocks(w, self.D, alive)
-        return alive
+        """Which blocks of weights have one that is not zero."""
+        return np.any(w.reshape(-1, self.D) != 0.0, axis=1)
 
     def best(self, ids: np.ndarray, w: np.ndarray, cost: np.ndarray) -> tuple[list[tuple[int, int]], np.ndarray]:
         """The best (class, instance) of some bags, costs included where there are any, and its score."""
@@ -267,21 +269,19 @@ class BagsLatent:
         n = max(n, 1)  # empty ``indices`` would mean "dense"
         return Rows(indptr, indices[:n], data[:n], ids.size, self.n_weights)
 
-    def _checked(self, ids: np.ndarray, latent: Any) -> np.ndarray:
-        z = np.asarray(latent)
-        if z.shape != ids.shape or z.dtype.kind not in "iu":
-            raise ValueError(f"Latent values must be whole numbers, one for each of {ids.size} bags, got {shown(z)}.")
-        wrong = np.flatnonzero((z < 0) | (z >= self.sizes[ids]))
-        if wrong.size:
-            i = int(ids[wrong[0]])
-            raise ValueError(
-                f"Latent value {z[wrong[0]]} of bag {i} is no instance of it: it has {self.bags.sizes[i]}."
-            )
-        return z.astype(np.int64)
 
-
-def _dense(table: Any) -> np.ndarray:
-    return table.toarray() if sp.issparse(table) else np.asarray(table)
+def checked_instances(bags: Instances, ids: np.ndarray, latent: Any) -> np.ndarray:
+    """Instances of some bags as whole numbers, one for each, in range."""
+    z = np.asarray(latent)
+    if z.shape != ids.shape or z.dtype.kind not in "iu":
+        raise ValueError(
+            f"There must be one instance for each of {ids.size} bags, a whole number; got {z.dtype} of shape {z.shape}."
+        )
+    wrong = np.flatnonzero((z < 0) | (z >= bags.sizes[ids]))
+    if wrong.size:
+        i = int(ids[wrong[0]])
+        raise ValueError(f"Instance {z[wrong[0]]} of bag {i} does not exist: it has {bags.sizes[i]}, counted from 0.")
+    return z.astype(np.int64)
 
 
 class BagsOracle:
@@ -301,6 +301,6 @@ class BagsOracle:
     def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
         answers = np.asarray(labels, dtype=np.int64).reshape(ids.size, 2)
         labelling.check_labels(answers[:, 0], self.data.K, "An answer")
-        self.data._checked(ids, answers[:, 1])
+        checked_instances(self.data.bags, ids, answers[:, 1])
         losses = self._cost[self.data.y[ids], answers[:, 0]]
         return Rivals(labels, self.data.differences(ids, self.z[ids], answers), losses)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +12,9 @@ import scipy.sparse as sp
 from ..data.sequences import Sequences
 from ..inference import viterbi
 from ..kernels import chains as kernels
-from ..problem import Rivals, Rows
 from ..validation import one_of
 from . import labelling
 from .rounding import LabellingErrors, whole_sums
-
-_NOT_ASKED = np.empty(0, np.int32)
 
 
 class Chain:
@@ -174,14 +169,10 @@ class Chain:
 
     def scored(self, X: Any, w: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """The best labelling of every sequence, and its score."""
-        K, d = self._sizes()
-        X = Sequences.of(X, d)
-        flat = np.empty(X.n_tokens, np.int32)
-        scores = viterbi.search(
-            (X.indptr, X.indices, X.values), X.offsets, K, labelling.as_weights(w, self.n_weights), self.layout,
-            self._forbidden(),
-            np.arange(len(X)), np.empty((0, 0)), np.empty(0), _NOT_ASKED, X.offsets, flat,
-        )  # fmt: skip
+        X = Sequences.of(X, self._sizes()[1])
+        flat, everybody = np.empty(X.n_tokens, np.int32), np.arange(len(X))
+        no_cost = np.empty((0, 0)), np.empty(0), labelling.NO_LABELS
+        scores = viterbi.search(*self._arguments(X, w), everybody, *no_cost, X.offsets, flat)
         if not np.isfinite(scores).all():
             i = int(np.argmin(np.isfinite(scores)))
             for what, numbers in (("The weights", w), (f"The features of sequence {i}", X[i].data)):
@@ -197,17 +188,7 @@ class Chain:
 
     def k_best(self, x: Any, w: np.ndarray, k: int) -> list[tuple[np.ndarray, float]]:
         """The k best labellings with their scores, best first (fewer if there are not as many)."""
-        K, d = self._sizes()
-        X = Sequences.of([x], d)
-        paths, scores = viterbi.k_best(
-            (X.indptr, X.indices, X.values),
-            X.offsets,
-            K,
-            labelling.as_weights(w, self.n_weights),
-            self.layout,
-            self._forbidden(),
-            k,
-        )
+        paths, scores = viterbi.k_best(*self._arguments(Sequences.of([x], self._sizes()[1]), w), k)
         if not len(paths):
             self.predict(x, w)  # says what is wrong
         return [(path, float(score)) for path, score in zip(paths, scores, strict=True)]
@@ -217,11 +198,16 @@ class Chain:
         K, d = self._sizes()
         X = Sequences.of(X, d)
         y = labelling.concatenated(Y, np.diff(X.offsets), K)
-        tokens = (X.indptr, X.indices, X.values)
-        flat = viterbi.margins(
-            tokens, X.offsets, K, labelling.as_weights(w, self.n_weights), self.layout, self._forbidden(), y
-        )
-        return labelling.split(flat, X.offsets)
+        return labelling.split(viterbi.margins(*self._arguments(X, w), y), X.offsets)
+
+    def _arguments(self, X: Sequences, w: np.ndarray) -> tuple[Any, ...]:
+        """What every search over these sequences is given first."""
+        w = labelling.as_weights(w, self.n_weights)
+        bias, _, start, end = self.layout
+        transition = self.transition_table(w)
+        forbidden = np.zeros(transition.shape, bool) if self.forbidden is None else self.forbidden
+        ends = [w[at : at + len(transition)].copy() if at >= 0 else np.zeros(len(transition)) for at in (start, end)]
+        return (X.indptr, X.indices, X.values), X.offsets, w, bias, (np.where(forbidden, -np.inf, transition), *ends)
 
     def most_violated(self, x: Any, y: Any, w: np.ndarray) -> np.ndarray:
         return self.oracle([x], [y]).rivals(np.zeros(1, np.int64), w).labels[0]
@@ -229,88 +215,54 @@ class Chain:
     def oracle(self, X: Any, Y: Any) -> ChainOracle:
         return ChainOracle(self, X, Y)
 
-    def _forbidden(self) -> np.ndarray:
-        return np.empty((0, 0), bool) if self.forbidden is None else self.forbidden
 
-
-class ChainOracle:
+class ChainOracle(labelling.LabellingOracle):
     """A chain bound to data: whole batches are searched in one compiled call."""
 
+    model: Chain
     releases_gil = True
 
     def __init__(self, model: Chain, X: Any, Y: Any) -> None:
-        self.model = model
-        self.n_labels, width = model._sizes()
-        self.n_weights = model.n_weights
-        self.X = Sequences.of(X, width).sorted()
-        self.n_examples = len(self.X)
-        self._tokens = (self.X.indptr, self.X.indices, self.X.values)
-        length = np.diff(self.X.offsets)
-        self._y = labelling.concatenated(Y, length, self.n_labels)
-        self._cost, self._scale = labelling.costs(model.cost, self.n_labels, length)
-        self._forbidden = model._forbidden()
+        super().__init__(model, Sequences.of(X, model._sizes()[1]).sorted(), Y)
         self._layout = model.layout
         # Sums of small whole numbers are exact in half the memory; others would be rounded, and the bounds with them.
-        values, most = self.X.values, 2 * int(length.max(initial=0))
+        values, most = self.X.values, 2 * int(self.length.max(initial=0))
         self._kind = np.empty(0, np.float32 if whole_sums(values, most, 2.0**24) else np.float64)
-        self._errors = LabellingErrors(
+        self.errors = LabellingErrors(
             self.X,
             self.n_labels,
-            np.ones(self.n_weights - self.n_labels * width),
-            length,
-            cost=self._cost.max(initial=0.0) * self._scale,
-            slack=length * self._scale if model.rescaling == "slack" else None,
+            np.ones(self.n_weights - self.n_labels * self.X.n_features),
+            self.length,
+            cost=self.cost.max(initial=0.0) * self.scale,
+            slack=self.length * self.scale if model.rescaling == "slack" else None,
             exact=whole_sums(values, most),
         )
-        self._check_truth()
-
-    def _check_truth(self) -> None:
-        if self._forbidden.size == 0:
-            return
-        bad = self._bad_pairs(self._y, self.X.offsets)
+        bad = self._bad_pairs(self.y, self.first_token)
         if bad.any():
             at = int(np.argmax(bad))
-            i = int(np.searchsorted(self.X.offsets, at, side="right")) - 1
+            i = int(np.searchsorted(self.first_token, at, side="right")) - 1
             raise ValueError(
-                f"Example {i} has the labels {self._y[at]}, {self._y[at + 1]} at position {at - self.X.offsets[i]} and "
+                f"Example {i} has the labels {self.y[at]}, {self.y[at + 1]} at position {at - self.first_token[i]} and "
                 "the next, a pair that is forbidden. Allow it, or mend the labels."
             )
 
     def _bad_pairs(self, flat: np.ndarray, first: np.ndarray) -> np.ndarray:
         """For each label but the last, whether it and the next are a forbidden pair."""
-        bad = self._forbidden[flat[:-1], flat[1:]]
+        if self.model.forbidden is None:
+            return np.zeros(0, bool)
+        bad = self.model.forbidden[flat[:-1], flat[1:]]
         bad[first[1:-1] - 1] = False  # the step from one sequence to the next is none
         return bad
 
-    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        first = labelling.starts(self.X.offsets, ids)
-        flat = np.empty(first[-1], np.int32)
-        search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
-        search(
-            self._tokens, self.X.offsets, self.n_labels, labelling.as_weights(w, self.n_weights), self._layout,
-            self._forbidden, ids, self._cost, self._scale, self._y, first, flat,
-        )  # fmt: skip
-        return replace(self._planes(ids, first, flat), rounding=partial(self._errors.of_search, ids, w))
-
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        first = labelling.starts(self.X.offsets, ids)
-        given = np.fromiter(map(len, labels), np.int64, len(labels))
-        if not np.array_equal(given, np.diff(first)):
-            raise ValueError("These answers do not belong to this data: their lengths differ.")
-        flat = np.concatenate([*labels, _NOT_ASKED])
-        flat = labelling.check_labels(flat, self.n_labels, "An answer").astype(np.int32)
-        if self._forbidden.size and self._bad_pairs(flat, first).any():
+    def check_answers(self, first: np.ndarray, flat: np.ndarray) -> None:
+        if self._bad_pairs(flat, first).any():
             raise ValueError("These answers do not belong to this model: some contain a pair that is forbidden.")
-        return self._planes(ids, first, flat)
 
-    def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
-        indptr = np.empty(ids.size + 1, np.int64)
-        indices, data = kernels.differences(
-            *self._tokens, self.X.offsets, self._y, self.n_labels, self._layout, ids, flat, first, indptr, self._kind
+    def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> None:
+        search = viterbi.search_slack if self.model.rescaling == "slack" else viterbi.search
+        search(*self.model._arguments(self.X, w), ids, self.cost, self.scale, self.y, first, flat)
+
+    def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
+        return kernels.differences(
+            *self.tokens, self.first_token, self.y, self.n_labels, self._layout, ids, flat, first, indptr, self._kind
         )
-        losses = kernels.losses(self.X.offsets, self._y, self._cost, self._scale, ids, flat, first)
-        if self.model.rescaling == "slack":
-            data = data.astype(np.float64)
-            data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr))
-        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
-        return Rivals(labelling.split(flat, first), rows, losses, errors=self._errors.of_rows(ids))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +12,12 @@ import scipy.sparse as sp
 from ..data.graphs import Graphs
 from ..inference import cuts
 from ..kernels import graphs as kernels
-from ..kernels.chains import losses
-from ..problem import Rivals, Rows
 from ..protocols import OracleError
 from ..validation import one_of
 from . import labelling
 from .rounding import LabellingErrors
 
 _METHODS = ("auto", "tree", "cut", "swap", "expansion")
-_NO_LABELS = np.empty(0, np.int32)
 
 
 class Graph:
@@ -188,41 +183,28 @@ class Graph:
         return GraphOracle(self, X, Y)
 
 
-class GraphOracle:
-    """A ``Graph`` model bound to data: all forests asked about in one compiled call, other graphs one by one.
+class GraphOracle(labelling.LabellingOracle):
+    """A ``Graph`` model bound to data: all forests asked about in one compiled call, other graphs one by one."""
 
-    Parameters
-    ----------
-    model : Graph
-    X : sequence of graphs
-    Y : sequence of label arrays or None
-        Without them the search is for the highest score, as in prediction.
-    """
+    model: Graph
 
     def __init__(self, model: Graph, X: Sequence[Any], Y: Sequence[Any] | None = None) -> None:
-        self.model = model
-        self.n_weights = model.n_weights
         self.graphs = graphs = Graphs.of(X, model.n_features, model.n_edge_features or 0)
-        self.n_examples = len(graphs)
-        self.offsets = graphs.nodes.offsets
-        self.tokens = (graphs.nodes.indptr, graphs.nodes.indices, graphs.nodes.values)
-        self.graph = (graphs.edges, graphs.edge_offsets, graphs.edge_features)
+        super().__init__(model, graphs.nodes, Y)
+        self.data = self.tokens, self.first_token, (graphs.edges, graphs.edge_offsets, graphs.edge_features)
         self.pairs = model.pairs
         n_labels, n_features = model._sizes()
-        size = np.diff(self.offsets)
         self.layout = (n_labels * n_features if model.bias else -1, model.pair_at)
-        self.y = _NO_LABELS if Y is None else labelling.concatenated(Y, size, n_labels)
-        self.cost, self.scale = labelling.costs(model.cost, n_labels, size)
         self.by_tree = graphs.forest & (model.inference in ("auto", "tree"))
         self.releases_gil = bool(self.by_tree.all())
         self.networks: dict[int, cuts.Network] = {}
         n_features_of_edges = max(graphs.edge_features.shape[1], 1)
         pairs = np.abs(graphs.edge_features).max(axis=0, initial=0.0) if graphs.edge_features.shape[1] else np.ones(1)
-        self._errors = LabellingErrors(
+        self.errors = LabellingErrors(
             graphs.nodes,
             n_labels,
             np.concatenate([np.ones(n_labels * model.bias), np.repeat(pairs, int(self.pairs.max()) + 1)]),
-            size + np.diff(graphs.edge_offsets) * n_features_of_edges,
+            self.length + np.diff(graphs.edge_offsets) * n_features_of_edges,
             cost=self.cost.max(initial=0.0) * self.scale,
         )
         if model.inference == "tree" and not graphs.forest.all():
@@ -230,52 +212,18 @@ class GraphOracle:
         if model.inference == "cut" and n_labels != 2:
             raise ValueError(f'inference="cut" is for two labels, the model has {n_labels}.')
 
-    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
-        flat, first, excess = self._search(ids, w)
-        found = self._planes(ids, first, flat, excess if excess.any() else None)
-        return replace(found, rounding=partial(self._errors.of_search, ids, w))
-
-    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
-        first = labelling.starts(self.offsets, ids)
-        if [len(y) for y in labels] != np.diff(first).tolist():
-            raise ValueError("These answers do not belong to this data: their lengths differ.")
-        flat = labelling.check_labels(np.concatenate([_NO_LABELS, *labels]), self.pairs.shape[0], "An answer")
-        return self._planes(ids, first, flat.astype(np.int32), None)
-
-    def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
-        """The best labels for each graph of ``ids``, costs included where the true labels are known."""
-        flat, first, _ = self._search(ids, w)
-        return labelling.split(flat, first)
-
-    def _search(self, ids: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        w = labelling.as_weights(w, self.n_weights)
-        first = labelling.starts(self.offsets, ids)
-        flat = np.empty(first[-1], np.int32)
+    def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
         excess = np.zeros(ids.size)
         trees = np.flatnonzero(self.by_tree[ids])
-        kernels.search_forests(
-            self.tokens,
-            self.offsets,
-            self.graph,
-            self.graphs.order,
-            self.graphs.parent_edge,
-            w,
-            self.layout,
-            self.pairs,
-            ids[trees],
-            self.cost,
-            self.scale,
-            self.y,
-            first[trees],
-            flat,
-        )
+        visit, costs = (self.graphs.order, self.graphs.parent_edge), (self.cost, self.scale, self.y)
+        kernels.search_forests(*self.data, *visit, w, self.layout, self.pairs, ids[trees], *costs, first[trees], flat)
         for p in np.flatnonzero(~self.by_tree[ids]).tolist():
             flat[first[p] : first[p + 1]], excess[p] = self._search_loopy(int(ids[p]), w)
-        return flat, first, excess
+        return excess if excess.any() else None
 
     def _search_loopy(self, i: int, w: np.ndarray) -> tuple[np.ndarray, float]:
         """Labels of one graph, and by how much a better labelling may exceed them."""
-        a, b = self.offsets[i], self.offsets[i + 1]
+        a, b = self.first_token[i], self.first_token[i + 1]
         e0, e1 = self.graphs.edge_offsets[i], self.graphs.edge_offsets[i + 1]
         K = self.pairs.shape[0]
         unary = np.empty((b - a, K))
@@ -284,38 +232,23 @@ class GraphOracle:
         kernels.edge_tables(self.graphs.edge_features, e0, e1, w, self.layout[1], self.pairs, tables)
         if i not in self.networks:
             self.networks[i] = cuts.Network(b - a, self.graphs.edges[e0:e1])
-        network = self.networks[i]
-        problem = unary, network.edges, tables
+        problem = unary, tables, self.networks[i]
         if self.model.inference == "expansion":
-            return cuts.expansion(*problem, network=network)[0], np.inf
+            return cuts.expansion(*problem)[0], np.inf
         if self.model.inference == "swap":
-            return cuts.swap(*problem, network=network)[0], np.inf
+            return cuts.swap(*problem)[0], np.inf
         if self.model.inference == "cut" and not cuts.submodular(tables):
             raise OracleError(
                 f"At these weights the labels of some edge of example {i} would rather differ, and a cut cannot find "
                 'the best labelling. inference="auto" goes on with approximate searches.',
                 i,
             )
-        return cuts.search(*problem, network=network)
+        return cuts.search(*problem)
 
-    def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, excess: np.ndarray | None) -> Rivals:
-        indptr = np.empty(ids.size + 1, np.int64)
-        indices, data = kernels.differences(
-            self.tokens,
-            self.offsets,
-            self.graph,
-            self.y,
-            self.n_weights,
-            self.layout,
-            self.pairs,
-            ids,
-            flat,
-            first,
-            indptr,
+    def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
+        return kernels.differences(
+            *self.data, self.y, self.n_weights, self.layout, self.pairs, ids, flat, first, indptr
         )
-        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
-        missed = losses(self.offsets, self.y, self.cost, self.scale, ids, flat, first)
-        return Rivals(labelling.split(flat, first), rows, missed, excess, errors=self._errors.of_rows(ids))
 
 
 def grid(features: Any, *, directions: bool = True) -> tuple[np.ndarray, ...]:

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..data.sequences import Sequences
+from ..kernels import chains as kernels
+from ..problem import Rivals, Rows
 from ..validation import one_of, shown, switch, whole
+from .rounding import LabellingErrors
+
+if TYPE_CHECKING:
+    from .chain import Chain
+    from .graph import Graph
+
+ModelT = TypeVar("ModelT")
 
 LOSSES = ("hamming", "normalized_hamming")
+NO_LABELS = np.empty(0, np.int32)
 
 
 def as_weights(w: Any, n_weights: int) -> np.ndarray:
@@ -65,7 +78,7 @@ def n_labels(Y: Sequence[Any], cost: Any) -> int:
     return 1 + max((int(check_labels(y, np.inf, f"Y[{i}]").max(initial=0)) for i, y in enumerate(Y)), default=0)
 
 
-def joined(models: Sequence[Any], same: Sequence[str], most: Sequence[str]) -> Any:
+def joined(models: Sequence[ModelT], same: Sequence[str], most: Sequence[str]) -> ModelT:
     """A copy of the first model with the sizes of all: some must be the same in all, of others the largest counts."""
     whole = copy.copy(models[0])
     for name in same:
@@ -132,3 +145,66 @@ def concatenated(Y: Sequence[Any], length: np.ndarray, n_labels: int) -> np.ndar
             raise ValueError(f"Example {i} has {length[i]} positions, but {labels.size} labels. Give one for each.")
         parts.append(labels)
     return np.concatenate(parts).astype(np.int32)
+
+
+class LabellingOracle:
+    """A chain or a graph bound to data: what searches over labels at positions share.
+
+    Without ``Y`` the search is for the highest score, as in prediction.
+    """
+
+    errors: LabellingErrors
+
+    def __init__(self, model: Chain | Graph, X: Sequences, Y: Sequence[Any] | None) -> None:
+        self.model = model
+        self.X = X
+        self.n_examples, self.n_weights = len(X), model.n_weights
+        self.n_labels, _ = model._sizes()
+        self.first_token, self.length = X.offsets, np.diff(X.offsets)
+        self.tokens = (X.indptr, X.indices, X.values)
+        self.y = NO_LABELS if Y is None else concatenated(Y, self.length, self.n_labels)
+        self.cost, self.scale = costs(model.cost, self.n_labels, self.length)
+
+    def search(self, ids: np.ndarray, w: np.ndarray, first: np.ndarray, flat: np.ndarray) -> np.ndarray | None:
+        """Fill ``flat`` with the best labels of some examples, those of the p-th from ``first[p]`` on.
+
+        Returns by how much better ones may exceed them, where they may.
+        """
+        raise NotImplementedError
+
+    def differences(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray, indptr: np.ndarray) -> Any:
+        """Indices and data of rows φ(x, y) − φ(x, labels); ``indptr`` is filled."""
+        raise NotImplementedError
+
+    def check_answers(self, first: np.ndarray, flat: np.ndarray) -> None:
+        """Complain about labels that are no answer of this model."""
+
+    def best(self, ids: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
+        """The best labels of some examples, costs included where the true labels are known."""
+        first = starts(self.first_token, ids)
+        self.search(ids, as_weights(w, self.n_weights), first, flat := np.empty(first[-1], np.int32))
+        return split(flat, first)
+
+    def rivals(self, ids: np.ndarray, w: np.ndarray) -> Rivals:
+        first = starts(self.first_token, ids)
+        excess = self.search(ids, as_weights(w, self.n_weights), first, flat := np.empty(first[-1], np.int32))
+        found = self._planes(ids, first, flat)
+        return replace(found, excess=excess, rounding=partial(self.errors.of_search, ids, w))
+
+    def planes(self, ids: np.ndarray, labels: Sequence[Any]) -> Rivals:
+        first = starts(self.first_token, ids)
+        if not np.array_equal(np.fromiter(map(len, labels), np.int64, len(labels)), np.diff(first)):
+            raise ValueError("These answers do not belong to this data: their lengths differ.")
+        flat = check_labels(np.concatenate([NO_LABELS, *labels]), self.n_labels, "An answer").astype(np.int32)
+        self.check_answers(first, flat)
+        return self._planes(ids, first, flat)
+
+    def _planes(self, ids: np.ndarray, first: np.ndarray, flat: np.ndarray) -> Rivals:
+        indptr = np.empty(ids.size + 1, np.int64)
+        indices, data = self.differences(ids, first, flat, indptr)
+        losses = kernels.losses(self.first_token, self.y, self.cost, self.scale, ids, flat, first)
+        if self.model.rescaling == "slack":
+            data = data.astype(np.float64)
+            data[: indptr[-1]] *= np.repeat(losses, np.diff(indptr))
+        rows = Rows(indptr, indices, data, ids.size, self.n_weights)
+        return Rivals(split(flat, first), rows, losses, errors=self.errors.of_rows(ids))

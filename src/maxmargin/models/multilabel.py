@@ -104,8 +104,9 @@ class Multilabel:
     def joined(self, others: Sequence[Multilabel]) -> Multilabel:
         """The model that knows the sizes of this one and others, and the tree of all labels that they have seen."""
         whole = joined([self, *others], ["n_features", "n_labels"], [])
-        if self.seen is not None:
-            whole.seen = tuple(map(sum, zip(*(model.seen for model in (self, *others)), strict=True)))
+        seen = [model.seen for model in (self, *others) if model.seen is not None]
+        if seen:
+            whole.seen = sum(n for n, _ in seen), np.sum([together for _, together in seen], axis=0)
             whole.edges = tree_of(*whole.seen)
         return whole
 
@@ -255,10 +256,8 @@ class MultilabelOracle:
         """
         w = as_weights(w, self.n_weights)
         gains = np.empty((ids.size, self.n_labels))
-        r = self.rows
-        kernels.label_gains(
-            r.indptr, r.indices, r.data, r.width, self.n_labels, ids, w, self.bias_at, self.costs, self.y, gains
-        )
+        stored = self.rows.arrays[:4]
+        kernels.label_gains(*stored, self.n_labels, ids, w, self.bias_at, self.costs, self.y, gains)
         tables = w[self.pair_at :].reshape(-1, 2, 2)
         labels, excess = np.empty((ids.size, self.n_labels), np.int8), np.zeros(ids.size)
         if self.visit is not None:
@@ -269,7 +268,7 @@ class MultilabelOracle:
         else:
             for p, gain in enumerate(gains):
                 unary = np.stack([np.zeros_like(gain), gain], axis=1)
-                labels[p], excess[p] = cuts.search(unary, self.pairs, tables, self.network)
+                labels[p], excess[p] = cuts.search(unary, tables, self.network)
         return labels, excess
 
     def _add_pairs(self, gains: np.ndarray, tables: np.ndarray) -> None:
@@ -285,40 +284,24 @@ class MultilabelOracle:
         return joint + joint.T
 
     def _planes(self, ids: np.ndarray, labels: np.ndarray, excess: np.ndarray | None) -> Rivals:
-        r = self.rows
         indptr = np.empty(ids.size + 1, np.int64)
-        indices, data = kernels.differences(
-            r.indptr,
-            r.indices,
-            r.data,
-            r.width,
-            self.n_labels,
-            ids,
-            self.pairs,
-            self.bias_at,
-            self.pair_at,
-            self.y,
-            labels,
-            indptr,
-        )
+        places = self.pairs, self.bias_at, self.pair_at
+        indices, data = kernels.differences(*self.rows.arrays[:4], self.n_labels, ids, *places, self.y, labels, indptr)
         losses = (self.y[ids] != labels) @ self.costs
         rows = Rows(indptr, indices, data, ids.size, self.n_weights)
         errors = RowErrors(np.zeros(ids.size), np.zeros(self.n_weights), gamma(self.n_labels + 2))
         return Rivals(list(labels), rows, losses, excess, errors=errors)
 
 
-def chow_liu(Y: np.ndarray) -> np.ndarray:
-    """The edges of the tree over the columns of Y that has the most mutual information.
+def tree_of(n: int, together: np.ndarray) -> np.ndarray:
+    """The edges of the tree over labels that has the most mutual information (Chow and Liu, 1968).
 
-    >>> chow_liu(np.array([[0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]])).tolist()[-1]
+    Of n examples, ``together[a, b]`` have both labels a and b.
+
+    >>> Y = np.array([[0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]])
+    >>> tree_of(4, Y.T @ Y).tolist()[-1]
     [1, 2]
     """
-    Y = np.asarray(Y, dtype=np.float64)
-    return tree_of(len(Y), Y.T @ Y)
-
-
-def tree_of(n: int, together: np.ndarray) -> np.ndarray:
-    """The same from counts: of n examples, ``together[a, b]`` have both labels a and b."""
     L = len(together)
     if L < 2:
         return np.empty((0, 2), np.int32)

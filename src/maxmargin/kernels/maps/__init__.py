@@ -16,6 +16,7 @@ machine-code version per map, and the plain map pays nothing for the others.
 
 from types import ModuleType
 
+from numba import types
 from numba.extending import overload
 
 from .. import inlined
@@ -32,57 +33,32 @@ MAPS: dict[type, ModuleType] = {Plain: plain, Clipped: clipped, Boxed: boxed, Gr
 """All maps, the fastest first: a regularizer is given the first that reads all of its arrays."""
 
 
-def stored_score(indptr, indices, data, width, bias, r, m):
-    """w · (stored row r)."""
-    return MAPS[type(m)].score(indptr, indices, data, width, bias, r, m)
+def _of_map(name):
+    """The function of this name in the file of whichever map it is given."""
+
+    def called(*arguments):
+        kind = next(type(a) for a in arguments if type(a) in MAPS)
+        return getattr(MAPS[kind], name)(*arguments)
+
+    @overload(called, jit_options={"error_model": "numpy", "forceinline": True}, strict=False)
+    def _(*arguments):
+        kind = next(a.instance_class for a in arguments if isinstance(a, types.NamedTuple | types.NamedUniTuple))
+        return getattr(MAPS[kind], name)
+
+    return called
 
 
-def stored_move(indptr, indices, data, width, bias, r, c, m):
-    """v += c · (stored row r), and w follows."""
-    MAPS[type(m)].move(indptr, indices, data, width, bias, r, c, m)
-
-
-def stored_inner(indptr, indices, data, width, bias, a, b, m):
-    """xₐᵀ S x_b with S the curvature of Ω* (an upper bound of it where the map is not linear)."""
-    return MAPS[type(m)].inner(indptr, indices, data, width, bias, a, b, m)
-
-
-def stored_difference(indptr, indices, data, width, bias, a, b, m):
-    """(xₐ − x_b)ᵀ S (xₐ − x_b)."""
-    return MAPS[type(m)].difference(indptr, indices, data, width, bias, a, b, m)
-
-
-def spread(indptr, indices, data, width, bias, r, c, m, out):
-    """out += c · S (stored row r), with S the curvature of Ω* (an upper bound of it where the map is not linear)."""
-    MAPS[type(m)].spread(indptr, indices, data, width, bias, r, c, m, out)
-
-
-_NUMPY = {"error_model": "numpy", "forceinline": True}
-
-
-@overload(stored_score, jit_options=_NUMPY)
-def _(indptr, indices, data, width, bias, r, m):
-    return MAPS[m.instance_class].score
-
-
-@overload(stored_move, jit_options=_NUMPY)
-def _(indptr, indices, data, width, bias, r, c, m):
-    return MAPS[m.instance_class].move
-
-
-@overload(stored_inner, jit_options=_NUMPY)
-def _(indptr, indices, data, width, bias, a, b, m):
-    return MAPS[m.instance_class].inner
-
-
-@overload(spread, jit_options=_NUMPY)
-def _(indptr, indices, data, width, bias, r, c, m, out):
-    return MAPS[m.instance_class].spread
-
-
-@overload(stored_difference, jit_options=_NUMPY)
-def _(indptr, indices, data, width, bias, a, b, m):
-    return MAPS[m.instance_class].difference
+# (indptr, indices, data, width, bias, r, m): w · (stored row r).
+stored_score = _of_map("score")
+# (indptr, indices, data, width, bias, r, c, m): v += c · (stored row r), and w follows.
+stored_move = _of_map("move")
+# (indptr, indices, data, width, bias, a, b, m): xₐᵀ S x_b with S the curvature of Ω*, an upper bound of it where the
+# map is not linear.
+stored_inner = _of_map("inner")
+# (indptr, indices, data, width, bias, a, b, m): (xₐ − x_b)ᵀ S (xₐ − x_b).
+stored_difference = _of_map("difference")
+# (indptr, indices, data, width, bias, r, c, m, out): out += c · S (stored row r).
+spread = _of_map("spread")
 
 
 @inlined

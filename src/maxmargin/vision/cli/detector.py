@@ -192,8 +192,8 @@ def split(given: Annotated, share: float) -> tuple[Annotated, Annotated]:
         held.update(some[:n])
 
     def only(kept: list[int]) -> Annotated:
-        images, boxes, ignored = ([some[i] for i in kept] for some in (given.images, given.boxes, given.ignored))
-        return Annotated(images, boxes, ignored, given.label)
+        boxes, ignored = ([some[i] for i in kept] for some in (given.boxes, given.ignored))
+        return Annotated([given.images[i] for i in kept], boxes, ignored, given.label)
 
     return only([i for i in range(len(given)) if i not in held]), only(sorted(held))
 
