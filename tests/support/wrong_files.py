@@ -126,6 +126,7 @@ CASES = [
     Wrong("fewer labels", "labels", opened(X, labels=[0, 1]), DataError, "2 entries, x has 20 rows", "one is needed for each"),
     Wrong("negative weight", "weights", opened(X, labels=Y2, weights=-np.ones(20)), DataError, r"\[0\] is -1", "not negative"),
     Wrong("no weight", "sample_weight", weighted([0.0] * 20), DataError, "are zero", "no example is left"),
+    Wrong("sequences with labels=", "labels=", opened([[[1.0], [2.0]], [[3.0]]], labels=[[0, 1], [1]]), DataError, "not alike", r"list\(zip\(X, Y\)\)"),
     Wrong("no columns", "X", lambda _: LinearSVC().fit(mm.data.open(X[:, :0], labels=Y2)), DataError, r"0 feature\(s\)", "minimum of 1"),
     Wrong("complex rows", "x", opened(sparse(complex)), DataError, "complex128", "matrix of numbers"),
     Wrong("complex chunks", "numbers", lambda _: LinearSVC().fit(Chunks(X * 1j)), DataError, "complex128", "matrix of numbers"),

@@ -211,7 +211,13 @@ def _kind(what: Any, labelled: bool, filesystem: Any) -> tuple[str, Any, Disk | 
     if hasattr(what, "to_numpy") and hasattr(what, "columns"):
         return "arrays", what.to_numpy(), None
     if isinstance(what, list | tuple) and labelled:
-        return "arrays", np.asarray(what), None
+        try:
+            return "arrays", np.asarray(what), None
+        except ValueError:
+            raise DataError(
+                "labels= is for rows of one matrix, and the items of this list are not alike. Give sequences and other "
+                "structured examples as pairs: maxmargin.data.open(list(zip(X, Y)))."
+            ) from None
     return "pairs", what, None
 
 
