@@ -32,7 +32,6 @@ from .losses import shape_of
 from .problem import Problem
 from .protocols import LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver
 from .regularizers import L2
-from .regularizers.shape import weights_of
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
 from .validation import check_object, shown, whole
@@ -65,7 +64,7 @@ def check_regularizer(regularizer: Regularizer, n_weights: int, *, random_state:
             "weights(v) must be monotone: it is the gradient of a convex function."
         )
         bound = regularizer.shape(n_weights).bind(v.copy())
-        difference = np.abs(weights_of(bound) - w).max()
+        difference = np.abs(bound.weights() - w).max()
         assert difference <= 1e-9 * (1 + np.abs(w).max()), (
             f"shape().bind(v) and weights(v) differ by {difference}: kernels would solve another problem."
         )

@@ -34,7 +34,8 @@ class Rows:
     bias : float
         If not zero, every row has one more entry with this value, which is not stored.
     first, second : int arrays
-        If not empty, row i means stored row ``first[i]`` minus stored row ``second[i]``.
+        If not empty, row i means stored row ``first[i]`` minus stored row ``second[i]``; the first alone where
+        ``second[i]`` is negative.
     """
 
     indptr: np.ndarray
@@ -211,7 +212,7 @@ class Problem:
 
     @property
     def closed(self) -> Closed:
-        """The constraints, for solvers that need all of them at hand."""
+        """The constraints, for solvers that need all in memory; ``constraints.closed`` says only that all are known."""
         if not self.constraints.closed:
             raise ValueError(
                 "This solver needs all constraints at hand, but they are searched for here. Use OracleAscent or "

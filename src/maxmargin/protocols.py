@@ -87,6 +87,16 @@ class Seekable(Source, Protocol):
         """The memory of chunk i is not needed for now: nothing of it is in use any more."""
 
 
+def is_source(data: Any) -> bool:
+    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
+    return callable(getattr(data, "chunks", None))
+
+
+def is_seekable(source: Source) -> bool:
+    """Whether the chunks of a source can be read in any order."""
+    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
+
+
 class Model(Protocol):
     """All that a user writes for a new kind of output.
 

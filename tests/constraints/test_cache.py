@@ -21,7 +21,6 @@ from maxmargin.data.arrays import as_rows
 from maxmargin.kernels import planes as kernels
 from maxmargin.problem import Planes, Rivals
 from maxmargin.regularizers import L2
-from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate
 
 SEED = 987654321
@@ -126,7 +125,7 @@ def test_sweep_raises_the_dual_and_keeps_v(name):
             assert after >= before - 1e-9 * (1 + abs(before))
             rose += after > before + 1e-6
             np.testing.assert_allclose(m.v, cache.combine(shares), rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(weights_of(m), regularizer.weights(m.v), rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(m.weights(), regularizer.weights(m.v), rtol=1e-7, atol=1e-9)
             assert linear == pytest.approx(cache.linear(shares), rel=1e-9, abs=1e-12)
             assert shares.min() >= 0
             used = np.add.reduceat(shares, cache.slots.first[:-1])

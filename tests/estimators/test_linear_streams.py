@@ -17,7 +17,6 @@ from maxmargin.losses import Hinge, SmoothedHinge, SquaredHinge
 from maxmargin.models import binary
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.linearly_shifted import LinearlyShifted
-from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate, StreamAscent, certify, solve, stream_ascent
 
 N = 600
@@ -255,7 +254,7 @@ def test_weights_are_those_of_a_frozen_row_where_the_pool_is_empty():
     assert not len(state.pool)
     solver.absorb(state, binary(as_rows(X[9:]), -y[9:], C))
     assert not len(state.pool) and not np.array_equal(before, state.weights())
-    assert np.array_equal(state.weights(), weights_of(state.map))
+    assert np.array_equal(state.weights(), state.map.weights())
 
 
 # A regularizer around frozen examples
@@ -270,7 +269,7 @@ def test_newton_steps_on_the_pool_know_of_frozen_rows(monkeypatch):
     for part in _pieces(100):
         solver.absorb(state, binary(as_rows(X[part]), y[part], C))
         seen = Problem(binary(as_rows(X[: part.stop]), y[: part.stop], C), L2())
-        assert certify(seen, state.weights()).upper <= 1.1 * certify(seen, weights_of(state.map)).upper
+        assert certify(seen, state.weights()).upper <= 1.1 * certify(seen, state.map.weights()).upper
 
 
 def _bases(rng, d):
@@ -306,7 +305,7 @@ def test_linearly_shifted_regularizer_is_what_it_is_defined_to_be(seed):
         assert shifted.dual_scale(v) == 1.0
     for base in _bases(rng, d)[:3]:  # those that Newton steps are taken under, from their arrays
         shifted = LinearlyShifted(base, tilt)
-        np.testing.assert_allclose(weights_of(shifted.shape(d).bind(v.copy())), shifted.weights(v), atol=1e-9)
+        np.testing.assert_allclose(shifted.shape(d).bind(v.copy()).weights(), shifted.weights(v), atol=1e-9)
 
 
 @pytest.mark.parametrize("i", range(3))

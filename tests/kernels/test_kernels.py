@@ -15,7 +15,6 @@ from maxmargin.losses import EpsilonInsensitive, LossShape, SmoothedHinge, Squar
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.problem import TotalLoss, Totals
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.regularizers.shape import weights_of
 from maxmargin.solvers import DualCoordinate
 
 D = 5
@@ -112,7 +111,7 @@ def test_maps_score_move_and_measure_rows_as_matrices_do(name, sparse, pairs_of_
     assert maps.score(*row, a, b, m) == pytest.approx(regularizer.weights(v) @ x)
     maps.move(*row, a, b, 0.7, m)
     assert m.v == pytest.approx(v + 0.7 * x)
-    assert weights_of(m) == pytest.approx(regularizer.weights(v + 0.7 * x))
+    assert m.weights() == pytest.approx(regularizer.weights(v + 0.7 * x))
 
 
 def _dense_row(rows, r):

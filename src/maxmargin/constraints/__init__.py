@@ -1,4 +1,4 @@
-"""Closed problems as the solver sees them: rows, margins, budgets, and compiled steps over dual variables."""
+"""Constraints as solvers see them: closed (all known, in memory or in blocks), or searched for by an oracle."""
 
 from .blocked import Blocked
 from .cache import Cache

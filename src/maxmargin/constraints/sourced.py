@@ -13,20 +13,11 @@ import scipy.sparse as sp
 from ..data.arrays import as_rows
 from ..data.errors import DataError
 from ..problem import Rivals, RowErrors, Rows
-from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source
+from ..protocols import Chunk, Model, Oracle, OracleError, Seekable, Source, is_seekable
 from .oracle import check_methods, oracle_for, sized
 from .store import as_table
 
 Prepare = Callable[[Any, Any], tuple[Any, Any]]
-
-
-def is_source(data: Any) -> bool:
-    """Whether this is data in chunks rather than in memory (arrays of other libraries may have ``chunks``, a tuple)."""
-    return callable(getattr(data, "chunks", None))
-
-
-def is_seekable(source: Source) -> bool:
-    return callable(getattr(source, "chunk", None)) and hasattr(source, "offsets")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import numpy as np
 
 from ..problem import Problem, TotalLoss
 from ..protocols import Seed
-from ..regularizers.shape import Shape, weights_of
+from ..regularizers.shape import Shape
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.state import Progress
 from .sharded import Sharded
@@ -301,4 +301,4 @@ class ShardState(Progress):
         return self.bytes_held + (0 if pool is None else pool.nbytes)
 
     def weights(self) -> np.ndarray:
-        return weights_of(self.shape.bind(self.v.copy()))
+        return self.shape.bind(self.v.copy()).weights()

@@ -13,7 +13,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..constraints.oracle import count
-from ..constraints.sourced import is_source
 from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
 from ..latent import value
@@ -21,7 +20,7 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver
+from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver, is_source
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs

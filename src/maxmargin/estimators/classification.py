@@ -22,9 +22,9 @@ from ..validation import shown
 from . import inputs, training
 from .certified import Callbacks, Folder, Run, Workers
 from .fit_callbacks import Callback
-from .holders import InMemory, Whole, is_whole, of_arrays
+from .holders import Holder, Whole, is_whole, of_arrays
 from .inputs import Column, Matrix, Seed
-from .linear import Facts, LinearEstimator, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 
 
 @storable(
@@ -188,7 +188,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         weight = inputs.check_weights(sample_weight, X)
         return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """Look at all labels once: which classes there are, and how much each of them weighs."""
         found: dict[Any, float] = {}
         classes = np.empty(0)
@@ -206,14 +206,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         _check_several(classes)
         return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
 
-    def _known(self, source: Seekable) -> tuple[Seekable, Facts]:
+    def _known(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         counts = np.zeros(self.classes_.size)
         for chunk in () if self.class_weight is None else labels_of(source):
             label = _codes(chunk, self.classes_)
             counts += np.bincount(label, checked_weights(chunk), self.classes_.size)
         return source, self._facts(self.classes_, counts)
 
-    def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole, classes: Column = None) -> tuple[Whole, RowFacts]:
         if isinstance(self.class_weight, str):
             raise ValueError("class_weight='balanced' needs to know all data beforehand. Give the weights as a dict.")
         if classes is not None:
@@ -236,7 +236,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
         return source, facts
 
-    def _facts(self, classes: np.ndarray, counts: np.ndarray) -> Facts:
+    def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
@@ -245,9 +245,9 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
-        return Facts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
+        return RowFacts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
 
-    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+    def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
         classes = facts.classes
         rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
@@ -284,7 +284,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         return cost
 
     def _solve(
-        self, holder: InMemory, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
+        self, holder: Holder, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
     ) -> Solution:
         """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
         problem: Problem = holder.problems[k]
@@ -305,14 +305,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         alpha.ravel()[rivals] = solution.alpha
         return replace(solution, alpha=alpha)
 
-    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+    def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
         self._label = None
         split = [self._split_weights(w, facts.n_columns) for w in weights]
         self.coef_ = np.vstack([coef for coef, _ in split])
         self.intercept_ = np.concatenate([intercept for _, intercept in split])
 
-    def _remember(self, source: Seekable, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: RowFacts) -> None:
         self._label = _codes(source.labels(), self.classes_) if is_whole(source) else None
 
     def _weights(self) -> list[np.ndarray]:

@@ -106,8 +106,8 @@ def is_whole(source: Source) -> TypeGuard[Whole]:
     return isinstance(source, Whole)
 
 
-class InMemory:
-    """All examples are in one block; or in chunks of a source, of which one at a time is in memory.
+class Holder:
+    """The problems of a fit whose examples this process reads: one block in memory, or a source chunk by chunk.
 
     Parameters
     ----------

@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..constraints.sourced import is_source
 from ..data.arrays import check_unmasked, checked_sparse
 from ..data.sizes import as_bytes, few_threads
-from ..protocols import Seed
+from ..protocols import Seed, is_source
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
 from .frames import REMEDIES, TIMES, PandasFrame, check_columns, check_present, present_labels

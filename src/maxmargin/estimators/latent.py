@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..constraints.oracle import check_methods, count, sized
-from ..constraints.sourced import is_source
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver
+from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver, is_source
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs

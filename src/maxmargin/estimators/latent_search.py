@@ -125,9 +125,9 @@ class LatentEstimator(CertifiedEstimator):
                     )
                 except (Exception, KeyboardInterrupt) as error:
                     # What was learned before the search failed is worth keeping.
-                    partial = getattr(error, "solution", None)
-                    if best is None or (partial is not None and partial.objective < best.objective):
-                        best = partial
+                    so_far = getattr(error, "solution", None)
+                    if best is None or (so_far is not None and so_far.objective < best.objective):
+                        best = so_far
                     if best is not None:
                         self._keep_search(best, **learned)
                         keep(self, error)

@@ -18,17 +18,16 @@ from .. import losses
 from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
-from ..constraints.sourced import is_seekable
 from ..data.arrays import canonical
 from ..data.errors import DataError
 from ..problem import Problem, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Source, is_seekable
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
 from . import inputs
 from .certified import Run
 from .fit_callbacks import users_line
-from .holders import InMemory, Whole, fingerprint_of, is_whole
+from .holders import Holder, Whole, fingerprint_of, is_whole
 from .inputs import Matrix
 from .streams import ClosedStream
 from .training import Task
@@ -43,7 +42,7 @@ _SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy o
 
 
 @dataclass(frozen=True)
-class Facts:
+class RowFacts:
     """What is known of all rows before any of them becomes a constraint.
 
     Parameters
@@ -65,14 +64,14 @@ class Facts:
     classes: np.ndarray = field(default_factory=lambda: _EMPTY)
     factors: np.ndarray | None = None
 
-    def for_pieces(self) -> Facts:
+    def for_pieces(self) -> RowFacts:
         """What workers need to know."""
         return self
 
 
-class LinearEstimator(Task[Facts, Seekable]):
+class LinearEstimator(Task[RowFacts, Seekable]):
     """Base of the linear estimators. Subclasses say what a survey looks for (``_survey``), and turn chunks of rows into
-    constraints (``_blocks``) and weights into attributes (``_learned``, ``_weights``)."""
+    constraints (``_constraints_of``) and weights into attributes (``_learned``, ``_weights``)."""
 
     n_features_in_: int
     _alpha: np.ndarray | None = None
@@ -80,7 +79,7 @@ class LinearEstimator(Task[Facts, Seekable]):
     _new_stream = ClosedStream
     _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
 
-    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+    def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """The constraints of a chunk in each of these problems."""
         raise NotImplementedError
 
@@ -144,18 +143,18 @@ class LinearEstimator(Task[Facts, Seekable]):
         self.origin_ = dict(getattr(given, "origin", {}))
         self.__dict__.pop("feature_names_in_", None)
 
-    def _problems(self, source: Seekable, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Seekable, facts: RowFacts, which: Sequence[int] | None = None) -> list[Problem]:
         numbers = range(facts.n_problems) if which is None else which
         regularizer = self._regularizer(facts.n_features, facts.n_columns)
         if is_whole(source):
-            return [Problem(block, regularizer) for block in self._blocks(source.chunk(), facts, numbers)]
+            return [Problem(block, regularizer) for block in self._constraints_of(source.chunk(), facts, numbers)]
         n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
         columns = () if facts.n_columns == 1 else (facts.n_columns,)
 
         def blocked(k: int) -> Blocked:
             return Blocked(
                 source,
-                lambda chunk: self._blocks(chunk, facts, [k])[0],
+                lambda chunk: self._constraints_of(chunk, facts, [k])[0],
                 n_weights,
                 columns=columns,
                 size=self._size,
@@ -163,7 +162,7 @@ class LinearEstimator(Task[Facts, Seekable]):
 
         return [Problem(blocked(k), regularizer) for k in numbers]
 
-    def _shared(self, source: Seekable) -> Seekable:
+    def _for_workers(self, source: Seekable) -> Seekable:
         """The same rows in chunks between which they can be cut."""
         return source.in_chunks() if is_whole(source) else source
 
@@ -172,21 +171,21 @@ class LinearEstimator(Task[Facts, Seekable]):
         size = sum(piece.nbytes(i) for i in range(len(piece.offsets) - 1))
         return gathered(piece) if memory is None or size <= memory else piece
 
-    def _warm(self, holder: InMemory) -> list[np.ndarray | None]:
+    def _warm(self, holder: Holder) -> list[np.ndarray | None]:
         """The last dual variables, if they belong to problems of this shape and are wanted."""
-        each = _shared(self._alpha if self.warm_start else None, holder.local)
+        each = _alpha_of_each(self._alpha if self.warm_start else None, holder.local)
         ratio = 1.0 if each[0] is None else self.C / self._fitted_C
         if not holder.whole or ratio == 1.0:
             return each
         # Variables at their bound grow with C, those inside hardly do: which kind matters more is tried out.
         return [best_start(p, [a, a * ratio]) for p, a in zip(holder.local, each, strict=True)]  # type: ignore[operator]
 
-    def _shares(self) -> np.ndarray | None:
+    def _known_alpha(self) -> np.ndarray | None:
         """Dual variables of the training data, as far as they are known."""
         return self._stream.alpha if self._alpha is None and self._stream is not None else self._alpha
 
     def _shares_for(self, problems: list[Problem]) -> list[np.ndarray | None]:
-        return _shared(self._shares(), problems)
+        return _alpha_of_each(self._known_alpha(), problems)
 
     def _trained_before(self) -> None:
         warnings.warn(
@@ -257,7 +256,7 @@ class LinearEstimator(Task[Facts, Seekable]):
         return tags
 
 
-def _shared(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
+def _alpha_of_each(alpha: np.ndarray | None, problems: list[Problem]) -> list[np.ndarray | None]:
     """The dual variables of each problem; None where they belong to other rows: the lower bound is that of zero."""
     n, shape = len(problems), problems[0].constraints.dual_shape  # type: ignore[attr-defined]
     if alpha is None or alpha.shape != (shape if n == 1 else (n, *shape)):

@@ -22,7 +22,7 @@ from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole
 from .inputs import Column, Matrix, Seed
-from .structured import Facts, StructuredEstimator, look_at
+from .structured import ModelFacts, StructuredEstimator, look_at
 from .workers import bare
 
 if TYPE_CHECKING:
@@ -123,13 +123,13 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:  # type: ignore[override]
         return self._whole(*self._checked(X, y, reset=reset), sample_weight)
 
-    def _survey(self, source: Source) -> tuple[Source, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(Multilabel(edges=self.edges, loss=self.loss, bias=self.fit_intercept))
         layout = look_at(source, sizes.look, lambda x, y: self._checked(x, y, reset=not sizes.parts))
-        return source, Facts(sizes.result(), layout, bare(self)._prepared)
+        return source, ModelFacts(sizes.result(), layout, bare(self)._prepared)
 
-    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
-        return (source, Facts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
+    def _next_chunk(self, source: Whole) -> tuple[Any, ModelFacts]:
+        return (source, ModelFacts(self.model_, None)) if "model_" in vars(self) else self._survey(source)
 
     def _prepared(self, X: Any, Y: Any) -> tuple[Any, np.ndarray]:
         return self._checked(X, Y, reset=False)

@@ -24,7 +24,7 @@ from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
 from .inputs import Column, Matrix, Seed
-from .linear import Facts, LinearEstimator, checked_numbers, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_numbers, labels_of, rows_of
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
@@ -119,7 +119,7 @@ class RankingSVM(LinearEstimator):
         grades = inputs.check_numbers(y, "grades")
         return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
-    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in labels_of(source):
@@ -134,18 +134,18 @@ class RankingSVM(LinearEstimator):
             to_compare = to_compare or _count_pairs(chunk) > 0
         if not to_compare:
             raise DataError("No group has two examples of different grade, so there is nothing to rank.")
-        return source, Facts(self.n_features_in_)
+        return source, RowFacts(self.n_features_in_)
 
-    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+    def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
 
     def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
         return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
 
-    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+    def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.coef_, self._example_coef = weights[0], None
 
-    def _remember(self, source: Seekable, facts: Facts) -> None:
+    def _remember(self, source: Seekable, facts: RowFacts) -> None:
         """How much of each example is in the weights; inputs need not be read for it."""
         alpha: Any = self._alpha
         coefficients, done = np.zeros(len(source)), 0

@@ -19,7 +19,7 @@ from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, of_arrays
 from .inputs import Column, Matrix, Seed
-from .linear import Facts, LinearEstimator, checked_numbers, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_numbers, checked_weights, labels_of, rows_of
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
@@ -104,12 +104,12 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
         return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
 
-    def _survey(self, source: Seekable) -> tuple[Seekable, Facts]:
+    def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         for chunk in labels_of(source):
             checked_numbers(chunk, "targets")
-        return source, Facts(self.n_features_in_)
+        return source, RowFacts(self.n_features_in_)
 
-    def _blocks(self, chunk: Chunk, facts: Facts, which: Sequence[int]) -> list[Closed]:
+    def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
             rows_of(chunk.x, self._bias()),
             checked_numbers(chunk, "targets"),
@@ -118,7 +118,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         )
         return [constraints]
 
-    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+    def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         coef, intercept = self._split_weights(weights[0], 1)
         self.coef_, self.intercept_ = coef[0], float(intercept[0])
 

@@ -40,7 +40,7 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
-from .structured import Examples, Facts, StructuredEstimator, check_pairs, look_at, paired
+from .structured import Examples, ModelFacts, StructuredEstimator, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -180,7 +180,7 @@ class SequenceSVM(StructuredEstimator):
     def _arrays(self, X: Examples, *, reset: bool, Y: Examples | None = None, sample_weight: Column = None) -> Whole:
         return self._whole(*as_pairs(X, Y), sample_weight)
 
-    def _survey(self, source: Source) -> tuple[Source, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         seen = SequenceSurvey(pairs=self.allowed_transitions is not None and not is_whole(source))
         layout = look_at(source, seen.look, as_pairs)
         classes = sorted_classes(seen.labels)
@@ -191,9 +191,9 @@ class SequenceSVM(StructuredEstimator):
             source = source.replaced(seen.encoded, labels)
         model = self._model(seen.n_features or 0, self._forbidden(labels, classes), classes)
         prepare = partial(encoded_pairs, seen.attributes, seen.n_features, classes)
-        return source, Facts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
+        return source, ModelFacts(model, layout, prepare, {"classes_": classes, **learned_names(seen.attributes)})
 
-    def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, Facts]:
+    def _next_chunk(self, source: Whole, classes: Iterable[Any] | None = None) -> tuple[Whole, ModelFacts]:
         begun = "model_" in vars(self)
         # Names are learned anew: a chunk that is refused must not leave its own behind.
         seen = SequenceSurvey(self._names, self.model_.n_features) if begun else SequenceSurvey()
@@ -206,7 +206,7 @@ class SequenceSVM(StructuredEstimator):
             model.forbidden = model.forbidden & self.model_.forbidden  # what was observed once stays allowed
         places = self.model_.places_in(model) if begun else None
         learned = {"classes_": known, **learned_names(seen.attributes)}
-        return source.replaced(seen.encoded, labels), Facts(model, Layout(source.offsets), None, learned, places)
+        return source.replaced(seen.encoded, labels), ModelFacts(model, Layout(source.offsets), None, learned, places)
 
     def _model(self, n_features: int, forbidden: np.ndarray | None, classes: np.ndarray) -> Chain:
         return Chain(

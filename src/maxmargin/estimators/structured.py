@@ -24,7 +24,7 @@ from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback
 from .frames import Listed
-from .holders import InMemory, Whole, is_whole, of_pairs
+from .holders import Holder, Whole, is_whole, of_pairs
 from .inputs import Column, Seed
 from .streams import OpenStream
 from .training import Task
@@ -38,7 +38,7 @@ Examples = Sequence[Any]
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModelFacts:
     """What is known of all examples before any of them is searched.
 
     Parameters
@@ -64,12 +64,12 @@ class Facts:
     places: np.ndarray | None = None
     piece: bool = False
 
-    def for_pieces(self) -> Facts:
+    def for_pieces(self) -> ModelFacts:
         """What workers need to know."""
         return replace(self, layout=None, learned={}, piece=True)
 
 
-class StructuredEstimator(Task[Facts, Source]):
+class StructuredEstimator(Task[ModelFacts, Source]):
     """Base of the estimators whose answers are searched for. Subclasses say what the model is (``_survey``)."""
 
     model_: Model
@@ -101,12 +101,12 @@ class StructuredEstimator(Task[Facts, Source]):
         """Inputs and answers in the form that the fitted model reads."""
         return check_pairs(X, Y)
 
-    def _known(self, source: Source) -> tuple[Source, Facts]:
+    def _known(self, source: Source) -> tuple[Source, ModelFacts]:
         if is_whole(source):
             source = source.replaced(*self._prepared(source.chunk().x, source.chunk().y))
-        return source, Facts(self.model_, None, self._prepared)
+        return source, ModelFacts(self.model_, None, self._prepared)
 
-    def _problems(self, source: Source, facts: Facts, which: Sequence[int] | None = None) -> list[Problem]:
+    def _problems(self, source: Source, facts: ModelFacts, which: Sequence[int] | None = None) -> list[Problem]:
         layout = survey(source) if facts.layout is None else facts.layout
         if is_whole(source):
             oracle = oracle_for(facts.model, source.chunk().x, source.chunk().y)
@@ -120,7 +120,7 @@ class StructuredEstimator(Task[Facts, Source]):
     def _on_shards(self) -> bool:
         return self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)
 
-    def _learned(self, facts: Facts, weights: list[np.ndarray]) -> None:
+    def _learned(self, facts: ModelFacts, weights: list[np.ndarray]) -> None:
         self.model_, self.coef_ = facts.model, weights[0]
         for name, value in facts.learned.items():
             setattr(self, name, value)
@@ -138,7 +138,7 @@ class StructuredEstimator(Task[Facts, Source]):
         known = warm is not None and "coef_" in vars(self) and self.coef_.size == problem.n_weights
         return self.coef_ if known else None
 
-    def _warm(self, holder: InMemory) -> list[Planes | None]:
+    def _warm(self, holder: Holder) -> list[Planes | None]:
         """The last dual variables, if they are wanted and their answers are answers to this data too."""
         problem = holder.local[0]
         alpha = self._feasible(problem) if self.warm_start and "_shares" in vars(self) else None
@@ -336,12 +336,12 @@ class StructuralSVM(StructuredEstimator):
         super()._check_settings()
         _check_not_latent(self.model)
 
-    def _survey(self, source: Source) -> tuple[Source, Facts]:
+    def _survey(self, source: Source) -> tuple[Source, ModelFacts]:
         sizes = Sizes(self.model)
         layout = look_at(source, sizes.look, check_pairs)
-        return source, Facts(sizes.result(), layout, check_pairs)
+        return source, ModelFacts(sizes.result(), layout, check_pairs)
 
-    def _next_chunk(self, source: Whole) -> tuple[Any, Facts]:
+    def _next_chunk(self, source: Whole) -> tuple[Any, ModelFacts]:
         return self._known(source) if "model_" in vars(self) else self._survey(source)
 
     def _check_fitted_sizes(self) -> None:

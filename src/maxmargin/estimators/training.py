@@ -5,6 +5,9 @@ An estimator brings its parameters, their checks, and a task: what its data mean
     X, y ─▶ _opened ─▶ _survey ─▶ _problems ─▶ holder ─▶ solve ─▶ _learned
             a source   facts      constraints  memory,            attributes
                                   of chunks    disk, workers
+
+Estimators of rows have these methods in ``linear.py``, those of searched answers in ``structured.py``; ``_arrays``,
+``_survey`` and ``_learned`` are in each estimator's own file, and what is kept of solutions is in ``certified.py``.
 """
 
 from __future__ import annotations
@@ -21,15 +24,14 @@ from sklearn.base import clone
 
 from ..checkpoint import CheckpointFolder
 from ..constraints.duals_on_disk import stacked
-from ..constraints.sourced import is_source
 from ..problem import Certificate, Problem, Record, Solution
-from ..protocols import Chunk, OracleError, Source
-from ..solvers import certify as certified
+from ..protocols import Chunk, OracleError, Source, is_source
+from ..solvers import certify as certify_problem
 from ..validation import check_object, shown
 from . import inputs
 from .certified import Callbacks, CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
-from .holders import InMemory, Whole, fingerprint_of
+from .holders import Holder, Whole, fingerprint_of
 from .streams import ClosedStream, OpenStream
 from .workers import OnWorkers
 
@@ -88,7 +90,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """The problems to be solved, all of them or some: constraints of the source, and the regularizer."""
         raise NotImplementedError
 
-    def _warm(self, holder: InMemory) -> Sequence[Shares]:
+    def _warm(self, holder: Holder) -> Sequence[Shares]:
         """Dual variables to start from, for each problem; None where there are none."""
         raise NotImplementedError
 
@@ -98,7 +100,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
 
     def _solve(
         self,
-        holder: InMemory,
+        holder: Holder,
         k: int,
         warm: Shares,
         threads: int,
@@ -123,7 +125,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """The dual variables of the last fit, as far as they belong to these problems; else None."""
         raise NotImplementedError
 
-    def _shared(self, source: S) -> S:
+    def _for_workers(self, source: S) -> S:
         """The data in a form in which it can be shared out among workers."""
         return source
 
@@ -169,15 +171,15 @@ def fit(task: T, X: Any, run: Run, **others: Any) -> T:
         task._check_settings()
         with task._opened(X, run, reset=True, **others) as given:
             source, facts = task._survey(given)
-            kind = InMemory if run.cluster is None else OnWorkers
+            kind = Holder if run.cluster is None else OnWorkers
             with closing(kind(task, source, facts, run)) as holder:
                 try:
                     solutions = _solved(task, holder, run, lambda: fingerprint_of(given))
                 except (OracleError, MemoryError) as error:
-                    partial = getattr(error, "solution", None)
-                    if partial is not None and partial.history and not holder.local[0].constraints.closed:
-                        task._learned(facts, [partial.weights])
-                        task._store([partial], partial.alpha)
+                    so_far = getattr(error, "solution", None)
+                    if so_far is not None and so_far.history and not holder.local[0].constraints.closed:
+                        task._learned(facts, [so_far.weights])
+                        task._store([so_far], so_far.alpha)
                         keep(task, error)
                     raise
             task._learned(facts, [solution.weights for solution in solutions])
@@ -187,7 +189,7 @@ def fit(task: T, X: Any, run: Run, **others: Any) -> T:
     return task
 
 
-def _solved(task: Task, holder: InMemory, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
+def _solved(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]) -> list[Solution]:
     """The solutions of all problems of a fit. Several of them share the threads, one for each."""
     several = len(holder.problems) > 1
     threads = 1 if several else inputs.check_threads(task.n_jobs)
@@ -265,7 +267,7 @@ def certify(task: Task, X: Any, **others: Any) -> Certificate:
     with task._opened(X, Run(), reset=False, **others) as given:
         problems = task._problems(*task._known(given))
         parts = zip(problems, task._weights(), task._shares_for(problems), strict=True)
-        found = [certified(problem, w, alpha) for problem, w, alpha in parts]
+        found = [certify_problem(problem, w, alpha) for problem, w, alpha in parts]
     return task._compared(found[0] if len(found) == 1 else total(found))
 
 

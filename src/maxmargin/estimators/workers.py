@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, clone
 
 from ..checkpoint import CheckpointFolder
 from ..constraints import Searched
-from ..constraints.sourced import is_seekable
 from ..data.runs import split
 from ..distributed import transport_of
 from ..distributed.oracles import RemoteOracle
@@ -29,12 +28,12 @@ from ..distributed.shard import Shard
 from ..distributed.sharded import Sharded
 from ..distributed.worker_group import WorkerGroup
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Oracle, Seekable, Source
+from ..protocols import Chunk, Oracle, Seekable, Source, is_seekable
 from ..solvers.solve import first_interrupt, solve
 from . import inputs
 from .certified import Callbacks, Run, Shares
 from .fit_callbacks import users_line
-from .holders import InMemory, Whole, fingerprint_of, is_whole
+from .holders import Holder, Whole, fingerprint_of, is_whole
 from .inputs import Seed
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=BaseEstimator)
 
 
-class OnWorkers(InMemory):
+class OnWorkers(Holder):
     """Each worker of a cluster has a part of the examples."""
 
     def __init__(self, task: Task[Any, Any], source: Source, facts: Any, run: Run) -> None:
-        super().__init__(task, task._shared(source), facts, run)
+        super().__init__(task, task._for_workers(source), facts, run)
         self._cluster = cluster = Cluster(run, lambda: task._identity(lambda: fingerprint_of(source)))
         try:
             memory = inputs.check_memory(task.memory)

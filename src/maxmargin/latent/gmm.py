@@ -27,7 +27,8 @@ class CCCP:
 
 @dataclass(frozen=True)
 class RandomWalk(Stepwise):
-    """A bound drawn uniformly from all valid ones, by a random walk over single changes (§5.4).
+    """G-MM, the estimators' ``bound="gmm"``: a bound drawn uniformly from all valid ones, by a random walk over single
+    changes (§5.4).
 
     A step picks an example and another value for it, and stays where it is if the budget does not allow the change:
     neighbours lead to each other with the same probability, so all valid bounds are equally likely in the long run.

@@ -92,7 +92,7 @@ def _evaluated(objective: LatentObjective, latent: Latent, w: np.ndarray) -> flo
 def minimise(
     objective: LatentObjective,
     chooser: BoundChooser,
-    solver: Callable[[Problem, np.ndarray | None], Solver],
+    make_solver: Callable[[Problem, np.ndarray | None], Solver],
     *,
     weights: np.ndarray | None = None,
     latent: Latent | None = None,
@@ -111,8 +111,9 @@ def minimise(
     ----------
     objective : LatentObjective
     chooser : BoundChooser
-    solver : function
-        Gives the solver for a problem, and for weights to start from if there are any. The first one serves all bounds.
+    make_solver : function
+        Gives the solver for a problem, and for weights to start from if there are any. Called once if what the solver
+        has cached goes on from bound to bound (``WarmStarted.keeps``), else for every bound.
     weights, latent : array, sequence
         One of them, or neither: then the objective's own latent values.
     alpha : dual variables or None
@@ -128,7 +129,7 @@ def minimise(
         Where the search is saved, between bounds and within them, and goes on from if something was saved there.
     """
     rng = np.random.default_rng() if rng is None else rng
-    search = _Search(objective, solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
+    search = _Search(objective, make_solver, settings or Settings(), rng, tuple(callbacks), inner_callbacks, checkpoint)
     if hasattr(chooser, "check"):
         chooser.check(objective)
     search.begin(weights, latent, alpha)
@@ -139,13 +140,13 @@ def minimise(
 @dataclass
 class _Search:
     objective: LatentObjective
-    solver: Callable[[Problem, np.ndarray | None], Solver]
+    make_solver: Callable[[Problem, np.ndarray | None], Solver]
     settings: Settings
     rng: np.random.Generator
     callbacks: tuple[Any, ...]
     inner_callbacks: Sequence[Any]
     checkpoint: Checkpoint | None
-    kept: WarmStarted | None = None
+    warm_started: WarmStarted | None = None
     clock: float = field(default_factory=time.perf_counter)
     history: list[BoundRecord] = field(default_factory=list)
     best: LatentSolution = _NOTHING
@@ -258,11 +259,11 @@ class _Search:
     def _minimise(self) -> tuple[Solution, np.ndarray, float]:
         """(solution, weights, value of the bound there); never worse than the weights of the last bound."""
         problem = self.objective.problem(self.latent)
-        if self.kept is None or not self.kept.keeps:
-            self.kept = WarmStarted(self.solver(problem, self.weights), self.objective)
+        if self.warm_started is None or not self.warm_started.keeps:
+            self.warm_started = WarmStarted(self.make_solver(problem, self.weights), self.objective)
         solution = solve(
             problem,
-            self.kept.turn_to(self.latent),
+            self.warm_started.turn_to(self.latent),
             tol=self.tol,
             max_passes=self.settings.max_passes,
             warm=self.alpha,
@@ -316,7 +317,7 @@ class _Search:
     def _train(self, weights: np.ndarray) -> np.ndarray:
         problem = self.objective.problem(self.latent, weights)
         tol = max(self.tol, 0.01)  # a bias is no more than that
-        solver = self.solver(problem, self.weights)
+        solver = self.make_solver(problem, self.weights)
         found = solve(problem, solver, tol=tol, max_passes=self.settings.max_passes, warm=self.alpha)
         if found.interrupted:
             raise _Passed

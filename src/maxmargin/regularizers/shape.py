@@ -66,16 +66,6 @@ class Shape:
         return bound
 
 
-def refresh(m: WeightMap) -> None:
-    """Recompute all that follows from v, after v was changed from outside or rounding may have crept in."""
-    m.refresh()
-
-
-def weights_of(m: WeightMap) -> np.ndarray:
-    """The weights that a map stands for at its v."""
-    return m.weights()
-
-
 def join(parts: list[tuple[np.ndarray, Shape]], n_weights: int) -> Shape:
     """One map from maps of disjoint sets of coordinates."""
     arrays: dict[str, np.ndarray] = {}

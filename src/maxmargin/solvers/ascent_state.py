@@ -12,7 +12,6 @@ from ..constraints.store import placed
 from ..constraints.stored_planes import moved
 from ..problem import Planes, Problem, Rivals, TotalLoss
 from ..protocols import Regularizer
-from ..regularizers.shape import weights_of
 from .dual_coordinate import DualCoordinate, DualState
 from .explore import Explored
 
@@ -102,7 +101,7 @@ class AscentState(Explored):
         return self.cache.nbytes
 
     def weights(self) -> np.ndarray:
-        return weights_of(self.inner.map)
+        return self.inner.map.weights()
 
     def begin_stream(self) -> None:
         """What is in view now will be gone for ever."""

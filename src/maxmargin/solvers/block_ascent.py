@@ -23,7 +23,6 @@ from ..constraints import duals_on_disk
 from ..constraints.pool import Pool
 from ..problem import Problem, TotalLoss
 from ..protocols import Regularizer, Seed
-from ..regularizers.shape import refresh, weights_of
 from .explore import RowAscent, RowState, leaving
 
 _NO_LOSS = TotalLoss(0.0)
@@ -160,9 +159,9 @@ class BlockAscent(RowAscent["BlockState"]):
         self.optimize(problem, state, brief, self.fraction * state.met)
 
     def _begin(self, problem: Problem, state: BlockState) -> Reading:
-        refresh(state.map)
+        state.map.refresh()
         state.met, state.since = 0.0, 0
-        w = weights_of(state.map).copy()
+        w = state.map.weights().copy()
         if state.mark.size:
             state.quiet -= 1.001 * float(np.linalg.norm(w - state.mark))
         state.mark = w

@@ -24,7 +24,7 @@ from ..kernels import vectors
 from ..kernels.maps import WeightMap
 from ..problem import Problem
 from ..protocols import Seed
-from ..regularizers.shape import Shape, refresh
+from ..regularizers.shape import Shape
 from ..validation import whole
 from . import parallel
 from .certificate import WORTH_A_CHECK
@@ -165,7 +165,7 @@ class DualCoordinate:
             # A full pass that wakes hardly anybody was too early: the next one waits longer.
             settled = state.active <= 1.05 * awake
             state.fraction = 0.3 * state.fraction if settled else self.inner_fraction
-            refresh(state.map)
+            state.map.refresh()
         state.estimate = _estimate(state, before_sweep if full else np.inf)
         return state
 
@@ -218,7 +218,7 @@ class DualCoordinate:
         momentum = (state.theta - 1.0) / theta
         state.theta = theta
         vectors.extrapolate(v, state.previous_v, momentum)
-        refresh(state.map)
+        state.map.refresh()
         state.linear += constraints.extrapolate(
             state.alpha, state.previous, momentum, state.map, state.order, state.active, state.visited
         )
@@ -243,15 +243,20 @@ class DualState(Weighted):
     alpha: np.ndarray
     norms: np.ndarray
     order: np.ndarray
+    """All examples, the active ones first."""
     active: int
     rng: np.random.Generator
     fraction: float
+    """Of ``outer``: a full pass is due once a pass over the active examples meets no more than that."""
     n_constraints: int
     seen: float = np.inf
+    """The gap that the last pass met."""
     outer: float = np.inf
+    """The gap that the last full pass met, and how many passes over the active examples came since."""
     inner: int = 0
     passes: int = 0
     theta: float = 1.0
+    """Nesterov's momentum: its parameter, and the point before this one."""
     previous: np.ndarray | None = None
     previous_v: np.ndarray | None = None
 

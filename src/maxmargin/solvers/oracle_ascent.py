@@ -28,7 +28,6 @@ from ..constraints.searched import Searched, uncertainty, violations
 from ..kernels.maps import WeightMap
 from ..problem import Planes, Problem, Rivals, Rows, TotalLoss
 from ..protocols import Seed
-from ..regularizers.shape import refresh, weights_of
 from . import few_weights
 from .ascent_state import FEW_VIEWS, AscentState
 from .dual_coordinate import DualCoordinate
@@ -184,7 +183,7 @@ class OracleAscent(Explore[AscentState]):
         together = everybody and (
             state.crawls or state.relabelled or state.estimate <= max(self.together, 3.0 * state.goal)
         )
-        state.at = weights_of(state.inner.map).copy() if together and at is None else at
+        state.at = state.inner.map.weights().copy() if together and at is None else at
         state.in_views = state.n_views > 1 or problem.open.in_views
         state.visited, state.met, state.since, state.gap, state.losses = 0, 0.0, 0, 0.0, []
         super().explore(problem, state)
@@ -270,7 +269,7 @@ class OracleAscent(Explore[AscentState]):
         gap, losses = 0.0, []
 
         def weights() -> np.ndarray:
-            return weights_of(inner.map) if at is None else at
+            return inner.map.weights() if at is None else at
 
         for ids, w, rivals in search(constraints.oracle, chunks, weights, self.n_jobs):
             missing = self._take_in(problem, state, ids, rivals, w)
@@ -279,7 +278,7 @@ class OracleAscent(Explore[AscentState]):
             if moves:
                 gap += self._sweep(state, ids)
         if moves:
-            refresh(inner.map)
+            inner.map.refresh()
             inner.bound(problem.regularizer)
         if at is not None:
             state.losses.append(TotalLoss.sum(losses))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..problem import Problem
-from ..regularizers.shape import Shape, refresh
+from ..regularizers.shape import Shape
 from .threads import run
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _round(
         change += constraints.linear(state.alpha) - stepped
     state.linear += change
     v += factor * step
-    refresh(state.map)
+    state.map.refresh()
     for part, (active, seen, _) in zip(parts, results, strict=True):
         awake.append(part[:active])
         asleep.append(part[active:])

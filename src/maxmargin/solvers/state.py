@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels.maps import WeightMap
 from ..problem import TotalLoss
 from ..protocols import Regularizer
-from ..regularizers.shape import Shape, refresh, weights_of
+from ..regularizers.shape import Shape
 
 
 @dataclass(kw_only=True)
@@ -49,7 +49,7 @@ class Weighted(Progress):
     linear: float = 0.0
 
     def weights(self) -> np.ndarray:
-        return weights_of(self.map)
+        return self.map.weights()
 
     def bound(self, regularizer: Regularizer) -> None:
         """The lower bound as it follows from v and the linear part."""
@@ -65,5 +65,5 @@ class Weighted(Progress):
     def stand(self, v: np.ndarray, linear: float, regularizer: Regularizer) -> None:
         """Go on at this v, as it follows from the dual variables."""
         self.map.v[:], self.linear = v, linear
-        refresh(self.map)
+        self.map.refresh()
         self.bound(regularizer)

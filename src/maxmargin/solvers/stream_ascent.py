@@ -25,7 +25,6 @@ from ..constraints.sums import DualSums
 from ..problem import Problem
 from ..protocols import Regularizer, Seed
 from ..regularizers.linearly_shifted import LinearlyShifted
-from ..regularizers.shape import refresh, weights_of
 from .certificate import dual_bound
 from .choose import interior_point_pays
 from .explore import RowAscent, RowState, leaving, with_share
@@ -83,7 +82,7 @@ class StreamAscent(RowAscent["StreamState"]):
 
         Ctrl-C in the midst of long work ends it in good order, and is passed on then.
         """
-        refresh(state.map)
+        state.map.refresh()
         n_seen = state.n_seen
         try:
             self.step(Problem(block, state.regularizer), state)
@@ -131,7 +130,7 @@ class StreamAscent(RowAscent["StreamState"]):
             if examples.size and not len(state.pool):
                 # A row that is larger than the whole pool stays as it was fitted.
                 self._freeze(state, block, alpha, state.n_seen + np.arange(block.n_examples), examples[:1])
-                state.settled = weights_of(state.map).copy()
+                state.settled = state.map.weights().copy()
                 examples = examples[1:]
             elif examples.size:
                 state.wait(block, alpha, examples)
@@ -164,7 +163,7 @@ class StreamAscent(RowAscent["StreamState"]):
             inner.linear = state.linear
         self._settle(state, inner)
         state.alpha, state.at_rest = inner.alpha, inner.at_rest
-        state.settled = weights_of(state.map).copy()
+        state.settled = state.map.weights().copy()
 
     def _solve_at_once(self, state: StreamState, problem: Problem) -> None:
         """Few weights: Newton steps, around what the frozen examples have of v."""
@@ -178,7 +177,7 @@ class StreamAscent(RowAscent["StreamState"]):
         if linear - conjugate(v) >= state.linear - conjugate(state.map.v):  # else the last time came nearer
             state.linear, state.alpha = linear, solution.alpha
             state.map.v[:] = v
-            refresh(state.map)
+            state.map.refresh()
         state.settled = solution.weights
         state.interrupted |= solution.interrupted
         # Interior points never reach a bound. A share this small is none, and an example without one is at rest.
@@ -231,7 +230,7 @@ class StreamState(RowState):
     """Whether Ctrl-C was pressed, to be passed on when everything is in order."""
 
     def __post_init__(self) -> None:
-        self.settled = weights_of(self.map).copy()
+        self.settled = self.map.weights().copy()
         self.frozen_sums = DualSums(self.map.v.size)
         self.bound(self.regularizer)
 

@@ -6,7 +6,8 @@ A map is one file here and one line in ``MAPS``. The file has
 
 - ``READS``, the names of the arrays of a ``regularizers.Shape`` that the map knows;
 - a named tuple of arrays, the first of them v, which kernels move in place. It is made from a shape by ``bind``,
-  recomputes all that follows from v in ``refresh``, and gives its ``weights``;
+  recomputes all that follows from v in ``refresh`` (after v was changed from outside, or rounding may have crept in),
+  and gives its ``weights``;
 - the functions ``score``, ``move``, ``inner``, ``difference`` and ``spread``, as they are described below. They are
   compiled into the kernels; helpers that they call are ``inlined``.
 
