@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import Generator
 
 from .constraints.base import Closed
@@ -30,7 +31,7 @@ from .kernels.losses import cost
 from .latent.plain import Completed, PlainLatentOracle
 from .losses import shape_of
 from .problem import Problem
-from .protocols import LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver
+from .protocols import Chunk, LatentModel, Loss, Model, OracleError, Regularizer, Seed, Solver, Source, is_seekable
 from .regularizers import L2
 from .solvers import certify, solve
 from .solvers.certificate import lower_bound
@@ -105,6 +106,59 @@ def check_loss(loss: Loss, *, random_state: Seed = 0) -> None:
     assert np.isinf(loss.conjugate(forbidden)).all(), (
         "conjugate must be infinite below zero, and above one where the shape says that the loss is bounded."
     )
+
+
+def check_source(source: Source) -> None:
+    """Every reading of a source gives the same chunks, all of its examples in turn; chunks by number are these, too.
+
+    >>> from maxmargin.data import open
+    >>> check_source(open(np.eye(5), labels=np.arange(5), chunk_rows=2))
+    """
+    check_object("source", source)
+    missing = [name for name in ("n_features", "__len__", "chunks") if not hasattr(source, name)]
+    assert not missing, f"The source lacks {', '.join(missing)}: see maxmargin.protocols.Source."
+    known, n = [], 0
+    for i, chunk in enumerate(source.chunks()):
+        _check_chunk(source, i, chunk, n)
+        known.append(copy.deepcopy(chunk))  # its memory is given back when the next one is taken
+        n += len(chunk)
+    assert n == len(source), f"The chunks have {n} examples, len(source) is {len(source)}."
+    again = [_alike(chunk, first) for chunk, first in zip(source.chunks(), known, strict=False)]
+    assert len(again) == len(known) and all(again), (
+        "A second reading gives other examples: chunks() must begin anew each time."
+    )
+    if not is_seekable(source):
+        return
+    offsets = np.concatenate([[0], np.cumsum([len(chunk) for chunk in known])])
+    seekable: Any = source
+    assert np.array_equal(seekable.offsets, offsets), f"offsets are {seekable.offsets}, chunks begin at {offsets}."
+    for i, first in enumerate(known):
+        assert _alike(seekable.chunk(i), first), f"chunk({i}) is not the chunk that chunks() gives."
+        labels = seekable.labels(i)
+        assert _same(labels.y, first.y) and _same(labels.ids, first.ids), f"labels({i}) are not those of chunk({i})."
+
+
+def _check_chunk(source: Source, i: int, chunk: Chunk, n: int) -> None:
+    assert isinstance(chunk, Chunk), f"chunks must yield maxmargin.protocols.Chunk, chunk {i} is {shown(chunk)}."
+    assert np.array_equal(chunk.ids, np.arange(n, n + len(chunk))), (
+        f"ids of chunk {i} must be the positions {n} … {n + len(chunk) - 1} of its examples in the source."
+    )
+    rows = chunk.x.shape[0] if hasattr(chunk.x, "shape") else len(chunk.x)
+    assert rows == len(chunk), f"Chunk {i} has {len(chunk)} ids and {rows} inputs."
+    assert chunk.y is None or len(chunk.y) == rows, f"Chunk {i} has {rows} inputs and {len(chunk.y)} labels."
+    if source.n_features is not None:
+        width = chunk.x.shape[1]
+        assert width == source.n_features, f"n_features is {source.n_features}, chunk {i} has {width} columns."
+
+
+def _alike(a: Chunk, b: Chunk) -> bool:
+    return all(_same(getattr(a, name), getattr(b, name)) for name in ("ids", "x", "y", "group", "weight"))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if sp.issparse(a):
+        return a.shape == b.shape and (a != b).nnz == 0
+    return a is b or np.array_equal(np.asarray(a, dtype=object), np.asarray(b, dtype=object))
 
 
 def check_constraints(constraints: Closed, *, random_state: Seed = 0) -> None:

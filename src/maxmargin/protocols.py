@@ -42,6 +42,8 @@ class Chunk:
 class Source(Protocol):
     """Data, in memory or not, that can be read again and again, from its beginning to its end.
 
+    ``len(source)`` is the number of examples; ``maxmargin.checks.check_source`` tests a source.
+
     Optional, for a source that is not ``Seekable``: ``shares(n)``, n sources that together are this one, in its order.
     """
 
@@ -49,7 +51,8 @@ class Source(Protocol):
     def n_features(self) -> int | None:
         """Columns of ``x``; None where inputs are no rows of a matrix."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """The number of examples."""
 
     def chunks(self, order: np.ndarray | None = None) -> Iterator[Chunk]:
         """All chunks; or those whose numbers ``order`` gives, which only a ``Seekable`` source can be asked for.

@@ -190,3 +190,16 @@ def test_every_name_is_a_loss():
     for known in (MARGIN, DISTANCE):
         for kind in known.values():
             check_loss(kind())
+
+
+class _Steeper(Hinge):
+    """Twice the hinge, with the shape of the hinge: kernels and certificates would be of another problem."""
+
+    def value(self, missed):
+        return 2.0 * super().value(missed)
+
+
+def test_a_loss_whose_value_is_not_that_of_its_shape_is_refused():
+    X, y = np.array([[1.0], [-1.0]]), [0, 1]
+    with pytest.raises(ValueError, match=r"value and shape are of different losses.*check_loss"):
+        LinearSVC(loss=_Steeper()).fit(X, y)

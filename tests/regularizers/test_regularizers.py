@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from every_regularizer import GROUPS, REGULARIZERS, N
 
+from maxmargin import LinearSVC
 from maxmargin.checks import check_regularizer
 from maxmargin.regularizers import L2, Blocks, Bounded, GaussianPrior, GroupNorm
 from maxmargin.regularizers.shape import Shape
@@ -167,3 +168,37 @@ def test_proximal_group_norm_shrinks_around_its_centre(rng):
 def test_bad_arguments_are_refused_in_plain_words(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+class _Tied:
+    """½(w₀² + w₂²) where w₀ = w₁: a covariance that cannot be inverted."""
+
+    covariance = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+    def value(self, w):
+        return 0.5 * float(w[0] ** 2 + w[2] ** 2) if w[0] == w[1] else np.inf
+
+    def conjugate(self, v):
+        return 0.5 * float((v[0] + v[1]) ** 2 + v[2] ** 2)
+
+    def weights(self, v):
+        return np.array([v[0] + v[1], v[0] + v[1], v[2]])
+
+    def shape(self, n_weights):
+        return Shape(n_weights, covariance=self.covariance)
+
+    def dual_scale(self, v):
+        return 1.0
+
+
+def test_a_covariance_that_ties_weights_is_left_to_coordinate_ascent(rng):
+    X = rng.normal(size=(60, 3))
+    y = np.where(X.sum(axis=1) + 0.3 * rng.normal(size=60) > 0, 1, -1)
+    check_regularizer(_Tied(), n_weights=3)
+    found = LinearSVC(C=0.5, regularizer=_Tied(), fit_intercept=False, random_state=0).fit(X, y)
+    merged = LinearSVC(C=0.5, fit_intercept=False, random_state=0, tol=1e-6)
+    merged.fit(np.column_stack([X[:, 0] + X[:, 1], X[:, 2]]), y)
+    assert found.certificate_.relative_gap <= 1e-3
+    assert found.certificate_.lower <= merged.certificate_.upper
+    assert found.certificate_.upper >= merged.certificate_.lower
+    assert found.coef_[0, 0] == found.coef_[0, 1]

@@ -42,7 +42,7 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    if not isinstance(X, np.ndarray):
+    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
@@ -135,10 +135,13 @@ def check_kind(X: Any) -> None:
     check_unmasked("X", X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
         raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {REMEDIES[TIMES]}")
-    dtypes: Any = {"": X.dtype} if isinstance(X, np.ndarray) or sp.issparse(X) else {}
-    for column, dtype in X.dtypes.items() if isinstance(X, PandasFrame) else dtypes.items():
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        dtypes: Any = {"": X.dtype}
+    else:
+        dtypes = X.dtypes if isinstance(X, PandasFrame) else {}
+    for column, dtype in dtypes.items():
         if dtype.kind == "c":
-            place = f" in the column {column!r}" if isinstance(X, PandasFrame) else ""
+            place = f" in the column {column!r}" if column != "" else ""
             raise ValueError(
                 f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
             )

@@ -25,7 +25,12 @@ from . import inlined
 
 
 class LossShape(NamedTuple):
-    """A loss as kernels read it; every loss of ``maxmargin.losses`` has one."""
+    """A loss as kernels read it; every loss of ``maxmargin.losses`` has one.
+
+    Misses up to ``epsilon`` are free. What exceeds it, e, costs e²/(2·``curvature``): for ever if not ``bounded``, else
+    up to e = curvature, then the line e − curvature/2. No other loss can be trained, such as one with several kinks or
+    a steeper line; for the latter use a larger C or ``sample_weight``.
+    """
 
     epsilon: float = 0.0
     curvature: float = 0.0

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..kernels.losses import LossShape
+import numpy as np
+
+from ..kernels.losses import LossShape, cost
 from ..protocols import Loss
 from ..validation import as_float, check_object, one_of, shown
 from .hinges import EpsilonInsensitive, Hinge, SmoothedHinge, SquaredEpsilonInsensitive, SquaredHinge
@@ -39,7 +41,21 @@ def named(loss: Any, known: dict[str, type], **settings: float) -> Loss:
             f"loss must be one of {list(known)} or have the methods of maxmargin.protocols.Loss; {shown(loss)} lacks "
             f"{', '.join(missing)}."
         )
+    _check_alike(loss)
     return loss
+
+
+def _check_alike(loss: Loss) -> None:
+    """Kernels and certificates know a loss by its shape alone: it must be the shape of its value."""
+    shape = shape_of(loss)
+    missed = np.array([0.0, 0.5, 1.0, 2.0, 4.0]) * (1.0 + shape.epsilon + shape.curvature)
+    kernel = np.array([cost.py_func(m - shape.epsilon, 1.0, shape) for m in missed])
+    value = np.asarray(loss.value(missed))
+    if value.shape != missed.shape or not np.allclose(value, kernel, rtol=1e-9, atol=1e-12):
+        raise ValueError(
+            f"{loss!r}: value and shape are of different losses. At {missed} value gives {value}, {shape} is {kernel}. "
+            "Only the losses that LossShape describes can be trained; maxmargin.checks.check_loss says more."
+        )
 
 
 def shape_of(loss: Loss) -> LossShape:

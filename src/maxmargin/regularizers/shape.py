@@ -10,11 +10,17 @@ from ..kernels.maps import MAPS, WeightMap
 
 _TRIVIAL = {"centre": 0.0, "scale": 1.0, "floor": -np.inf, "ceiling": np.inf}
 _ARRAYS = (*_TRIVIAL, "group", "threshold", "covariance")
+_AFFINE = ("centre", "scale", "covariance")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Arrays of one map; ``None`` stands for the trivial choice (zeros, ones, no bounds, no groups, diagonal)."""
+    """Arrays of one map; ``None`` stands for the trivial choice (zeros, ones, no bounds, no groups, diagonal).
+
+    u is ``centre + scale∘v``, or ``centre + covariance·v`` (symmetric, positive semidefinite). The weights are u clipped
+    to ``floor`` … ``ceiling``; or shrunk by groups: ``group[k]`` is the number of weight k's group, ``threshold[p]`` by
+    how much the norm of u in group p is shortened. Bounds, groups and a full covariance exclude each other.
+    """
 
     n_weights: int
     centre: np.ndarray | None = None
@@ -47,7 +53,7 @@ class Shape:
     @property
     def affine(self) -> bool:
         """Whether the weights are an affine function of v: nothing is clipped or shrunk."""
-        return self.floor is None and self.ceiling is None and self.group is None
+        return all(getattr(self, name) is None for name in _ARRAYS if name not in _AFFINE)
 
     def same_metric(self, other: Shape) -> bool:
         """Whether both measure rows alike: then what is known of their inner products can be kept."""
@@ -86,9 +92,9 @@ def join(parts: list[tuple[np.ndarray, Shape]], n_weights: int) -> Shape:
             arrays["covariance"][np.ix_(index, index)] = block
     if ("group" in arrays or "covariance" in arrays) and ("floor" in arrays or "ceiling" in arrays):
         raise ValueError(
-            "Bounds cannot be combined with group norms or full covariances on other weights. "
+            "Bounds cannot be combined with group norms or full covariances. "
             "Use a diagonal covariance, or drop the bounds."
         )
     if "group" in arrays and "covariance" in arrays:
-        raise ValueError("Group norms cannot be combined with a full covariance on other weights.")
+        raise ValueError("Group norms cannot be combined with a full covariance.")
     return Shape(n_weights, **arrays)

@@ -63,7 +63,7 @@ class InteriorPoint:
         if not described(problem).scalar:
             return False
         shape = problem.regularizer.shape(problem.n_weights)
-        return shape.affine
+        return shape.affine and _definite(shape.covariance)
 
     def start(self, problem: Problem, warm: np.ndarray | None = None) -> InteriorState:
         """Begin on the central path at the weights of α = 0.
@@ -231,6 +231,13 @@ class _Factor:
             for _ in range(_REFINEMENTS):
                 found += linalg.cho_solve(self._factor, right - self._matrix @ found, check_finite=False)
         return found
+
+
+def _definite(covariance: np.ndarray | None) -> bool:
+    """Whether a full covariance can be factored; one that ties weights to each other cannot."""
+    with contextlib.suppress(linalg.LinAlgError):
+        return covariance is None or bool(linalg.cholesky(covariance).size)
+    return False
 
 
 class _Root:
