@@ -122,6 +122,8 @@ CASES = [
     # A fitted estimator.
     Wrong("forgotten fit", "fit", lambda _: LinearSVC().predict(X), NotFittedError, "not fitted yet", "Call 'fit'"),
     Wrong("fewer columns", "X", lambda _: svc().predict(X[:, :2]), ValueError, "X has 2 features", "expecting 3"),
+    Wrong("certify fewer columns", "X", lambda _: svc().certify(X[:, :2], Y2), ValueError, "X has 2 features", "expecting 3"),
+    Wrong("no dual variables yet", "fit", lambda _: LinearSVC().dual_coef_, NotFittedError, "not fitted yet", "Call 'fit'"),
     Wrong("one row", "X", lambda _: svc().predict(X[0]), ValueError, "got 1D array", r"X\.reshape\(1, -1\)"),
     Wrong("other names", "names", lambda _: named_svc().predict(frame().rename(columns={"a": "z"})), ValueError, "- z", r"X\[est"),
     Wrong("other order", "names", lambda _: named_svc().predict(frame()[["c", "b", "a"]]), ValueError, "same order", r"X\[est"),
