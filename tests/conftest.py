@@ -9,6 +9,8 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ["MPLBACKEND"] = "agg"  # no picture needs a window
+
 
 def pytest_collection_modifyitems(config, items):
     """Real data is not on every machine: without its folder these tests are deselected, not skipped."""
@@ -30,3 +32,10 @@ def _no_earlier_interrupt(monkeypatch):
     """A second Ctrl-C within two seconds ends the program; those of other tests do not count."""
     if "maxmargin.solvers.solve" in sys.modules:
         monkeypatch.setattr(sys.modules["maxmargin.solvers.solve"], "_interrupted_at", -np.inf)
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

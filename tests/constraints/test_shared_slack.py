@@ -86,16 +86,6 @@ def test_nearly_equal_rows_of_one_example_still_reach_the_optimum(rng):
     assert _solved(constraints, L2()).certificate.upper == pytest.approx(optimum, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_implied_bias_equals_a_stored_column_of_constants(name, rng):
-    data = shared_slack(rng, n_examples=20, n_weights=5)
-    wide = np.hstack([data.X, np.full((data.X.shape[0], 1), 0.5)])
-    regularizer, solver, terms = EVERY[name](rng, 6)
-    constraints = SharedSlack(as_rows(data.X, bias=0.5), data.loss, data.constraints.first, data.budget)
-    optimum = solver(wide, data.loss, data.example, data.budget, **terms).value
-    assert _solved(constraints, regularizer).certificate.upper == pytest.approx(optimum, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     ("name", "sparse"), [("l2", True), ("diagonal", False), ("full", True), ("bounds", False), ("group+l2", True)]
 )

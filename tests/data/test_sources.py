@@ -135,13 +135,6 @@ def test_values_that_are_not_finite_are_named(make):
     assert (caught.value.row, caught.value.column) == (70, 3)
 
 
-def test_indices_out_of_bounds_are_found():
-    x = sp.csr_matrix(X)
-    x.indices[5] = 1000
-    with pytest.raises(DataError, match="lead out of it"):
-        list(mm.data.open(x).chunks())
-
-
 def test_mixed_kinds_are_refused(tmp_path):
     np.save(tmp_path / "a.npy", X)
     pq.write_table(pa.table({"a": X[:, 0], "target": Y}), tmp_path / "b.parquet")

@@ -465,12 +465,6 @@ def test_words_for_transports(monkeypatch):
             LocalProcesses(**settings)
 
 
-def test_without_ray(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r'pip install "maxmargin\[ray\]"'):
-        RayActors()
-
-
 def test_ctrl_c_while_closing_leaves_no_worker(monkeypatch):
     transport = LocalProcesses(2)
     transport.start(clerks(2))

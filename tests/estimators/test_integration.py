@@ -1,6 +1,5 @@
 """maxmargin among its neighbours: scikit-learn's searches and routing, data frames, joblib, notebooks."""
 
-import pickle
 import warnings
 
 import joblib
@@ -232,18 +231,6 @@ def test_threads_are_those_of_joblib_and_nobody_takes_what_others_have(monkeypat
     assert inside == [1, 1, 3]
     monkeypatch.setenv("NUMBA_NUM_THREADS", "2")  # as joblib sets it in the processes that it starts
     assert [check_threads(n) for n in (-1, -2, 3)] == [2, 1, 3]
-
-
-def test_fitted_estimators_survive_pickle_with_their_certificate():
-    for estimator, data, answers in (
-        (LinearSVC(random_state=0), X, Y),
-        (SequenceSVM(random_state=0), TOKENS, TAGS),
-        (LatentSVC(random_state=0), BAGS, BAG_LABELS),
-    ):
-        fitted = estimator.fit(data, answers)
-        again = pickle.loads(pickle.dumps(fitted))
-        assert again.certificate_ == fitted.certificate_
-        assert list(again.predict(data)) == list(fitted.predict(data))
 
 
 # Notebooks

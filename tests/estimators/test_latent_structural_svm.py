@@ -1,14 +1,13 @@
 """LatentStructuralSVM as users meet it: models of theirs and ours, starts, files, interruptions and failures."""
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import reference
-import scipy.sparse as sp
 from interruptions import interrupt_at
 from latent_models import Regions, Table, UnlistedTable, bags, by_hand, objective_of, regions, tables
+from quietly import quiet
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from user_models import Instances, every_rival
 
@@ -56,13 +55,6 @@ def hard():
 def telling(X, y):
     """The instances that tell: a start from which small differences lead nowhere else."""
     return np.array([int(np.argmax(x[:, c])) for x, c in zip(X, y, strict=True)])
-
-
-def quiet(svm, *args, **kwargs):
-    """Fit, whether it converges or not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return svm.fit(*args, **kwargs)
 
 
 def bound_optimum(model, X, Y, latent, C):
@@ -128,17 +120,6 @@ def test_a_model_in_plain_python_learns_what_the_compiled_one_does(easy):
     assert plain.objective_ == pytest.approx(compiled.objective_, rel=1e-5)
     np.testing.assert_allclose(plain.coef_, compiled.coef_, atol=0.01)
     assert plain.predict(list(X)) == compiled.predict(X)
-
-
-@pytest.mark.parametrize("convert", [list, lambda X: [sp.csr_matrix(x) for x in X], lambda X: X.astype(np.float32)])
-def test_storage_does_not_matter(convert, easy):
-    X, y = easy
-    Z = telling(X, y)
-    settings = {"C": 0.5, "tol": 1e-6, "bound_tol": 1e-6, "random_state": 0}
-    expected = LatentStructuralSVM(Bags(), **settings).fit(X, y, Z=Z)
-    found = LatentStructuralSVM(Bags(), **settings).fit(convert(X), y, Z=Z)
-    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-4)
-    assert found.predict(convert(X)) == expected.predict(X)
 
 
 @pytest.mark.rounding
@@ -329,15 +310,6 @@ class Cold:
 
     def step(self, problem, state):
         return self.solver.step(problem, state)
-
-
-def test_a_kept_cache_changes_nothing_but_the_work(easy):
-    X, y = easy
-    settings = {"C": 0.3, "tol": 1e-5, "bound_tol": 1e-5, "random_state": 0}
-    kept = LatentStructuralSVM(Bags(), **settings).fit(X, y, Z=telling(X, y))
-    cold = LatentStructuralSVM(Bags(), solver=Cold(), **settings).fit(X, y, Z=telling(X, y))
-    assert kept.objective_ == pytest.approx(cold.objective_, rel=1e-4)
-    np.testing.assert_array_equal(kept.latent_, cold.latent_)
 
 
 @pytest.mark.parametrize("settings", [{"memory": 12_000}, {"memory": 60_000, "n_jobs": 2}], ids=str)

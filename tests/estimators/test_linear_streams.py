@@ -308,23 +308,6 @@ def test_linearly_shifted_regularizer_is_what_it_is_defined_to_be(seed):
         np.testing.assert_allclose(shifted.shape(d).bind(v.copy()).weights(), shifted.weights(v), atol=1e-9)
 
 
-@pytest.mark.parametrize("i", range(3))
-def test_solution_around_frozen_examples_is_that_of_the_whole_problem(i):
-    """Some dual variables are frozen at the optimum: the others, solved around them, stay where they are."""
-    rng = np.random.default_rng(7)
-    X, y = two_classes(rng, n=80, d=5, noise=1.0)
-    base, C = _bases(rng, 5)[i], np.array([0.5])
-    y = y.astype(np.int8)
-    whole = solve(Problem(binary(as_rows(X), y, C), base), DualCoordinate(random_state=0), tol=1e-9)
-    frozen, rest = binary(as_rows(X[:40]), y[:40], C), binary(as_rows(X[40:]), y[40:], C)
-    shifted = LinearlyShifted(base, frozen.combine(whole.alpha[:40]))
-    part = solve(Problem(rest, shifted), DualCoordinate(random_state=0), tol=1e-9)
-    assert part.converged
-    np.testing.assert_allclose(part.weights, whole.weights, atol=1e-3)
-    total = part.certificate.lower + frozen.linear(whole.alpha[:40]) - base.conjugate(shifted.v)
-    assert total == pytest.approx(whole.certificate.lower, rel=1e-7)
-
-
 def test_chunk_that_fails_leaves_no_trace(monkeypatch):
     X, y = _binary()
     svm = LinearSVC(C=1.0, random_state=0).partial_fit(X[:50], y[:50], classes=np.unique(y))

@@ -271,16 +271,6 @@ def test_memory_too_small_for_a_chunk_says_so_and_hands_over_what_was_reached():
     assert error.value.solution.certificate.lower <= 1e6
 
 
-def test_memory_is_enough_for_small_chunks_where_it_is_not_for_all(spills):
-    model, X, Y = _chain()
-    free = StructuralSVM(model, C=0.3, tol=1e-3, random_state=0).fit(X, Y)
-    memory = int(0.35 * max(record.bytes for record in free.history_))
-    svm = StructuralSVM(model, C=0.3, tol=1e-3, memory=memory, random_state=0).fit(AnyOrder(X, Y, 5))
-    assert spills["recalled"]
-    assert max(record.bytes for record in svm.history_) <= memory
-    _agree(svm.certificate_, free.certificate_)
-
-
 # Hot starts and checkpoints
 
 
@@ -332,16 +322,6 @@ def test_multilabel_svm_finds_the_tree_of_all_chunks():
     assert streamed.n_features_in_ == 4
     _agree(streamed.certificate_, whole.certificate_)
     assert streamed.certify(source).upper == pytest.approx(streamed.certify(X, Y).upper, rel=1e-9)
-
-
-def test_estimator_trained_on_a_source_is_saved_with_its_proof(tmp_path):
-    import maxmargin
-
-    model, X, Y = _chain()
-    svm = StructuralSVM(model, C=0.3, memory=80_000, random_state=0).fit(AnyOrder(X, Y, 7))
-    svm.save(tmp_path / "svm")
-    again = maxmargin.load(tmp_path / "svm").certify(X, Y)
-    assert again.lower == pytest.approx(svm.certificate_.lower, rel=1e-9)
 
 
 # Errors

@@ -183,13 +183,6 @@ def test_a_stream_goes_on_after_a_chunk_that_was_refused():
     assert np.array_equal(model.coef_, other.coef_)
 
 
-def test_a_failed_conversion_leaves_nothing_behind(tmp_path):
-    (tmp_path / "bad.svm").write_text("1 1:1\n-1 1:abc\n")
-    with pytest.raises(mm.data.DataError):
-        mm.data.convert(tmp_path / "bad.svm", tmp_path / "shards")
-    assert [entry.name for entry in tmp_path.iterdir()] == ["bad.svm"]
-
-
 @pytest.mark.parametrize(
     ("library", "extra", "call"),
     [

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from compiled import equals_its_source
 from generators import covariance, many_classes, shared_slack, two_classes
 
-from maxmargin import Problem, solve
 from maxmargin.checks import check_constraints
 from maxmargin.constraints import SharedSlack
 from maxmargin.data.arrays import as_rows
@@ -15,7 +14,6 @@ from maxmargin.losses import EpsilonInsensitive, LossShape, SmoothedHinge, Squar
 from maxmargin.models import binary, multiclass, ranking, regression
 from maxmargin.problem import TotalLoss, Totals
 from maxmargin.regularizers import L2, Bounded, GaussianPrior, GroupNorm
-from maxmargin.solvers import DualCoordinate
 
 D = 5
 SEED = 123456789
@@ -219,37 +217,6 @@ def test_order_functions_equal_their_source(rng):
     equals_its_source(order.active_first, marked, 5)
 
 
-def test_shuffle_permutes_only_its_stretch():
-    items = np.arange(40)
-    order.shuffle(items, 10, 30, np.uint64(SEED))
-    assert np.array_equal(items[:10], np.arange(10))
-    assert np.array_equal(items[30:], np.arange(30, 40))
-    assert np.array_equal(np.sort(items[10:30]), np.arange(10, 30))
-    assert not np.array_equal(items[10:30], np.arange(10, 30))
-
-
-def test_blocks_cover_every_item_once():
-    for count, block in [(10, 3), (10, 1), (64, 64), (65, 64)]:
-        blocks, size, _ = order.shuffled_blocks(count, block, np.uint64(SEED))
-        covered = np.concatenate([np.arange(b * size, min((b + 1) * size, count)) for b in blocks])
-        assert np.array_equal(np.sort(covered), np.arange(count))
-
-
-def test_active_first_keeps_every_item():
-    items = np.array([4, -1, 2, -4, -2], dtype=np.int32)
-    assert order.active_first(items, 5) == 2
-    assert list(items[:2]) == [4, 2]
-    assert sorted(items) == [0, 1, 2, 3, 4]
-
-
-def test_random_numbers_below_n_are_spread_evenly():
-    state, counts = np.uint64(SEED), np.zeros(8, int)
-    for _ in range(8000):
-        state = np.uint64(order.next_random(state))
-        counts[order.below(state, 8)] += 1
-    assert abs(counts - 1000).max() < 160
-
-
 def test_pair_kernels_equal_their_source_and_brute_force(rng):
     grade, group = rng.integers(0, 3, size=25).astype(float), rng.integers(0, 4, size=25)
     by_group = np.lexsort((grade, group))
@@ -264,23 +231,6 @@ def test_pair_kernels_equal_their_source_and_brute_force(rng):
     equals_its_source(pairs.ordered_share, by_group, start, grade, score)
     share = np.mean([1.0 if score[a] > score[b] else 0.5 * (score[a] == score[b]) for a, b in expected])
     assert pairs.ordered_share(by_group, start, grade, score) == pytest.approx(share)
-
-
-def _solved(seed):
-    """α and weights of one short run on each kind of constraints."""
-    rng = np.random.default_rng(11)
-    problems = [*_scalar_problems(rng, True), _shared_problem(rng, True), _class_problem(rng, False)]
-    solutions = [
-        solve(Problem(c, L2()), DualCoordinate(random_state=seed, block=3), tol=1e-15, max_passes=12) for c in problems
-    ]
-    return [np.concatenate([s.alpha.ravel(), s.weights]) for s in solutions]
-
-
-def test_same_seed_gives_the_same_bits_and_another_seed_does_not():
-    once, again, other = _solved(3), _solved(3), _solved(4)
-    for a, b, c in zip(once, again, other, strict=True):
-        assert np.array_equal(a, b)
-        assert not np.array_equal(a, c)
 
 
 def _contract_problems():

@@ -189,24 +189,6 @@ def test_eta_of_one_is_cccp_bit_for_bit(name, listed):
     assert list(found.latent) == list(expected.latent)
 
 
-def test_the_first_bound_touches_at_the_weights_given():
-    rng = np.random.default_rng(8)
-    X, Y = tables(rng)
-    objective = objective_of(Table(), X, Y, C)
-    for w in rng.normal(size=(10, 3)):
-        evaluation = objective.evaluate(w)
-        at = 0.5 * w @ w + objective.problem(evaluation.best).constraints.evaluate(w).total
-        assert at == pytest.approx(by_hand(Table(), X, Y, w, C), rel=1e-12)
-        assert value(objective, w) == pytest.approx(at, rel=1e-12)
-        regrets, first = evaluation.listed()
-        for i, (x, y) in enumerate(zip(X, Y, strict=True)):
-            s = x[y] @ w
-            np.testing.assert_allclose(regrets[first[i] : first[i + 1]], C * (s.max() - s), atol=1e-12)
-            for z in range(s.size):
-                one = evaluation.regrets(np.array([i]), [z])
-                np.testing.assert_allclose(one, C * (s.max() - s[z]), atol=1e-12)
-
-
 def test_budgets_of_examples_weigh_their_regrets():
     rng = np.random.default_rng(9)
     X, Y = tables(rng)
@@ -220,18 +202,6 @@ def test_budgets_of_examples_weigh_their_regrets():
     listed, first = evaluation.listed()
     np.testing.assert_allclose(listed[first[:-1] + latent], budget * distance, rtol=1e-12, atol=1e-12)
     assert value(objective, w) == pytest.approx(by_hand(Table(), X, Y, w, budget), rel=1e-12)
-
-
-def test_a_search_may_begin_with_latent_values():
-    rng = np.random.default_rng(10)
-    X, Y = tables(rng)
-    objective = objective_of(Table(), X, Y, C)
-    start = objective.initial(rng)
-    found = minimise(objective, CCCP(), ascent, latent=start, settings=Settings(tol=1e-5), rng=rng)
-    first = solve(objective.problem(start), OracleAscent(random_state=0), tol=1e-6)
-    assert found.history[0].bound >= first.certificate.lower * (1.0 - 1e-9)
-    assert found.history[0].bound <= first.certificate.upper * 1.04  # the first bound is solved loosely
-    assert found.objective <= first.certificate.upper * (1.0 + 1e-5)
 
 
 # The random walk.
@@ -602,10 +572,8 @@ def test_settings_that_make_no_sense_are_refused(make, message):
 def test_the_largest_of_each_segment_is_the_first_of_equal_ones(rng):
     first = np.array([0, 1, 4, 9])
     values = rng.integers(0, 3, 9).astype(float)
-    out, plain = np.empty(3, np.int64), np.empty(3, np.int64)
-    vectors.largest(values, first, out)
-    vectors.largest.py_func(values, first, plain)
-    assert out.tolist() == plain.tolist() == [int(np.argmax(values[a:b])) for a, b in pairwise(first)]
+    _, (*_, out) = equals_its_source(vectors.largest, values, first, np.empty(3, np.int64))
+    assert out.tolist() == [int(np.argmax(values[a:b])) for a, b in pairwise(first)]
 
 
 class _Saved(list):

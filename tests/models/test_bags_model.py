@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from compiled import equals_its_source
-from hypothesis import given, settings, strategies as st
-from latent_models import bags, by_hand, objective_of
+from latent_models import bags, objective_of
 
 from maxmargin import solve
 from maxmargin.checks import check_model
@@ -128,39 +127,6 @@ def test_a_solver_that_goes_on_with_other_instances_has_their_weights_and_their_
     assert not np.allclose(v, solution.weights, atol=1e-3), "nothing is tested here"
     assert np.allclose(state.weights(), v, rtol=1e-9, atol=1e-9)
     assert state.lower == pytest.approx(problem.constraints.linear(state.alpha) - 0.5 * v @ v, rel=1e-9, abs=1e-9)
-
-
-@pytest.mark.parametrize("states", ["shared", "separate"])
-def test_the_objective_is_the_one_that_is_written_down(states, rng):
-    X, Y = ragged(rng)
-    model = Bags(3, 3, states=states, n_states=4)
-    objective = objective_of(model, X, Y, 0.8)
-    latent = objective.initial(rng)
-    for w in rng.normal(size=(4, model.n_weights)):
-        bound = 0.5 * w @ w + objective.problem(latent).constraints.evaluate(w).total
-        assert bound == pytest.approx(by_hand(model, X, Y, w, 0.8, latent), rel=1e-10)
-        assert bound >= by_hand(model, X, Y, w, 0.8) - 1e-10
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000))
-def test_given_answers_have_the_rows_of_their_features(seed):
-    rng = np.random.default_rng(seed)
-    X, Y = ragged(rng)
-    model = Bags(3, 3, states=str(rng.choice(["shared", "separate"])), n_states=4, bias=float(rng.choice([0.0, 2.0])))
-    stored = [sp.csr_matrix(x) for x in X] if rng.random() < 0.5 else X
-    data = model.latent_oracle(stored, Y)
-    latent = np.array([rng.integers(len(x)) for x in X])
-    ids = rng.integers(0, len(X), 8)
-    answers = [(int(rng.integers(3)), int(rng.integers(len(X[i])))) for i in ids]
-    answers[0] = (int(Y[ids[0]]), int(latent[ids[0]]))  # the truth itself: an empty row
-    rows = data.bound(latent).planes(ids, answers).rows
-    dense = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(8, model.n_weights)).toarray()
-    for p, (i, (k, z)) in enumerate(zip(ids, answers, strict=True)):
-        np.testing.assert_allclose(
-            dense[p], phi(model, X[i], Y[i], latent[i]) - phi(model, X[i], k, z), rtol=1e-12, atol=1e-12
-        )
-    assert data.truths(ids, latent[ids]) == [(int(Y[i]), int(latent[i])) for i in ids]
 
 
 def test_dropped_states_are_not_looked_at(rng):

@@ -218,20 +218,6 @@ def test_grids_join_neighbours_and_tell_directions():
         grid(np.zeros((3, 4)))
 
 
-def test_a_grid_learns_that_neighbours_agree(rng):
-    X, Y = [], []
-    for _ in range(4):
-        truth = np.zeros((6, 6), int)
-        truth[:, rng.integers(1, 6) :] = 1
-        X.append(grid((truth - 0.5)[:, :, None] + 0.8 * rng.normal(size=(6, 6, 1))))
-        Y.append(truth.ravel())
-    model = Graph(bias=True, symmetric=True).sized(X, Y)
-    solution = solved(model, X, Y, C=10.0, tol=1e-2)
-    alone = np.mean([(x[0][:, 0] > 0) != y for x, y in zip(X, Y, strict=True)])
-    jointly = np.mean([model.predict(x, solution.weights) != y for x, y in zip(X, Y, strict=True)])
-    assert jointly < 0.5 * alone
-
-
 def test_sizes_come_from_the_data(rng):
     X, Y = trees(rng, n=20, e=3)
     model = Graph().sized(X, Y)

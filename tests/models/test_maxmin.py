@@ -59,15 +59,6 @@ def test_bounds_bracket_the_value_and_touch_it_at_the_old_weights(levels, rng):
 
 
 @pytest.mark.parametrize("levels", LEVELS)
-def test_any_policy_bounds(levels, rng):
-    for _, new in _tables(rng, levels, n=80):
-        low = rng.integers(0, games.choices(new.shape, MAX))
-        high = rng.integers(0, games.choices(new.shape, MIN))
-        assert games.under(new, low, levels, MAX).min() <= games.value(new, levels)
-        assert games.under(new, high, levels, MIN).max() >= games.value(new, levels)
-
-
-@pytest.mark.parametrize("levels", LEVELS)
 def test_policies_are_causal(levels, rng):
     """Along any two courses the fixed side moves alike until the free side has moved differently."""
     for scores, _ in _tables(rng, levels, n=15):
@@ -141,26 +132,6 @@ def test_constraints_of_a_bound_pass_the_check(levels, rng):
     check_constraints(objective.problem(objective.initial(rng)).constraints)
 
 
-@pytest.mark.parametrize("levels", LEVELS)
-def test_bounds_that_touch_lower_the_objective_until_it_rests(levels, rng):
-    model, X, Y, objective = _objective(rng, levels)
-    latent, alpha, reached, everybody = objective.initial(None), None, [], np.arange(len(X))
-    for _ in range(30):
-        solution = solve(
-            objective.problem(latent), DualCoordinate(random_state=0), tol=1e-7, max_passes=9999, warm=alpha
-        )
-        evaluation, alpha = objective.evaluate(solution.weights), solution.alpha
-        bound, gap = solution.certificate.upper, evaluation.regrets(everybody, latent).sum()
-        assert bound - gap == pytest.approx(_by_hand(model, X, Y, solution.weights), rel=1e-9)
-        assert not reached or bound <= reached[-1] * (1 + 1e-7)
-        reached.append(bound - gap)
-        latent = evaluation.best
-        if gap <= 1e-9 * bound:
-            break
-    assert gap <= 1e-6 * bound
-    assert reached[-1] <= _by_hand(model, X, Y, np.zeros(4))
-
-
 def test_dual_variables_of_one_bound_are_feasible_in_the_next(rng):
     *_, objective = _objective(rng, 2)
     first = solve(objective.problem(objective.initial(rng)), DualCoordinate(random_state=0), tol=1e-4)
@@ -215,21 +186,6 @@ def test_proposals_change_one_decision_and_all_changes_are_equally_likely(levels
             expected = 200 * n_changes / n_open / (group.choices[k] - 1)
             assert abs(times - expected) <= 6 * np.sqrt(expected)
         assert np.array_equal(objective.policies(group, [z])[0], here)  # what was given is left alone
-
-
-def test_one_side_without_choice_is_the_latent_svm(rng):
-    """With a single b, negatives are convex as they are and positives choose a row."""
-    X = [rng.normal(size=(int(rng.integers(2, 6)), 1, 3)) for _ in range(12)]
-    Y = [i % 2 for i in range(12)]
-    model = MaxMin(bias=0.0).sized(X, Y)
-    objective = model.latent_objective(X, Y, np.array([1.0]), L2())
-    w = rng.normal(size=3)
-    regrets, first = objective.evaluate(w).listed()
-    np.testing.assert_array_equal(np.diff(first), [len(x) if y else 1 for x, y in zip(X, Y, strict=True)])
-    for i in range(1, 12, 2):
-        hinge = np.maximum(0.0, 1.0 - X[i][:, 0] @ w)
-        np.testing.assert_allclose(regrets[first[i] : first[i + 1]], hinge - hinge.min(), atol=1e-12)
-    assert not regrets[first[:-1:2]].any()
 
 
 def test_prediction_names_the_label_and_the_moves(rng):

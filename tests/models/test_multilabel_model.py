@@ -87,21 +87,6 @@ def test_optima_are_those_of_a_cone_solver(rng, edges):
     assert np.isclose(solution.certificate.upper, optimum, rtol=1e-5)
 
 
-def test_without_pairs_it_is_one_binary_machine_per_label(rng):
-    X, Y = data(rng, n=30)
-    joint = solved(Multilabel(edges="none").sized(X, Y), X, Y)
-    # The worst answer is wrong wherever a label's own margin is missing, so one slack for all is the sum of theirs.
-    alone = [
-        reference.quadratic(
-            np.where(y, 1.0, -1.0)[:, None] * np.c_[X, np.ones(30)], np.ones(30), np.arange(30), np.ones(30)
-        )
-        for y in Y.T
-    ]
-    assert np.isclose(joint.certificate.upper, sum(a.value for a in alone), rtol=1e-5)
-    weights = joint.weights.reshape(4, 4).T
-    assert np.allclose(weights, [a.weights for a in alone], atol=2e-2)
-
-
 def test_more_than_sixteen_labels_in_a_cycle_are_cut(rng):
     size = 18
     X, Y = rng.normal(size=(3, 2)), rng.integers(2, size=(3, size))

@@ -10,7 +10,6 @@ from user_models import Tags, dense, tagged
 import maxmargin as mm
 from maxmargin import LatentStructuralSVM, StructuralSVM
 from maxmargin.latent import RandomSubset
-from maxmargin.latent.plain import PlainLatentOracle
 from maxmargin.latent.structural import StructuralObjective
 from maxmargin.models import Bags, Chain, Multiclass, Ramp
 from maxmargin.protocols import OracleError
@@ -112,19 +111,6 @@ def test_random_answers_of_other_models_are_refused_with_a_way_out(rng):
         LatentStructuralSVM(Ramp(Chain()), bound="gmm", random_state=0).fit(X, Y)
     svm = LatentStructuralSVM(Ramp(Chain()), bound=RandomSubset(), random_state=0).fit(X, Y)
     assert svm.objective_ <= svm.history_[0].bound
-
-
-def test_compiled_and_plain_oracles_make_the_same_bounds(rng):
-    X, Y = chains(rng, n=8)
-    ramp = Ramp(Chain(start=True)).sized(X, Y)
-    fast, plain = ramp.latent_oracle(X, Y), PlainLatentOracle(ramp, X, Y)
-    w = rng.normal(size=ramp.n_weights)
-    latent, _ = fast.complete(rng.normal(size=ramp.n_weights))
-    values = [
-        StructuralObjective(oracle, np.array([1.0]), L2()).problem(latent).constraints.evaluate(w).total
-        for oracle in (fast, plain)
-    ]
-    assert values[0] == pytest.approx(values[1], rel=1e-9)
 
 
 def test_predictions_are_labels_and_the_score_is_that_of_the_inner_model(rng):

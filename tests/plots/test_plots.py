@@ -1,12 +1,7 @@
 """Pictures: what they show, not how it looks."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 from maxmargin import SequenceSVM
 from maxmargin.plots import convergence, segmentation, transitions
@@ -17,12 +12,6 @@ def tagger():
     X = [[["a"], ["b"], ["c"]], [["b"], ["c"]], [["a"], ["c"]]]
     Y = [["A", "B", "C"], ["B", "C"], ["A", "C"]]
     return SequenceSVM(allowed_transitions="observed", random_state=0).fit(X, Y)
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
 
 
 def test_transitions_shows_the_table_with_forbidden_pairs_left_out(tagger):

@@ -94,22 +94,6 @@ def test_examples_without_budget_do_not_count():
     assert not some.alpha[30:].any()
 
 
-def test_sparse_dense_float32_and_threads_agree():
-    rng = np.random.default_rng(2)
-    X = sp.random(500, 30, density=0.1, format="csr", random_state=0)
-    sign = np.where(rng.random(500) < 0.5, 1, -1).astype(np.int8)
-
-    def optimum(matrix, threads=1):
-        problem = Problem(binary(as_rows(matrix, bias=1.0), sign, np.array([10.0])), L2())
-        return solve(problem, InteriorPoint(n_threads=threads), tol=1e-7, max_passes=60).certificate.upper
-
-    reference = optimum(X)
-    assert optimum(X.toarray()) == pytest.approx(reference, rel=1e-6)
-    assert optimum(X.astype(np.float32)) == pytest.approx(reference, rel=1e-5)
-    assert optimum(X, threads=2) == pytest.approx(reference, rel=1e-6)
-    assert optimum(X, threads=2) == optimum(X, threads=2)
-
-
 def test_ranking_pairs():
     rng = np.random.default_rng(4)
     X, grade, group = rng.normal(size=(30, 4)), rng.integers(0, 3, size=30).astype(float), np.arange(30) // 10

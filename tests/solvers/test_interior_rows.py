@@ -14,9 +14,9 @@ from maxmargin.constraints.description import Description
 from maxmargin.constraints.sums import DualSums
 from maxmargin.data.arrays import as_rows
 from maxmargin.losses import EpsilonInsensitive, LossShape
-from maxmargin.models import binary, multiclass, ranking, regression
+from maxmargin.models import binary, multiclass, regression
 from maxmargin.problem import Problem, TotalLoss
-from maxmargin.regularizers import L2, GaussianPrior
+from maxmargin.regularizers import L2
 from maxmargin.solvers import InteriorPoint, solve
 from maxmargin.solvers.choose import interior_point_pays
 from maxmargin.solvers.interior_rows import InteriorRows, added_advances, added_looks
@@ -241,30 +241,6 @@ def assert_same_optimum(whole, parts, regularizer):
     assert abs(len(found.history) - len(known.history)) <= 2
     np.testing.assert_allclose(found.weights, known.weights, atol=0.01 * np.abs(known.weights).max())
     return found
-
-
-@pytest.mark.parametrize(("kind", "storage"), list(zip(KINDS, 3 * ["dense", "sparse"], strict=False)))
-def test_cluster_reaches_the_same_certified_optimum(kind, storage):
-    data = Data(kind, storage)
-    whole = data.constraints()
-    A = np.random.default_rng(2).normal(size=(whole.n_weights, whole.n_weights))
-    for regularizer, n_parts in ((L2(), 7), (GaussianPrior(0.3, A @ A.T / len(A) + np.eye(len(A))), 3)):
-        parts = data.parts(CUTS[n_parts])
-        found = assert_same_optimum(whole, parts, regularizer)
-        certificate = mm.solvers.certify(Problem(whole, regularizer), found.weights, found.alpha)
-        assert certificate.relative_gap <= 1.01e-6
-
-
-def test_groups_that_are_ranked_may_be_spread():
-    n_parts = 3
-    rng = np.random.default_rng(4)
-    X, grade, group = rng.normal(size=(60, 4)), rng.integers(0, 3, 60).astype(float), np.arange(60) // 12
-
-    def pairs(chosen):
-        return ranking(as_rows(X[chosen]), grade[chosen], group[chosen], np.array([0.5]))
-
-    parts = [pairs(group % n_parts == k) for k in range(n_parts)]
-    assert_same_optimum(pairs(np.full(60, True)), parts, L2())
 
 
 @pytest.mark.parametrize("kind", ["hinge", "squared regression"])

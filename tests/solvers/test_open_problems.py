@@ -170,33 +170,6 @@ def _truth(constraints, i):
     return oracle._y[oracle.X.offsets[i] : oracle.X.offsets[i + 1]]
 
 
-@pytest.mark.parametrize(("name", "source"), list(zip(["tags", "chain", "classes"], SOLVERS, strict=True)))
-def test_hot_start_from_a_solution_is_done_at_once(name, source):
-    problem = Problem(_case(name, budget=0.5)[0], L2())
-    first = solve(problem, SOLVERS[source], tol=1e-5, max_passes=3000)
-    alpha = Planes(first.alpha.example, first.alpha.labels, first.alpha.alpha)
-    again = solve(problem, OracleAscent(random_state=1), tol=1e-4, warm=alpha)
-    assert again.converged
-    # One epoch that looks at all examples in turn, then one that certifies.
-    assert len(again.history) <= 2
-    assert again.history[0].lower >= first.certificate.lower * (1 - 1e-6)
-
-
-@pytest.mark.parametrize("name", ["chain", "classes-cost", "tags"])
-def test_hot_start_from_another_budget_saves_epochs_and_ends_at_the_same_optimum(name):
-    constraints, _ = _case(name, budget=0.5)
-    first = solve(Problem(constraints, L2()), OracleAscent(random_state=0), tol=1e-6, max_passes=3000)
-    constraints, arrays = _case(name, budget=0.55)
-    problem = Problem(constraints, L2())
-    cold = solve(problem, OracleAscent(random_state=0), tol=1e-6, max_passes=3000)
-    hot = solve(problem, OracleAscent(random_state=0), tol=1e-6, max_passes=3000, warm=first.alpha)
-    optimum = reference.quadratic(*arrays).value
-    assert hot.certificate.upper == pytest.approx(optimum, rel=2e-6)
-    assert cold.certificate.upper == pytest.approx(optimum, rel=2e-6)
-    assert len(hot.history) < len(cold.history)
-    assert hot.history[0].lower > cold.history[0].lower
-
-
 def test_dual_variables_of_other_data_are_refused():
     constraints, _ = _case("chain")
     with pytest.raises(ValueError, match="examples up to 9, the data has 6"):
@@ -363,12 +336,6 @@ def test_same_seed_gives_the_same_bits(name, solver):
 
 
 def test_dense_and_sparse_inputs_are_the_same_problem():
-    model, X, Y, _ = small_chain(np.random.default_rng(0))
-    found = [
-        solve(Problem(Searched(oracle_for(model, x, Y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)
-        for x in (X, [sp.csr_matrix(x) for x in X])
-    ]
-    np.testing.assert_allclose(found[0].weights, found[1].weights, rtol=1e-9)
     model, X, y, _ = small_multiclass(np.random.default_rng(0))
     found = [
         solve(Problem(Searched(oracle_for(model, x, y), np.ones(1)), L2()), OracleAscent(random_state=0), tol=1e-6)

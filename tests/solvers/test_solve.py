@@ -249,15 +249,6 @@ def test_settings_change_the_way_and_not_the_optimum(settings, optima):
         assert solution.certificate.upper == pytest.approx(optima[name].upper, rel=2e-7)
 
 
-@pytest.mark.parametrize("max_passes", [1, 9])
-def test_max_passes_ends_the_run(max_passes):
-    problem = Problem(CONSTRAINTS["multiclass"], L2())
-    solution = solve(problem, _solver(), tol=1e-15, max_passes=max_passes)
-    assert len(solution.history) == max_passes
-    assert not solution.converged
-    assert solution.certificate == certify(problem, solution.weights, solution.alpha)
-
-
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_warm_start_from_the_solution_is_done_at_once(name):
     problem = Problem(CONSTRAINTS[name], L2())

@@ -46,6 +46,10 @@ CASES = [
     Wrong("X ragged", "X", fit([[1, 2], [3]], [0, 1]), ValueError, r"X\[0\] has 2, X\[1\] has 1", "as many numbers"),
     Wrong("X empty", "X", fit([], []), ValueError, "X is empty", "at least one row"),
     Wrong("X NaN", "X", fit(spoiled(np.nan), Y2), ValueError, "NaN at row 3, column 1", "Fill in or drop"),
+    Wrong("X infinite", "X", fit(spoiled(np.inf), Y2), ValueError, r"infinity \(inf\) at row 3, column 1 \(1 such", "Fill in or drop"),
+    Wrong("sparse NaN", "X", fit(sp.csr_matrix(spoiled(np.nan)), Y2), ValueError, "NaN at row 3, column 1", "Fill in or drop"),
+    Wrong("sparse infinite", "X", fit(sp.csc_matrix(spoiled(np.inf)), Y2), ValueError, "row 3, column 1", "Fill in or drop"),
+    Wrong("X without columns", "X", fit(X[:, :0], Y2), ValueError, r"0 feature\(s\)", "minimum of 1"),
     Wrong("frame NaN", "X", lambda _: LinearSVC().fit(frame(b=np.nan), Y2), ValueError, "column 1 'b'", "Fill in"),
     Wrong("frame text", "X", lambda _: LinearSVC().fit(frame(c="red"), Y2), ValueError, "Column 'c' of X holds values such as 'red'", "Encode"),
     Wrong("X objects", "X", fit(X.astype(str).astype(object) + "x", Y2), ValueError, r"X\[0, 0\] is '", "Encode"),
@@ -72,6 +76,8 @@ CASES = [
     # Settings.
     setting("got 0", "greater than 0", C=0),
     setting("got '1'", "finite number", C="1"),
+    setting("got inf", "finite number", C=np.inf),
+    setting("got 0.0", "greater than 0", tol=0.0),
     setting("got array", "finite number", C=np.ones(2)),
     setting("got True", "whole number of at least 1", max_passes=True),
     setting("got 0", "None or a whole number", n_jobs=0),
@@ -116,6 +122,8 @@ CASES = [
     # A fitted estimator.
     Wrong("forgotten fit", "fit", lambda _: LinearSVC().predict(X), NotFittedError, "not fitted yet", "Call 'fit'"),
     Wrong("fewer columns", "X", lambda _: svc().predict(X[:, :2]), ValueError, "X has 2 features", "expecting 3"),
+    Wrong("certify fewer columns", "X", lambda _: svc().certify(X[:, :2], Y2), ValueError, "X has 2 features", "expecting 3"),
+    Wrong("no dual variables yet", "fit", lambda _: LinearSVC().dual_coef_, NotFittedError, "not fitted yet", "Call 'fit'"),
     Wrong("one row", "X", lambda _: svc().predict(X[0]), ValueError, "got 1D array", r"X\.reshape\(1, -1\)"),
     Wrong("other names", "names", lambda _: named_svc().predict(frame().rename(columns={"a": "z"})), ValueError, "- z", r"X\[est"),
     Wrong("other order", "names", lambda _: named_svc().predict(frame()[["c", "b", "a"]]), ValueError, "same order", r"X\[est"),

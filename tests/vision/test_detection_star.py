@@ -64,18 +64,6 @@ def test_scores_are_those_of_the_placements(rng, model, hold):
         np.testing.assert_allclose(model.features(levels, placements) @ w, scores, atol=2e-5)
 
 
-@pytest.mark.parametrize("model", [AGAINST, TWO_AGAINST], ids=["against", "two"])
-def test_negative_places_are_those_of_the_whole_search(rng, model):
-    model = StarModel(model.components, mirrored=True)
-    star, level = Star(model, random_weights(rng, model)), random_level(rng)
-    every, negative = star.scores(level), star.negative_places(level)
-    for v, view in enumerate(model.views):
-        for p, part in enumerate(model.parts_of(view)):
-            if part.sign < 0:
-                np.testing.assert_array_equal(every.at_row[v, p], negative.at_row[v, p])
-                np.testing.assert_array_equal(every.at_column[v, p], negative.at_column[v, p])
-
-
 def test_grids_smaller_than_a_root_have_no_place(rng):
     w, level = random_weights(rng, PARTS), random_level(rng, 2, 3)
     found = Star(PARTS, w).scores(level)

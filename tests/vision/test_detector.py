@@ -1,11 +1,11 @@
 """The detector as users meet it: it finds what was drawn, proves what it learned, keeps it, and says what is wrong."""
 
 import copy
-import warnings
 
 import numpy as np
 import pytest
 from PIL import Image
+from quietly import quiet
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -71,9 +71,7 @@ def rings(rng, n, n_background=3):
 
 def fitted(settings, images, boxes, **fit):
     """Trained without a word about bounds that were not enough: these tests need few."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return DeformablePartDetector(**{**SMALL, **settings}).fit(images, boxes, **fit)
+    return quiet(DeformablePartDetector(**{**SMALL, **settings}), images, boxes, **fit)
 
 
 @pytest.fixture(scope="module")

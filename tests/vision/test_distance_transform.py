@@ -94,18 +94,6 @@ def test_both_ways_give_the_same_bits():
         np.testing.assert_array_equal(walked[0], on_hulls[0])
 
 
-@pytest.mark.parametrize(("q", "step"), [(1e-7, 1), (1e-5, 2), (2e-4, 1), (2e-3, 2)])
-def test_moving_costs_next_to_nothing(q, step):
-    scores = noise(11, (50, 31))
-    shape = (52 // step, 33 // step)
-    cost = (q, 3.0 * q, 2.0 * q, -q)
-    best, at_row, at_column = spread(scores, cost, -1, -1, step, shape)
-    values = less_the_way(scores, cost, -1, -1, step, shape)
-    np.testing.assert_allclose(best, values.max(axis=(2, 3)), rtol=0, atol=2e-6)
-    i, j = np.indices(shape)
-    np.testing.assert_allclose(values[i, j, at_row, at_column], values.max(axis=(2, 3)), rtol=0, atol=2e-6)
-
-
 def plain(monkeypatch, *names):
     """The transform without compilation, the named functions of those that it calls included."""
     for name in names:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from parts_by_hand import hinges, looked_up, ragged
+from quietly import quiet
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import maxmargin as mm
@@ -42,12 +43,6 @@ def quick(**changes):
     return PartClassifier(**{**settings, **changes})
 
 
-def fitted(model, *data, **more):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(*data, **more)
-
-
 def pictures(n=12, seed=0, size=(60, 72)):
     """Stripes one way or the other somewhere in noise."""
     rng = np.random.default_rng(seed)
@@ -73,7 +68,7 @@ def test_training_finds_what_random_parts_do_not_have():
         X, y = bags(seed, n=160, d=16, n_patches=30)
         settings = {"n_parts": 5, "pool_size": 5, "random_state": seed, "keep": 1.0, "C": 1.0}
         random = quick(training="random", **settings).fit(X[:80], y[:80])
-        joint = fitted(quick(training="joint", **settings), X[:80], y[:80])
+        joint = quiet(quick(training="joint", **settings), X[:80], y[:80])
         assert joint.history_[0].objective == pytest.approx(random.objective_, rel=1e-9)
         assert joint.objective_ <= random.objective_ * (1 + 1e-9)
         scores = [model.score(X[80:], y[80:]) for model in (random, joint)]
@@ -88,7 +83,7 @@ def test_training_finds_what_random_parts_do_not_have():
 @pytest.mark.rounding
 def test_training_is_better_than_selection():
     X, y = bags(3, n=120, d=12)
-    selected, joint = (fitted(quick(training=kind, pool_size=100), X[:60], y[:60]) for kind in ("selected", "joint"))
+    selected, joint = (quiet(quick(training=kind, pool_size=100), X[:60], y[:60]) for kind in ("selected", "joint"))
     assert selected.selection_.parts.size == 6
     assert joint.objective_ < selected.objective_
     assert selected.score(X[60:], y[60:]) > 0.5
@@ -98,7 +93,7 @@ def test_training_is_better_than_selection():
 @pytest.mark.parametrize("training", ["joint", "selected", "random"])
 def test_scores_are_those_of_loops_over_patches(training):
     patches, y = placed_bags()
-    model = fitted(quick(training=training, regions=(1, 2)), patches, y)
+    model = quiet(quick(training=training, regions=(1, 2)), patches, y)
     responses, _ = looked_up(patches, model.filters_, (1, 2))
     np.testing.assert_allclose(model.part_responses(patches), responses, atol=1e-10)
     scores = np.einsum("njr,kjr->nk", responses - model.centre_, model.part_weights_) + model.bias_
@@ -125,13 +120,13 @@ def test_all_forms_of_patches_are_the_same_to_it():
     X[np.arange(20), rng.integers(2, size=20), rng.integers(3, size=20), y] += 5.0
     cells = [[c / 3, r / 2, (c + 1) / 3, (r + 1) / 2] for r in range(2) for c in range(3)]
     stacked = Patches.stack(list(X.reshape(20, 6, 5)), [np.array(cells)] * 20)
-    expected = fitted(quick(regions=(1, 2), n_parts=3), stacked, y).decision_function(stacked)
+    expected = quiet(quick(regions=(1, 2), n_parts=3), stacked, y).decision_function(stacked)
     for form in (X, list(X), np.array([*X, None], dtype=object)[:-1]):
-        model = fitted(quick(regions=(1, 2), n_parts=3), form, y)
+        model = quiet(quick(regions=(1, 2), n_parts=3), form, y)
         np.testing.assert_array_equal(model.decision_function(form), expected)
-    bare = fitted(quick(n_parts=3), list(X.reshape(20, 6, 5)), y)
+    bare = quiet(quick(n_parts=3), list(X.reshape(20, 6, 5)), y)
     for form in (X.reshape(20, 6, 5), Patches(stacked.values, stacked.first)):
-        again = fitted(quick(n_parts=3), form, y)
+        again = quiet(quick(n_parts=3), form, y)
         np.testing.assert_array_equal(again.decision_function(form), bare.decision_function(list(X.reshape(20, 6, 5))))
 
 
@@ -139,7 +134,7 @@ def test_all_forms_of_patches_are_the_same_to_it():
 def test_labels_may_be_words_and_two_classes_will_do():
     X, y = bags(4, n_classes=2)
     names = np.array(["yes", "no"])[y]
-    model = fitted(quick(), X, names)
+    model = quiet(quick(), X, names)
     assert model.classes_.tolist() == ["no", "yes"]
     assert set(model.predict(X)) == {"no", "yes"}
     assert model.score(X, names) > 0.9
@@ -149,8 +144,8 @@ def test_labels_may_be_words_and_two_classes_will_do():
 
 def test_weights_of_images_multiply_the_price():
     X, y = bags(5)
-    one = fitted(quick(C=4.0), X, y, sample_weight=np.full(60, 2.5))
-    other = fitted(quick(C=10.0), X, y)
+    one = quiet(quick(C=4.0), X, y, sample_weight=np.full(60, 2.5))
+    other = quiet(quick(C=10.0), X, y)
     np.testing.assert_allclose(one.filters_, other.filters_, atol=1e-12)
     assert one.objective_ == pytest.approx(other.objective_)
     # An image of no weight may have any label.
@@ -173,24 +168,24 @@ def test_weights_of_images_multiply_the_price():
 @pytest.mark.rounding
 def test_the_same_seed_gives_the_same_parts():
     X, y = bags(6)
-    one, same, other = (fitted(quick(random_state=s), X, y) for s in (0, 0, 1))
+    one, same, other = (quiet(quick(random_state=s), X, y) for s in (0, 0, 1))
     np.testing.assert_array_equal(one.filters_, same.filters_)
     assert not np.allclose(one.filters_, other.filters_)
     for state in (np.random.default_rng(0), np.random.RandomState(0), None):
-        assert fitted(quick(random_state=state), X, y).score(X, y) > 0.8
+        assert quiet(quick(random_state=state), X, y).score(X, y) > 0.8
 
 
 @pytest.mark.rounding
 def test_memory_is_kept_to():
     X, y = bags(9, n=40, n_classes=4, much=2.0)
-    free = fitted(quick(max_rounds=3), X, y)
+    free = quiet(quick(max_rounds=3), X, y)
     parts, responses, places = 40 * (6 * 8 * 8 + 24), 40 * 6 * 8, 40 * 6 * 4
     least = parts + 2 * responses + 3 * places
-    model = fitted(quick(max_rounds=3, memory=least), X, y)
+    model = quiet(quick(max_rounds=3, memory=least), X, y)
     assert max(r.rivals for r in free.history_) > 40 >= max(r.rivals for r in model.history_)
     assert 0 < max(r.bytes for r in model.history_) <= least
     assert model.objective_ < 0.9 * model.history_[0].objective
-    roomy = fitted(quick(max_rounds=3, memory="1GB"), X, y)
+    roomy = quiet(quick(max_rounds=3, memory="1GB"), X, y)
     np.testing.assert_array_equal(roomy.filters_, free.filters_)
     with pytest.raises(ValueError, match=f"memory={least - 1} bytes is too little: 6 parts .* at least {least} bytes"):
         quick(memory=least - 1).fit(X, y)
@@ -222,7 +217,7 @@ def test_goals_that_are_missed_are_said_to_be(monkeypatch):
 @pytest.mark.rounding
 def test_mirror_images_are_the_same_to_it():
     X, y = pictures()
-    model = fitted(PartClassifier(4, features=SMALL, pool_size=20, random_state=0, max_rounds=2), X, y)
+    model = quiet(PartClassifier(4, features=SMALL, pool_size=20, random_state=0, max_rounds=2), X, y)
     assert model.score(X, y) == 1.0
     scores, mirrored = model.decision_function(X), model.decision_function(X[:, :, ::-1])
     np.testing.assert_allclose(mirrored, scores, atol=1e-3 * np.ptp(scores))
@@ -236,19 +231,19 @@ def test_folders_files_and_arrays_are_the_same_to_it(tmp_path):
         (tmp_path / "images" / name).mkdir(parents=True, exist_ok=True)
         Image.fromarray(image).save(tmp_path / "images" / name / f"{i:02}.png")
     settings = {"features": SMALL, "pool_size": 20, "random_state": 0, "bound_tol": 0.05}
-    folder = fitted(PartClassifier(4, **settings), tmp_path / "images")
+    folder = quiet(PartClassifier(4, **settings), tmp_path / "images")
     order = np.argsort(y, kind="stable")
-    arrays = fitted(PartClassifier(4, **settings), X[order], y[order])
+    arrays = quiet(PartClassifier(4, **settings), X[order], y[order])
     np.testing.assert_array_equal(folder.decision_function(X), arrays.decision_function(X))
     assert folder.score(tmp_path / "images") == arrays.score(X, y)
-    cached = fitted(PartClassifier(4, cache=tmp_path / "cache", **settings), tmp_path / "images")
+    cached = quiet(PartClassifier(4, cache=tmp_path / "cache", **settings), tmp_path / "images")
     np.testing.assert_allclose(cached.decision_function(X), folder.decision_function(X), atol=1e-4)
     assert cached.certify(tmp_path / "images").upper == pytest.approx(cached.objective_, rel=1e-5)
     (tmp_path / "images" / "across" / "bad.png").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"bad\.png"):
         PartClassifier(4, **settings).fit(tmp_path / "images")
     with pytest.warns(UserWarning, match=r"bad\.png"):
-        skipped = fitted(PartClassifier(4, on_error="skip", **settings), tmp_path / "images")
+        skipped = quiet(PartClassifier(4, on_error="skip", **settings), tmp_path / "images")
     assert skipped.left_out_ == 1
     np.testing.assert_array_equal(skipped.decision_function(X), folder.decision_function(X))
 
@@ -256,7 +251,7 @@ def test_folders_files_and_arrays_are_the_same_to_it(tmp_path):
 def test_patches_far_from_zero_are_warned_of():
     X, y = bags(12, n=12, n_patches=8)
     with pytest.warns(UserWarning, match="The mean of the patches is .* times as long"):
-        fitted(quick(max_rounds=1, bound_tol=1.0), [bag + 100.0 for bag in X], y)
+        quiet(quick(max_rounds=1, bound_tol=1.0), [bag + 100.0 for bag in X], y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -265,10 +260,10 @@ def test_patches_far_from_zero_are_warned_of():
 
 def test_a_run_that_goes_on_selects_no_parts_anew(tmp_path, monkeypatch):
     X, y = bags(13, n=30)
-    begun = fitted(quick(max_rounds=1), X, y, checkpoint=tmp_path)
+    begun = quiet(quick(max_rounds=1), X, y, checkpoint=tmp_path)
     assert begun.selection_ is not None
     monkeypatch.setattr("maxmargin.vision.part_classifier.select_parts", None)
-    ended = fitted(quick(max_rounds=2), X, y, checkpoint=tmp_path)
+    ended = quiet(quick(max_rounds=2), X, y, checkpoint=tmp_path)
     assert ended.selection_ is None
     assert ended.history_[: len(begun.history_)] == begun.history_
     assert ended.history_[-1].round == 2
@@ -279,7 +274,7 @@ def test_a_run_that_goes_on_selects_no_parts_anew(tmp_path, monkeypatch):
 
 def test_what_is_saved_is_what_was_learned(tmp_path):
     patches, y = placed_bags(3)
-    model = fitted(quick(regions=(1, 2)), patches, np.array(["a", "b", "c"])[y])
+    model = quiet(quick(regions=(1, 2)), patches, np.array(["a", "b", "c"])[y])
     model.save(tmp_path / "model.safetensors")
     again = mm.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.decision_function(patches), model.decision_function(patches))
@@ -298,7 +293,7 @@ def test_what_is_saved_is_what_was_learned(tmp_path):
 
 def test_what_describes_images_is_saved_along(tmp_path):
     X, y = pictures()
-    model = fitted(PartClassifier(4, n_components=8, pool_size=10, random_state=0), X, y)
+    model = quiet(PartClassifier(4, n_components=8, pool_size=10, random_state=0), X, y)
     model.save(tmp_path / "model.safetensors")
     again = mm.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -309,7 +304,7 @@ def test_what_describes_images_is_saved_along(tmp_path):
 
 def test_the_certificate_can_be_computed_anew():
     X, y = bags(12)
-    model = fitted(quick(tol=1e-4), X, y)
+    model = quiet(quick(tol=1e-4), X, y)
     again = model.certify(X, y)
     assert again.upper == pytest.approx(model.objective_)
     assert again.lower == pytest.approx(model.certificate_.lower)
@@ -325,7 +320,7 @@ def test_the_certificate_can_be_computed_anew():
 
 def test_classes_are_compared_part_by_part():
     patches, y = placed_bags(4)
-    model = fitted(quick(regions=(1, 2)), patches, np.array(["a", "b", "c"])[y])
+    model = quiet(quick(regions=(1, 2)), patches, np.array(["a", "b", "c"])[y])
     found, back = model.compare("a", "c"), model.compare("c", "a")
     u = model.part_weights_
     np.testing.assert_array_equal(found.difference, u[0] - u[2])
@@ -345,7 +340,7 @@ def test_classes_are_compared_part_by_part():
 def test_the_best_places_of_a_part_are_those_of_all_images():
     """However many are looked at together."""
     X, y = pictures()
-    model = fitted(PartClassifier(4, features=SMALL, pool_size=20, random_state=0, regions=(1,)), X, y)
+    model = quiet(PartClassifier(4, features=SMALL, pool_size=20, random_state=0, regions=(1,)), X, y)
     patches, _ = gather_patches(list(X), SMALL)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("maxmargin.vision.part_classifier._BLOCK", 5)
@@ -361,7 +356,7 @@ def test_the_best_places_of_a_part_are_those_of_all_images():
 def test_a_callback_ends_the_fit_and_the_next_goes_on(tmp_path):
     X, y = bags(13)
     settings = {"n_parts": 5, "pool_size": 5, "keep": 1.0, "bound_tol": 0.1}
-    whole = fitted(quick(**settings), X, y)
+    whole = quiet(quick(**settings), X, y)
     steps = len(whole.history_)
     assert steps > 3
     with pytest.warns(ConvergenceWarning, match="was interrupted, with an objective of"):
@@ -370,14 +365,14 @@ def test_a_callback_ends_the_fit_and_the_next_goes_on(tmp_path):
     assert stopped.objective_ == pytest.approx(stopped.history_[-1].objective)
     assert stopped.certify(X, y).upper == pytest.approx(stopped.objective_)
     seen = []
-    resumed = fitted(quick(**settings), X, y, checkpoint=tmp_path, callbacks=[seen.append])
+    resumed = quiet(quick(**settings), X, y, checkpoint=tmp_path, callbacks=[seen.append])
     assert resumed.history_[:2] == stopped.history_
     assert len(seen) == steps - 2
     assert resumed.objective_ == pytest.approx(whole.objective_, rel=1e-9)
-    again = fitted(quick(**settings), X, y, checkpoint=tmp_path, callbacks=[seen.append])
+    again = quiet(quick(**settings), X, y, checkpoint=tmp_path, callbacks=[seen.append])
     assert len(seen) == steps - 2
     assert again.objective_ == pytest.approx(resumed.objective_, rel=1e-12)
-    more = fitted(quick(**{**settings, "bound_tol": 1e-9, "max_rounds": whole.history_[-1].round + 1}), X, y,
+    more = quiet(quick(**{**settings, "bound_tol": 1e-9, "max_rounds": whole.history_[-1].round + 1}), X, y,
                   checkpoint=tmp_path)  # fmt: skip
     assert more.history_[:steps] == resumed.history_
     assert len(more.history_) == steps + 2
@@ -393,8 +388,8 @@ def test_a_run_goes_on_by_other_means(tmp_path):
     pytest.importorskip("torch", reason="needs maxmargin[torch]")
     X, y = bags(14)
     settings = {"n_parts": 5, "pool_size": 5, "keep": 1.0}
-    stopped = fitted(quick(max_rounds=1, bound_tol=1e-9, **settings), X, y, checkpoint=tmp_path)
-    resumed = fitted(quick(device="cpu", n_jobs=2, max_rounds=2, **settings), X, y, checkpoint=tmp_path)
+    stopped = quiet(quick(max_rounds=1, bound_tol=1e-9, **settings), X, y, checkpoint=tmp_path)
+    resumed = quiet(quick(device="cpu", n_jobs=2, max_rounds=2, **settings), X, y, checkpoint=tmp_path)
     assert resumed.history_[:3] == stopped.history_
     assert len(resumed.history_) == 5
     assert resumed.objective_ < stopped.objective_
@@ -402,7 +397,7 @@ def test_a_run_goes_on_by_other_means(tmp_path):
 
 def test_a_failed_fit_leaves_the_model_as_it_was():
     X, y = bags(16)
-    model = fitted(quick(), X, y)
+    model = quiet(quick(), X, y)
     before, scores = dict(vars(model)), model.decision_function(X)
 
     def fail(record):

@@ -91,17 +91,6 @@ def test_a_bound_touches_the_loss_and_is_nowhere_below(seed, shape):
         assert bound.evaluate(w.ravel()).total >= case.loss(w) - 1e-9
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_bound_is_the_largest_of_its_constraints(shape):
-    case = Case(1, **SHAPES[shape])
-    X, loss, image = every_constraint(case.patches, case.label, case.weights, case.grids, case.held)
-    w = case.rng.normal(size=case.last.size)
-    slack = np.zeros(case.label.size)
-    np.maximum.at(slack, image, loss - X @ w)
-    assert case.bound().evaluate(w).total == pytest.approx(case.budget @ slack)
-    assert case.bound(n_jobs=2).evaluate(w).total == pytest.approx(case.budget @ slack)
-
-
 @pytest.mark.parametrize("tie", [0.0, 0.5, 7.0])
 def test_the_penalty_and_its_conjugate(tie):
     last, w, v, step = np.random.default_rng(0).normal(size=(4, 5))

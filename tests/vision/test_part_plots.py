@@ -1,24 +1,13 @@
 """Pictures of parts: what they show, not how it looks."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from matplotlib import pyplot
 
 from maxmargin.plots import filter_glyphs, hog_glyphs, part_curve, part_weights, top_detections
 from maxmargin.vision import HOGPatches, PartClassifier
 from maxmargin.vision.features.hog import hog
 from maxmargin.vision.plots.hog import edge_strengths, glyph_image
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
 
 
 def _images(n, seed=0):

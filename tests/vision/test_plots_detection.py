@@ -2,10 +2,6 @@
 
 from io import BytesIO
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -22,12 +18,6 @@ from maxmargin.vision.detection.model import Component, Part, StarModel
 from maxmargin.vision.features.cell_pyramid import Grid
 from maxmargin.vision.plots.detection import envelope, judged
 from maxmargin.vision.plots.hog import edge_strengths, glyph_image
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
 
 
 def _detector(*components, mirrored=False, seed=0):

@@ -9,10 +9,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 from latent_models import objective_of
-from sklearn.exceptions import ConvergenceWarning
+from quietly import quiet
 from thinned import rotating
 
-from maxmargin import LatentStructuralSVM, LinearSVC
+from maxmargin import LatentStructuralSVM
 from maxmargin.checks import check_model
 from maxmargin.regularizers import L2
 from maxmargin.vision.models import Reconfigurable
@@ -74,13 +74,6 @@ def allowed_weights(model, rng, size=1.0):
 
 def dense(rows):
     return sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.width)).toarray()
-
-
-def quiet(svm, *args, **kwargs):
-    """Fit, whether it converges or not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return svm.fit(*args, **kwargs)
 
 
 # Features, scores and searches.
@@ -248,22 +241,6 @@ def test_pairs_that_weigh_nothing_change_nothing(grid, parts, pairs):
     np.testing.assert_array_equal(
         more.latent_oracle(X, Y).complete(padded)[0], plain.latent_oracle(X, Y).complete(w)[0]
     )
-
-
-@pytest.mark.parametrize("grid", [(2, 2), (1, 3)], ids=str)
-def test_one_part_for_each_region_is_a_linear_svm_on_all_regions(grid):
-    """Only the sum of a class's R preferences counts: an intercept b at a penalty of b²/2R."""
-    X, y = scenes(np.random.default_rng(12), grid=grid, noise=1.0)
-    R = grid[0] * grid[1]
-    model = Reconfigurable(n_parts=R, allowed=np.eye(R, dtype=bool))
-    common = {"C": 0.2, "tol": 1e-7, "max_passes": 20_000, "random_state": 0}
-    parts = LatentStructuralSVM(model, **common).fit(X, y)
-    flat = X.reshape(len(X), -1)
-    svm = LinearSVC(intercept_scaling=np.sqrt(R), **common).fit(flat, y)
-    assert parts.objective_ == pytest.approx(svm.certificate_.upper, rel=1e-6)
-    np.testing.assert_allclose(parts.model_.class_scores(X, parts.coef_), svm.decision_function(flat), atol=5e-3)
-    assert parts.predict(X) == svm.predict(flat).tolist()
-    np.testing.assert_array_equal(parts.predict_latent(X), np.tile(np.arange(R), (len(X), 1)))
 
 
 # What is learned, and what is claimed about it.

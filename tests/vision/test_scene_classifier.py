@@ -8,6 +8,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from quietly import quiet
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -63,13 +64,6 @@ def small(kind="rbow", training="discriminative", **more):
     return SceneClassifier(
         kind, training, **{"n_parts": 2, "grid": 2, "n_words": 8, "C": 2.0, "random_state": 0, **more}
     )
-
-
-def quiet(classifier, *args, **kwargs):
-    """Fit, whether it converges or not."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return classifier.fit(*args, **kwargs)
 
 
 @pytest.fixture
@@ -462,24 +456,6 @@ def test_fits_go_on_from_a_checkpoint(kind, counts, tmp_path):
     assert resumed.learner_.objective_ <= stopped.learner_.objective_ * (1 + 1e-9)
     with pytest.raises(CheckpointError):
         small(kind, **settings | {"C": 1.0}).fit(X, y, checkpoint=tmp_path)
-
-
-@pytest.mark.parametrize("kind", ["sbow", "rbow+"])
-def test_ctrl_c_keeps_the_best(kind, measures):
-    X, y = measures
-
-    def press(record):
-        if record.number == 2:
-            raise KeyboardInterrupt
-
-    model = small(kind, init="random", bound="gmm", eta=0.05, tol=1e-7, bound_tol=1e-6)
-    with pytest.warns(ConvergenceWarning, match="was interrupted"):
-        model.fit(X, y, callbacks=[press])
-    assert 1 <= len(model.history_) <= 2
-    assert model.predict(X).shape == y.shape
-    again = model.certify(X, y)
-    assert again.lower <= again.upper
-    assert again.upper <= model.certificate_.upper * (1 + 1e-6)
 
 
 def test_a_fit_that_fails_or_is_interrupted_early_leaves_everything_as_it_was(counts, pictures, monkeypatch):

@@ -1,21 +1,10 @@
 """Pictures of scenes: what they show, not how it looks."""
 
-import matplotlib
-
-matplotlib.use("agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 from maxmargin.plots import confusion, labelled_regions, region_models
 from maxmargin.vision import SceneClassifier
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
 
 
 def _images(n, rng):
