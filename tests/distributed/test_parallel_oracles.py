@@ -409,7 +409,7 @@ def test_a_search_ends_with_a_certificate_of_its_last_bound(name, bound, n_worke
     assert there.certificate_.relative_gap <= 1e-4
     assert there.objective_ == pytest.approx(there.objective(X, Y), rel=1e-9)
     # With these latent values nothing is better, as one machine finds too.
-    problem = there._objective(there.model_, X, Y, None).problem(there.latent_)
+    problem = there._again(X, Y, None).problem(there.latent_)
     again = certify(problem, there.coef_, there._alpha)
     assert again.relative_gap <= 1.01e-4
     values = [record.bound for record in there.history_]

@@ -165,9 +165,9 @@ def _truth(constraints, i):
     oracle = constraints.oracle
     if hasattr(oracle, "Y"):
         return oracle.Y[i]
-    if hasattr(oracle, "y"):
-        return oracle.y[i]
-    return oracle._y[oracle.X.offsets[i] : oracle.X.offsets[i + 1]]
+    if hasattr(oracle, "first_token"):
+        return oracle.y[slice(*oracle.first_token[i : i + 2])]
+    return oracle.y[i]
 
 
 def test_dual_variables_of_other_data_are_refused():

@@ -58,7 +58,8 @@ def instance(rng, rows, cols, m, n=1, scale=1.0):
 def improved_by_cuts(rows, cols, unary, horizontal, vertical, labels):
     """The score after swap moves of the general cuts."""
     edges, side = edges_of(rows, cols)
-    return cuts.swap(unary, edges, np.where(side[:, None, None], horizontal, vertical), labels)[1]
+    network = cuts.Network(rows * cols, edges)
+    return cuts.swap(unary, np.where(side[:, None, None], horizontal, vertical), network, labels)[1]
 
 
 @few
@@ -95,11 +96,12 @@ def test_cuts_of_smooth_grids_are_exact(noise):
     rng = np.random.default_rng(0)
     rows, cols = 14, 15
     edges, side = edges_of(rows, cols)
+    network = cuts.Network(rows * cols, edges)
     for _ in range(15):
         unary = noise * rng.normal(size=(rows * cols, 2))
         horizontal, vertical = (regular_table(rng, 2, 0.1) for _ in range(2))
         _, score = GridSearch(rows, cols, 2).best(unary[None], horizontal, vertical)
-        _, best, excess = cuts.best_binary(unary, edges, np.where(side[:, None, None], horizontal, vertical))
+        _, best, excess = cuts.best_binary(unary, np.where(side[:, None, None], horizontal, vertical), network)
         assert best - 1e-9 <= score <= best + excess + 1e-9
 
 

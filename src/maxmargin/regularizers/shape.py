@@ -18,8 +18,9 @@ class Shape:
     """Arrays of one map; ``None`` stands for the trivial choice (zeros, ones, no bounds, no groups, diagonal).
 
     u is ``centre + scale∘v``, or ``centre + covariance·v`` (symmetric, positive semidefinite). The weights are u,
-    clipped to ``floor`` … ``ceiling`` or shrunk by groups: ``group[k]`` is the number of weight k's group, ``threshold[p]`` by
-    how much the norm of u in group p is shortened. Bounds, groups and a full covariance exclude each other.
+    clipped to ``floor`` … ``ceiling`` or shrunk by groups: ``group[k]`` is the number of weight k's group,
+    ``threshold[p]`` by how much the norm of u in group p is shortened. Bounds, groups and
+    a full covariance exclude each other.
     """
 
     n_weights: int
