@@ -68,6 +68,8 @@ class Listed(Protocol):
 
 
 def is_frame(x: object) -> bool:
+    if isinstance(x, np.ndarray | list | tuple | dict | str):
+        return False  # protocols take microseconds to check, and there may be a million tokens or sentences
     return isinstance(x, PandasFrame | PolarsFrame | ArrowTable)
 
 

@@ -186,7 +186,7 @@ def _as_tokens(x: Any) -> Any:
         return records(x)
     if isinstance(x, np.ndarray):
         return x.tolist() if x.ndim == 1 and x.dtype.kind not in "biufc" else x
-    if isinstance(x, Listed):  # a column, of words or of numbers
+    if not isinstance(x, np.ndarray | list) and isinstance(x, Listed):  # a column, of words or of numbers
         values = x.to_list()
         return values if any(isinstance(value, str | dict | list) for value in values) else x
     return x

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from ..kernels.correlation import add_rows
+from ..kernels.correlation import add_rows, runs
 
 _BLOCK = 1 << 17  # numbers in a block of runs: half a megabyte, which stays in the second cache beside the product
 
@@ -52,7 +51,7 @@ class Correlator:
         There are 0 rows, or 0 columns, where a filter has more of them than the grid.
         """
         cells = np.ascontiguousarray(cells, np.float32)
-        rows, columns, depth = cells.shape
+        rows, columns = cells.shape[:2]
         out = [
             np.empty((max(rows - f.shape[0] + 1, 0), max(columns - f.shape[1] + 1, 0)), np.float32)
             for f in self.filters
@@ -65,23 +64,13 @@ class Correlator:
             ends = np.cumsum(height * places)
             begin = ends - height * places
             sums = np.zeros(ends[-1], np.float32)
-            length = len(group.matrix)
-            runs = sliding_window_view(cells.reshape(rows, -1), length, axis=1)[:, ::depth]
-            block = max(_BLOCK // (places * length), 1)
-            room = np.empty((min(block, rows), places, length), np.float32)
+            block = max(_BLOCK // (places * len(group.matrix)), 1)
+            windows = np.empty((min(block, rows) * places, len(group.matrix)), np.float32)
             for first in range(0, rows, block):
-                some = room[: min(block, rows - first)]
-                some[...] = runs[first : first + block]
-                add_rows(
-                    some.reshape(-1, length) @ group.matrix,
-                    first,
-                    places,
-                    group.heights,
-                    group.column,
-                    begin,
-                    height,
-                    sums,
-                )
+                last = min(first + block, rows)
+                some = windows[: (last - first) * places]
+                runs(cells, first, last, group.width, some)
+                add_rows(some @ group.matrix, first, places, group.heights, group.column, begin, height, sums)
             for k, start, end in zip(group.members, begin, ends, strict=True):
                 out[k] = sums[start:end].reshape(-1, places)
         return out
