@@ -131,7 +131,7 @@ def _classification(rng: Any, kind: str, X: Any, settings: Any, bias: Any, their
         return exact.Together(problems)
 
     def shares(est: Any) -> Any:
-        alpha = est._shares()
+        alpha = est._known_alpha()
         if alpha is None:
             return None
         if kind == "crammer_singer":
@@ -164,7 +164,7 @@ def _regression(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: A
         return exact.Rows(table, loss, example, budget, _per_class(theirs, d, bias, 1), loss_shape=shape)
 
     def shares(est: Any) -> Any:
-        beta = est._shares()
+        beta = est._known_alpha()
         return None if beta is None else np.column_stack([np.maximum(beta, 0), np.maximum(-beta, 0)]).ravel()
 
     given = {"sample_weight": sample_weight}
@@ -193,7 +193,7 @@ def _ranking(rng: Any, kind: str, X: Any, settings: Any, bias: Any, theirs: Any,
         (stored(rng, X), y),
         problem,
         _flat(None),
-        lambda est: est._shares(),
+        lambda est: est._known_alpha(),
         {"groups": groups},
         way,
     )
