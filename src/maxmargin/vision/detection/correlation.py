@@ -22,8 +22,9 @@ class Correlator:
 
     Notes
     -----
-    By matrix products, see ``kernels.correlation``. Fourier transforms of tiles of the grid were slower wherever
-    products use 512-bit vectors: by 10 to 20 % for two or three components of mirrored views, 6 to 8 parts each.
+    By matrix products, see ``kernels.correlation``. Fourier transforms of tiles of the grid were no clear gain: for two
+    or three components of mirrored views they took 10 to 18 % longer where products use 512-bit vectors, and 4 to 28 %
+    less where they use 256-bit ones; for one component the difference was small.
 
     Examples
     --------
