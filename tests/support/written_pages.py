@@ -30,10 +30,6 @@ class Reader(HTMLParser):
         if tag not in _VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append(tag)
-        self.attributes += attributes
-
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
@@ -58,7 +54,7 @@ class Reader(HTMLParser):
     @property
     def curves(self):
         """The numbers of the charts that the script draws."""
-        return [json.loads(value) for key, value in self.attributes if key == "data-curves"]
+        return [json.loads(value) for key, value in self.attributes if key == "data-chart"]
 
 
 def script():

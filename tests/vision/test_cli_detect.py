@@ -87,7 +87,7 @@ def test_with_boxes_the_task_is_guessed_and_parts_are_counted(folder, tmp_path, 
     assert len(lines) == len(model.history_) >= 2
     assert f"objective {model.history_[-1].objective:.6g}" in lines[-1]
     text = page.read_text()
-    assert "average precision" in text and "negative parts" in text and "data-curves" in text
+    assert "average precision" in text and "negative parts" in text and "data-chart" in text
     assert text.count("data:image/jpeg") == 2
     # What is held out is the same next time: the certificate is proved again without it, and not with it.
     certify = ["certify", path, folder / "train", "--boxes", folder / "train.csv"]

@@ -12,14 +12,11 @@ from ..report.curves import search
 from ..report.markup import (
     MOST,
     Markup,
-    bars,
-    cell_table,
     count_bars,
     element,
     facts,
     heat_table,
     note,
-    shaded,
     together,
 )
 
@@ -47,52 +44,36 @@ def content(estimator: GMMKMeans, data: Data) -> ReportContent:
         ("clusters", numbers.count(len(centres))), ("objective", objective),
         ("bounds", numbers.count(estimator.n_iter_)), ("features", numbers.count(centres.shape[1])),
     ]  # fmt: skip
-    spread = None
     if data.given:
         labels, nearest = estimator.predict(data.X), estimator.transform(data.X).min(axis=1)
         told.tiles.insert(0, (f"mean distance on {data.name}", numbers.number(float(nearest.mean()))))
-        spread = np.bincount(labels, nearest, minlength=len(centres))
         told.facts = facts(("rows", numbers.count(labels.size)))
     sizes = np.bincount(labels, minlength=len(centres))
     where = f"on {data.name}" if data.given else "in training"
     told.sections += [
-        (f"Sizes of the clusters {where}", _sizes(sizes, spread)),
+        (f"Sizes of the clusters {where}", _sizes(sizes)),
         ("Clusters and labels", _labels(labels, np.asarray(data.y), len(centres)) if data.y is not None else None),
         ("Centres", _centres(estimator, sizes)),
     ]
-    told.hint = (
-        "With rows there are their distances, and with labels what clusters are made of: model.report(path, X, y)"
-    )
     return told
 
 
-def _sizes(sizes: np.ndarray, spread: np.ndarray | None) -> Markup:
-    order = np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]
-    entries = [(f"cluster {k}", int(sizes[k])) for k in order]
-    away = None
-    if spread is not None:
-        means = [(f"cluster {k}", spread[k] / sizes[k]) for k in order if sizes[k]]
-        away = together(element("h3", "Mean distance to the centre"), bars((k, m, numbers.number(m)) for k, m in means))
+def _sizes(sizes: np.ndarray) -> Markup:
+    entries = [(f"cluster {k}", int(sizes[k])) for k in np.argsort(-sizes, kind="stable")[:_MOST_CLUSTERS]]
     more = f"The {_MOST_CLUSTERS} largest of {sizes.size}." if sizes.size > _MOST_CLUSTERS else None
-    return together(count_bars(entries, max(int(sizes.sum()), 1)), away, note(more))
+    return together(count_bars(entries, max(int(sizes.sum()), 1)), note(more))
 
 
 def _labels(labels: np.ndarray, y: np.ndarray, n_clusters: int) -> Markup:
     """How many rows of each cluster have which label."""
-    names, code = np.unique(y, return_inverse=True)
-    counts = np.zeros((n_clusters, names.size), np.int64)
-    np.add.at(counts, (labels, code), 1)
+    names = np.unique(y)
+    counts = np.array([np.bincount(labels[y == name], minlength=n_clusters) for name in names]).T
     pure = counts.max(axis=1).sum() / max(labels.size, 1)
     said = f"{numbers.share(pure)} of the rows have the label that is most frequent in their cluster."
     if names.size > MOST or n_clusters > _MOST_CLUSTERS:
         return element("p", said)
-    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-
-    def cell(k: int, j: int) -> Markup:
-        return shaded(numbers.count(counts[k, j]) if counts[k, j] else "·", "plus", shares[k, j])
-
-    rows = [f"cluster {k}" for k in range(n_clusters)]
-    return together(element("p", said), cell_table(["", *map(numbers.label, names)], rows, cell, "heat"))
+    rows, columns = [f"cluster {k}" for k in range(n_clusters)], [numbers.label(name) for name in names]
+    return together(element("p", said), heat_table(rows, columns, counts))
 
 
 def _centres(estimator: GMMKMeans, sizes: np.ndarray) -> Markup:

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import numbers
 from .charts import histogram
-from .markup import Markup, cell_table, element, facts, note, shaded, table, together
+from .markup import Markup, cell_table, element, facts, label_table, note, shaded, table, together
 from .tallies import Classes, Order, Residuals, Tally
 
 # A matrix with more classes than this is no longer readable, and on a phone not even visible.
@@ -23,38 +23,31 @@ def answers(tally: Tally) -> Markup:
 
 
 def confusion(tally: Classes, what: str = "rows") -> Markup:
-    """Which class was taken for which; ``what`` has a class: rows, tokens, bags, images."""
+    """Which class was taken for which; ``what`` has a class: rows, labels, bags, images."""
     names = [numbers.label(c) for c in tally.classes]
-    right = sum(n for (truth, answer), n in tally.pairs.items() if truth == answer)
-    found = f"{numbers.count(right)} of {numbers.count(tally.rows)} {what} have the right answer"
-    if tally.score is None:
-        found = "None of the labels was in the training data: there is nothing to compare the answers with"
-        if tally.first_unseen:
-            known = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            found += f". The first is {numbers.label(tally.first_unseen[0])}, where the model knows {known}"
-    parts: list[Markup | None] = [element("p", found + ".")]
-    if tally.unseen and tally.first_unseen and tally.score is not None:
+    unseen = None
+    if tally.first_unseen:
         value, row = tally.first_unseen
-        parts.append(
-            note(
-                f"{numbers.count(tally.unseen)} {what} have a label that was not in the training data (the first is "
-                f"{numbers.label(value)} in {what.removesuffix('s')} {numbers.count(row + 1)}). They count as wrong."
-            )
+        known = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+        unseen = (
+            f"{numbers.count(tally.unseen)} {what} have a label that was not in the training data (the first is "
+            f"{numbers.label(value)} in {what.removesuffix('s')} {numbers.count(row + 1)}, where the model knows "
+            f"{known}). They count as wrong."
         )
-    if tally.pairs:
-        parts.append(_matrix(tally, names) if len(names) <= _MOST_IN_MATRIX else None)
-        parts.append(_most_confused(tally, names, what) if len(names) > 2 else None)
-    return together(*parts)
-
-
-def _matrix(tally: Classes, names: list[str]) -> Markup:
-    """Counts, with the share of the true class behind them as colour."""
+    if tally.score is None:
+        return together(element("p", f"{tally.unjudged}."), note(unseen))
     counts = tally.matrix()
+    right = f"{numbers.count(np.trace(counts))} of {numbers.count(tally.rows)} {what} have the right answer."
+    by_label = label_table(names, counts.sum(axis=1), counts.sum(axis=0), np.diag(counts))
+    found = _matrix(counts, names) if len(names) <= _MOST_IN_MATRIX else _most_confused(tally, counts, names, what)
+    return together(element("p", right), note(unseen), found, by_label)
+
+
+def _matrix(counts: np.ndarray, names: list[str]) -> Markup:
+    """Counts, with the share of the true class behind them as colour."""
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
-    def cell(i: int, j: int) -> Markup | str:
-        if j == len(names):
-            return numbers.share(shares[i, i]) if counts[i].any() else "–"
+    def cell(i: int, j: int) -> Markup:
         # Mistakes are few where a model is good: their colour is spread so that they are seen at all.
         depth = shares[i, j] if i == j else min(1.0, 4.0 * shares[i, j])
         remark = f"{names[i]} taken for {names[j]}: {numbers.count(counts[i, j])}, {numbers.share(shares[i, j])}"
@@ -62,23 +55,17 @@ def _matrix(tally: Classes, names: list[str]) -> Markup:
         return shaded(text, "right" if i == j else "wrong", depth, remark)
 
     caption = "Rows are the true classes, columns the answers; the depth of colour is a share of the row."
-    return together(note(caption), cell_table(["", *names, "right"], names, cell, "confusion"))
+    return together(note(caption), cell_table(["truth", *names], names, cell, "confusion"))
 
 
-def _most_confused(tally: Classes, names: list[str], what: str) -> Markup | None:
-    wrong = tally.confused()
-    if not wrong:
-        return None
-    totals = tally.matrix().sum(axis=1)
+def _most_confused(tally: Classes, counts: np.ndarray, names: list[str], what: str) -> Markup:
+    wrong = sorted((-n, pair) for pair, n in tally.pairs.items() if pair[0] != pair[1])
     rows = [
-        [names[truth], names[answer], numbers.count(n), numbers.share(n / totals[truth])]
-        for truth, answer, n in wrong[:_MOST_PAIRS]
+        [names[truth], names[answer], numbers.count(-n), numbers.share(-n / counts[truth].sum())]
+        for n, (truth, answer) in wrong[:_MOST_PAIRS]
     ]
     listed = table(["truth", "answer", what, "share of the truth"], rows, "pairs")
-    title = element("h3", "Most frequent mistakes")
-    if len(names) > _MOST_IN_MATRIX:
-        return together(title, listed)
-    return element("details", element("summary", "Most frequent mistakes"), listed)
+    return together(element("h3", "Most frequent mistakes"), listed)
 
 
 def _residuals(tally: Residuals) -> Markup:
@@ -92,9 +79,8 @@ def _residuals(tally: Residuals) -> Markup:
     edges, heights, beyond = _bars(tally)
     caption = "How far the labels lie above (right) or below (left) the answers."
     if beyond:
-        caption += f" {numbers.counted(beyond, 'rows')} {'lies' if beyond == 1 else 'lie'} outside this picture."
-    chart = histogram(edges, heights, title="Residuals", x_label="label − answer", y_label="rows")
-    return together(known, element("figure", chart, element("figcaption", caption), class_="single"))
+        caption += f" Outside this picture: {numbers.counted(beyond, 'rows')}."
+    return together(known, note(caption), histogram(edges, heights, "label − answer", "rows"))
 
 
 def _bars(tally: Residuals) -> tuple[np.ndarray, np.ndarray, int]:
@@ -120,5 +106,4 @@ def _order(tally: Order) -> Markup:
         f"Of {numbers.count(pairs)} pairs of rows with different grades in {numbers.count(groups)} groups, "
         f"{numbers.share(score)} are in the right order (ties count half; chance gives 50 %)."
     )
-    meter = element("div", element("i", style=f"width:{100 * score:.2f}%"), class_="meter")
-    return together(element("p", said), meter)
+    return element("p", said)

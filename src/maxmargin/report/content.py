@@ -59,7 +59,6 @@ class ReportContent:
     subject: str = "The objective"
     about: str = ""
     claim: Markup | None = None
-    hint: str | None = None
 
 
 LATENT = "of the last convex bound, latent values fixed; about other latent values nothing is proved"

@@ -1,4 +1,4 @@
-"""HTML and SVG that no label, file name or feature name can break: text is escaped unless it was built here.
+"""HTML that no label, file name or feature name can break: text is escaped unless it was built here.
 
 Also the tables and bars that several sections are made of.
 """
@@ -17,7 +17,6 @@ MOST = 15
 """More rows or columns of a table of weights than this are no longer readable, and on a phone not even visible."""
 _MOST_LABELS = 40
 _VOID = frozenset({"meta", "input", "hr", "img"})
-_SHAPES = frozenset({"line", "rect", "path", "circle"})  # of SVG: they are closed by a slash
 
 
 class Markup(str):
@@ -39,8 +38,8 @@ def element(name: str, /, *children: Any, **attributes: Any) -> Markup:
         for key, value in attributes.items()
         if value is not None
     )
-    if name in _VOID or name in _SHAPES:
-        return Markup(f"<{name}{given}/>" if name in _SHAPES else f"<{name}{given}>")
+    if name in _VOID:
+        return Markup(f"<{name}{given}>")
     return Markup(f"<{name}{given}>{together(*children)}</{name}>")
 
 
@@ -59,7 +58,7 @@ def facts(*rows: tuple[str, Any]) -> Markup:
     return table([], [list(row) for row in rows], "facts")
 
 
-def table(head: list[Any], rows: list[list[Any]], class_: str | None = None) -> Markup:
+def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str | None = None) -> Markup:
     """A table with a head; wide ones scroll inside their own box, not the page."""
     top = element("thead", element("tr", *[_cell("th", cell, scope="col") for cell in head])) if head else None
     body = element("tbody", *[element("tr", *[_cell("td", cell) for cell in row]) for row in rows])
@@ -72,13 +71,10 @@ def _cell(name: str, content: Any, **attributes: Any) -> Markup:
     return content if ready else element(name, content, **attributes)
 
 
-def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", full: float | None = None) -> Markup:
-    """(name, length, text) of each; lengths below zero are drawn in the other colour.
-
-    ``full`` is the length that fills its track, by default the largest of these.
-    """
+def bars(entries: Iterable[tuple[str, float, str]]) -> Markup:
+    """(name, length, text) of each; the largest fills its track, those below zero are drawn in the other colour."""
     listed = list(entries)
-    largest = full or max((abs(size) for _, size, _ in listed), default=0.0) or 1.0
+    largest = max((abs(size) for _, size, _ in listed), default=0.0) or 1.0
     cells = []
     for name, size, text in listed:
         part = f"width:{100.0 * abs(size) / largest:.1f}%"
@@ -86,7 +82,7 @@ def bars(entries: Iterable[tuple[str, float, str]], kind: str = "bars labels", f
         cells.append(element("span", name, class_="name", title=name))
         cells.append(element("span", element("i", class_=colour, style=part), class_="track"))
         cells.append(element("span", text, class_="value"))
-    return element("div", *cells, class_=kind)
+    return element("div", *cells, class_="bars")
 
 
 def count_bars(counts: Iterable[tuple[str, int]], total: int) -> Markup:
@@ -94,23 +90,17 @@ def count_bars(counts: Iterable[tuple[str, int]], total: int) -> Markup:
     return bars((name, n, f"{numbers.count(n)} ({numbers.share(n / total)})") for name, n in counts)
 
 
-def heat_table(
-    rows: list[str], columns: list[str], values: np.ndarray, corner: str = "", *, dark: np.ndarray | None = None
-) -> Markup:
-    """Weights with a colour behind each: blue above zero, red below, the deeper the larger.
-
-    Where ``dark`` is True there is no value.
-    """
-    shown = np.isfinite(values) if dark is None else np.isfinite(values) & ~dark
-    largest = float(np.abs(values[shown]).max(initial=0.0)) or 1.0
+def heat_table(rows: list[str], columns: list[str], values: np.ndarray, corner: str = "") -> Markup:
+    """Weights with a colour behind each: blue above zero, red below, the deeper the larger; NaN where there is none."""
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0
 
     def cell(i: int, j: int) -> Markup:
         name = f"{rows[i]}, {columns[j]}: "
-        if not shown[i, j]:
+        if not np.isfinite(values[i, j]):
             return element("td", "", class_="none", title=f"{name}none")
         value = float(values[i, j]) if abs(values[i, j]) > 1e-9 * largest else 0.0  # rounding is no weight
         colour = "minus" if value < 0 else "plus"
-        return shaded(_short(value), colour, abs(value) / largest, name + numbers.number(value))
+        return shaded(f"{value:.3g}".replace("-", "−"), colour, abs(value) / largest, name + numbers.number(value))
 
     return cell_table([corner, *columns], rows, cell, "heat")
 
@@ -127,18 +117,7 @@ def cell_table(head: list[str], rows: Sequence[str], cell: Callable[[int, int], 
     return table(head, body, class_)
 
 
-def _short(value: float) -> str:
-    """Three digits are enough beside a colour.
-
-    >>> _short(-0.01234), _short(0.0)
-    ('−0.0123', '0')
-    """
-    return f"{value:.3g}".replace("-", "−")
-
-
-def label_table(
-    names: Sequence[str], present: np.ndarray, found: np.ndarray, right: np.ndarray, what: str = "there"
-) -> Markup:
+def label_table(names: Sequence[str], present: np.ndarray, found: np.ndarray, right: np.ndarray) -> Markup:
     """Of every label: how often it is true, how often it was the answer, and how often it was both."""
     with np.errstate(invalid="ignore", divide="ignore"):  # where nothing was found, or nothing was there
         shares = right / found, right / present, 2.0 * right / (present + found)
@@ -148,6 +127,6 @@ def label_table(
         + [numbers.share(float(part[k])) if np.isfinite(part[k]) else "–" for part in shares]
         for k in order
     ]
-    head = ["label", what, "answered", "precision", "recall", "F1"]
+    head = ["label", "true", "answered", "precision", "recall", "F1"]
     more = f"The {_MOST_LABELS} most frequent of {len(names)} labels are shown." if len(names) > _MOST_LABELS else None
     return together(table(head, rows, "pairs by-label"), note(more))

@@ -10,7 +10,8 @@ from . import numbers
 from .content import Data, ReportContent
 from .curves import convergence
 from .linear import by_class
-from .markup import MOST, Markup, element, facts, heat_table, label_table, note, table, together
+from .markup import MOST, Markup, element, facts, heat_table, label_table, note, together
+from .structural import heaviest_pairs
 
 if TYPE_CHECKING:
     from ..estimators.multilabel import MultilabelSVM
@@ -30,7 +31,6 @@ def content(estimator: MultilabelSVM, data: Data) -> ReportContent:
         ("Which labels go together", _attraction(estimator, names)),
         ("Heaviest features", by_class([f"for {name}" for name in names], coef, features)),
     ]
-    told.hint = "With a matrix and its labels there are answers beside labels, too: model.report(path, X, y)"
     return told
 
 
@@ -45,36 +45,26 @@ def _compare(estimator: MultilabelSVM, data: Data, names: list[str], told: Repor
         whole += int((truth == answer).all(axis=1).sum())
         rows += len(truth)
     wrong = int(present.sum() + found.sum() - 2 * right.sum())
-    cells = max(rows * len(names), 1)
     told.tiles += [
-        (f"labels right on {data.name}", numbers.share(1.0 - wrong / cells)),
+        (f"labels right on {data.name}", numbers.share(1.0 - wrong / max(rows * len(names), 1))),
         ("rows with all labels right", numbers.share(whole / max(rows, 1))),
     ]
-    said = f"{numbers.count(whole)} of {numbers.count(rows)} rows have all labels right."
-    told.sections.append(
-        (f"Answers on {data.name}", together(element("p", said), label_table(names, present, found, right, "rows")))
-    )
+    told.sections.append((f"Answers on {data.name}", label_table(names, present, found, right)))
     told.facts = facts(("rows", numbers.count(rows)), ("labels per row", f"{present.sum() / max(rows, 1):.2f}"))
 
 
 def _attraction(estimator: MultilabelSVM, names: list[str]) -> Markup:
     if not len(estimator.edges_):
         return element("p", 'Labels are independent: no pair of them has weights of its own (edges="none").')
-    pair = estimator.pair_coef_  # by the four combinations of two labels
-    strength = pair[:, 0, 0] + pair[:, 1, 1] - pair[:, 0, 1] - pair[:, 1, 0]
     remark = (
         "What a row gains if two labels agree (both there, or neither) rather than differ: above zero they attract "
         "each other, below they exclude each other."
     )
-    if len(names) <= MOST:
-        values = np.full((len(names), len(names)), np.nan)
-        for (a, b), s in zip(estimator.edges_, strength, strict=True):
-            values[a, b] = values[b, a] = s
-        shown = heat_table(names, [str(k) for k in range(len(names))], values)
-    else:
-        order = np.argsort(-np.abs(strength), kind="stable")[: 2 * MOST]
-        rows = [
-            [names[estimator.edges_[e, 0]], names[estimator.edges_[e, 1]], numbers.number(strength[e])] for e in order
-        ]
-        shown = table(["label", "label", "attraction"], rows, "pairs")
-    return together(note(remark), shown)
+    pair, edges = estimator.pair_coef_, estimator.edges_  # weights by the four combinations of two labels
+    strength = pair[:, 0, 0] + pair[:, 1, 1] - pair[:, 0, 1] - pair[:, 1, 0]
+    if len(names) > MOST:
+        return together(note(remark), heaviest_pairs(names, edges, strength, ["label", "label", "attraction"]))
+    values = np.full((len(names), len(names)), np.nan)
+    for (a, b), value in zip(edges, strength, strict=True):
+        values[a, b] = values[b, a] = value
+    return together(note(remark), heat_table(names, [str(k) for k in range(len(names))], values))

@@ -17,7 +17,6 @@ from ..notebook import told_apart
 from ..validation import shown as shortened
 from . import numbers
 from .content import Data, ReportContent
-from .curves import convergence
 from .markup import Markup, element, facts, note, together
 
 _MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end
@@ -25,6 +24,9 @@ _PROOF = (
     "This is proved, not estimated: these weights reach the upper value, no weights get below the lower one, "
     "and both follow from weights, dual variables and data alone. It speaks of the training problem; how well the "
     "model does on new data, only a test can tell."
+)
+_HINT = (
+    "With data the page also shows how well the answers are: model.report(path, X, y), or maxmargin report MODEL DATA."
 )
 _SHORT = 9  # letters that fit into a tile
 _NO_PROOF_YET = (
@@ -42,7 +44,7 @@ def write(path: str | Path, estimator: Any, data: Any = None, summary: dict[str,
     ----------
     path : path
     estimator : fitted estimator
-        Any of this package; of others that have a certificate, what that says.
+        Any of this package.
     data : Source or None
         What to compare answers with, read once, chunk by chunk (``maxmargin.data.open`` makes one).
     summary : dict or None
@@ -78,18 +80,19 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     summary = summary or {}
     if not isinstance(data, Data):
         data = Data(data, name=summary.get("data") or "this data")
-    told = estimator._report_content(data) if hasattr(estimator, "_report_content") else _plain_content(estimator)
+    if not hasattr(estimator, "_report_content"):
+        raise TypeError(f"A report is about an estimator of maxmargin, got {shortened(estimator)}.")
+    told = estimator._report_content(data)
     title = summary.get("title") or told.kind
-    sections: list[Markup | None] = [
+    body = together(
         _headline(estimator, title, told, [*told.tiles, *_costs(estimator, summary)]),
         section("How training got there", told.history),
         *[section(name, content) for name, content in told.sections],
-    ]
-    about_data = section("Data", told.facts)
-    sections.append(element("div", about_data, section("Settings", settings(estimator)), class_="two"))
-    sections.append(None if data.given else note(told.hint))
-    sections.append(element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"))
-    return document(title, together(*sections))
+        element("div", section("Data", told.facts), section("Settings", settings(estimator)), class_="two"),
+        None if data.given else note(_HINT),
+        element("footer", f"maxmargin {__version__}, {time.strftime('%Y-%m-%d')}"),
+    )
+    return document(title, body)
 
 
 def _headline(estimator: Any, title: str, content: ReportContent, tiles: list[tuple[str, str]]) -> Markup:
@@ -105,47 +108,27 @@ def _headline(estimator: Any, title: str, content: ReportContent, tiles: list[tu
 
 def _certified(estimator: Any, content: ReportContent) -> Markup:
     certificate, tol = estimator.certificate_, estimator.tol
-    gap = certificate.relative_gap
+    gap, exact = certificate.relative_gap, certificate.exact
     reached = gap <= tol
-    if gap < 1.0:
-        claim = together(f"{content.subject} is within ", element("b", numbers.share(gap)), " of the best possible.")
-    elif certificate.exact:
-        claim = together(
-            f"How far {_lower(content.subject)} is from the best possible is ", element("b", "not known yet"), "."
-        )
-    else:
-        claim = together(
-            f"{content.subject} is ", element("b", "not bounded"), " from above: the search was approximate."
-        )
-    goal = f"Training ended before the goal of {numbers.share(tol)}." if certificate.exact else ""
-    proof = _PROOF if gap < 1.0 else _NO_PROOF_YET
-    return together(
-        element("p", claim, class_="claim" if reached else "claim missed"),
-        element("p", goal) if goal and not reached else None,
-        _bracket(certificate.lower, certificate.upper),
-        element("p", f"The bounds are those {content.about}.") if content.about else None,
-        note(proof),
-    )
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _bracket(lower: float, upper: float) -> Markup:
-    low, high = told_apart(lower, upper)
-    return element(
+    far = ("is within ", numbers.share(gap), " of the best possible.")
+    if gap >= 1.0:
+        far = ("is ", "not bounded yet" if exact else "not bounded", "." if exact else ": the search was approximate.")
+    claim = f"{content.subject} {far[0]}", element("b", far[1]), far[2]
+    low, high = told_apart(certificate.lower, certificate.upper)
+    bracket = element(
         "div",
         element("div", element("strong", low), element("small", "nothing gets below"), class_="low"),
         element("hr"),
         element("div", element("strong", high), element("small", "these weights"), class_="high"),
         class_="bracket",
     )
-
-
-def _plain_content(estimator: Any) -> ReportContent:
-    """Of an estimator that has no content of its own."""
-    return ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
+    return together(
+        element("p", *claim, class_="claim" if reached else "claim missed"),
+        element("p", f"Training ended before the goal of {numbers.share(tol)}.") if exact and not reached else None,
+        bracket,
+        element("p", f"The bounds are those {content.about}.") if content.about else None,
+        note(_PROOF if gap < 1.0 else _NO_PROOF_YET),
+    )
 
 
 def _costs(estimator: Any, summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -170,13 +153,10 @@ def _seconds(history: Sequence[Any]) -> float:
 
 def settings(estimator: Any) -> Markup:
     """Every parameter; those that differ from their default stand out."""
-    given = estimator.get_params(deep=False)
-    parameters = inspect.signature(type(estimator)).parameters.values()
-    can_be_made = all(p.default is not p.empty for p in parameters)  # a structural one needs its model
-    defaults = type(estimator)().get_params(deep=False) if can_be_made else given
+    parameters = inspect.signature(type(estimator)).parameters
     rows = []
-    for key, value in given.items():
-        same = key in defaults and repr(defaults[key]) == repr(value)
+    for key, value in estimator.get_params(deep=False).items():
+        same = repr(parameters[key].default) == repr(value)
         rows.append((key, _setting(value) if same else element("b", _setting(value))))
     return facts(*rows)
 
@@ -205,5 +185,5 @@ def document(title: str, body: Markup) -> str:
         element("style", Markup(own.joinpath("style.css").read_text(encoding="utf-8"))),
     )
     script = element("script", Markup(own.joinpath("chart.js").read_text(encoding="utf-8")))
-    content = element("body", element("main", body), script if "data-curves" in body else None)
+    content = element("body", element("main", body), script if "data-chart" in body else None)
     return "<!doctype html>\n" + element("html", head, content, lang="en") + "\n"

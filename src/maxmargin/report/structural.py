@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers as kinds
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,29 +14,42 @@ from .answers import confusion
 from .charts import histogram
 from .content import Data, ReportContent
 from .curves import convergence
-from .markup import MOST, Markup, bars, element, facts, heat_table, table, together
+from .markup import MOST, Markup, element, facts, heat_table, note, table, together
 from .tallies import Classes
 
 if TYPE_CHECKING:
     from ..estimators.structured import StructuralSVM
 
 _MOST_WORST = 10
-_MOST_BARS = 12
 _MOST_TEXT = 160
+_BINS = 20
+
+
+class Worst(NamedTuple):
+    """An answer that is not right."""
+
+    loss: float
+    number: int
+    x: Any
+    truth: Any
+    answer: Any
 
 
 def content(estimator: StructuralSVM, data: Data) -> ReportContent:
     """Of a fitted StructuralSVM."""
+    model = estimator.model_
     told = ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
-    told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(estimator.model_).__name__)]
+    told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(model).__name__)]
     if data.given:
         answers = Answers()
         for X, Y in data.pairs():
-            for y, z in zip(Y, estimator.predict(X), strict=True):
-                answers.add(y, z, estimator.model_.loss(y, z))
+            for x, y, z in zip(X, Y, estimator.predict(X), strict=True):
+                answers.add(x, y, z, model.loss(y, z))
         compare(told, data.name, answers)
-    told.sections.append(("Neighbouring labels", _transitions(estimator)))
-    told.hint = "With inputs and answers there are losses and the worst answers, too: model.report(path, X, Y)"
+    if hasattr(model, "transition_table"):
+        values = np.asarray(model.transition_table(estimator.coef_))
+        names = [str(k) for k in range(len(values))]
+        told.sections.append(("Neighbouring labels", steps(names, values, getattr(model, "forbidden", None))))
     return told
 
 
@@ -44,20 +58,15 @@ class Answers:
 
     def __init__(self) -> None:
         self.losses: list[float] = []
-        self.worst: list[tuple[float, int, str, str]] = []
-        """Loss, number of the example, truth and answer, the worst first."""
-        self.many = False
-        """Whether an answer has many labels, as sequences do, or is one."""
+        self.worst: list[Worst] = []
         self._pairs: Counter[tuple[Any, Any]] | None = Counter()
 
-    def add(self, truth: Any, answer: Any, loss: float) -> None:
-        i, loss = len(self.losses), float(loss)
-        self.losses.append(loss)
-        self.many |= not isinstance(truth, str) and hasattr(truth, "__len__")
-        if loss > 0.0 and (len(self.worst) < _MOST_WORST or loss > self.worst[-1][0]):
-            self.worst.append((loss, i, _text(truth), _text(answer)))
-            self.worst.sort(key=lambda entry: (-entry[0], entry[1]))
+    def add(self, x: Any, truth: Any, answer: Any, loss: float) -> None:
+        if loss > 0.0:
+            self.worst.append(Worst(float(loss), len(self.losses), x, truth, answer))
+            self.worst.sort(key=lambda entry: (-entry.loss, entry.number))
             del self.worst[_MOST_WORST:]
+        self.losses.append(float(loss))
         if self._pairs is not None:
             true, found = _labels(truth), _labels(answer)
             if true is None or found is None or len(true) != len(found):
@@ -80,63 +89,46 @@ class Answers:
         return tally
 
 
-def compare(told: ReportContent, on: str, answers: Answers) -> None:
+def compare(
+    told: ReportContent, on: str, answers: Answers, shown: Callable[[Sequence[Worst]], Markup] | None = None
+) -> None:
     """Tiles and sections on losses, on labels where answers are made of them, and on the worst answers."""
     losses = np.array(answers.losses)
-    perfect = float(np.mean(losses == 0.0)) if losses.size else 0.0
+    tally = answers.tally()
     told.tiles[:0] = [
         (f"mean loss on {on}", numbers.number(float(losses.mean())) if losses.size else "–"),
-        ("answers without loss", numbers.share(perfect)),
+        ("answers without loss", numbers.share(float(np.mean(losses == 0.0)) if losses.size else 0.0)),
     ]
-    tally = answers.tally()
+    if tally is not None and tally.score is not None:
+        told.tiles.insert(1, ("labels right", numbers.share(tally.score)))
     told.sections += [
-        (f"Loss of the answers on {on}", loss_histogram(losses)),
-        (
-            "Which label was taken for which",
-            confusion(tally, "labels" if answers.many else "examples") if tally is not None else None,
-        ),
-        ("The worst answers", _worst(answers.worst)),
+        (f"Loss of the answers on {on}", _losses(losses) if losses.size else None),
+        ("Which label was taken for which", confusion(tally, "labels") if tally is not None else None),
+        ("The worst answers", (shown or _worst)(answers.worst) if answers.worst else None),
     ]
     told.facts = facts(("examples", numbers.count(losses.size)))
 
 
-def loss_histogram(losses: np.ndarray) -> Markup | None:
+def _losses(losses: np.ndarray) -> Markup:
     """How many answers cost how much."""
-    if not losses.size:
-        return None
+    said = f"{numbers.count((losses == 0).sum())} of {numbers.count(losses.size)} answers are without loss."
     top = float(losses.max())
-    said = f"{numbers.count((losses == 0).sum())} of {numbers.count(losses.size)} answers are without loss"
-    said += "." if top == 0.0 else f"; the largest loss is {numbers.number(top)}."
-    if top == 0.0:
-        return element("p", said)
-    value, n = np.unique(losses, return_counts=True)
-    if value.size <= _MOST_BARS:
-        entries = [
-            (f"loss {numbers.number(v)}", int(k), numbers.counted(k, "answers")) for v, k in zip(value, n, strict=True)
-        ]
-        return together(element("p", said), bars(entries))
-    edges = np.linspace(0.0, top, 21)
-    heights = np.histogram(losses, edges)[0]
-    chart = histogram(edges, heights, title="Losses", x_label="loss", y_label="answers", what="answers")
-    return together(element("p", said), element("figure", chart, class_="single"))
+    heights, edges = np.histogram(losses, _BINS, (0.0, top or 1.0))
+    return together(element("p", said), histogram(edges, heights, "loss", "answers") if top else None)
 
 
 def _labels(y: Any) -> list[Any] | None:
     """An answer as labels: whole numbers or text, one or many."""
-    if isinstance(y, str | kinds.Integral):
-        return [y.item() if isinstance(y, np.generic) else y]
-    if isinstance(y, np.ndarray | list | tuple):
-        flat = np.ravel(np.asarray(y)).tolist() if isinstance(y, np.ndarray) else list(y)
-        return flat if all(isinstance(v, str | kinds.Integral) for v in flat) else None
+    if isinstance(y, str | kinds.Integral | np.ndarray | list | tuple):
+        flat = y if isinstance(y, list | tuple) else np.ravel(np.asarray(y)).tolist()
+        return list(flat) if all(isinstance(label, str | kinds.Integral) for label in flat) else None
     return None
 
 
-def _worst(worst: list[tuple[float, int, str, str]]) -> Markup | None:
-    if not worst:
-        return None
+def _worst(worst: Sequence[Worst]) -> Markup:
     rows = [
-        [str(i), numbers.number(loss), element("code", truth), element("code", answer)]
-        for loss, i, truth, answer in worst
+        [str(w.number), numbers.number(w.loss), element("code", _text(w.truth)), element("code", _text(w.answer))]
+        for w in worst
     ]
     return table(["example", "loss", "truth", "answer"], rows, "worst")
 
@@ -147,13 +139,19 @@ def _text(value: Any) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 2] + " …"
 
 
-def _transitions(estimator: StructuralSVM) -> Markup | None:
-    """Of models that are chains."""
-    model = estimator.model_
-    if not hasattr(model, "transition_table"):
-        return None
-    values = np.asarray(model.transition_table(estimator.coef_))
-    if len(values) > MOST:
-        return None
-    names = [str(k) for k in range(len(values))]
-    return heat_table(names, names, values, "from ↓ to →", dark=getattr(model, "forbidden", None))
+def steps(names: list[str], values: np.ndarray, forbidden: np.ndarray | None) -> Markup:
+    """Weights of steps between labels; of many labels, those of the heaviest steps."""
+    shown = values if forbidden is None else np.where(forbidden, np.nan, values)
+    if len(names) <= MOST:
+        remark = "Rows come first, columns next: the weight of a step from one label to the other."
+        remark += "" if forbidden is None else " Empty cells are steps that no answer may take."
+        return together(note(remark), heat_table(names, names, shown, "from ↓ to →"))
+    known = np.isfinite(shown)
+    return heaviest_pairs(names, np.argwhere(known), shown[known], ["from", "to", "weight"])
+
+
+def heaviest_pairs(names: list[str], pairs: np.ndarray, weights: np.ndarray, head: list[str]) -> Markup:
+    """The pairs of labels with the largest weights, where there are too many labels for a picture of all."""
+    order = np.argsort(-np.abs(weights), kind="stable")[: 2 * MOST]
+    rows = [[names[pairs[k, 0]], names[pairs[k, 1]], numbers.number(float(weights[k]))] for k in order]
+    return table(head, rows, "pairs")

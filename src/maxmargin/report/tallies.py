@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +22,6 @@ from . import numbers
 
 if TYPE_CHECKING:
     from ..estimators.linear import LinearEstimator
-
-if TYPE_CHECKING:
-    pass
-
-# Labels are counted by value up to here: beyond it they are measurements, or too many to list.
-_MOST_LABELS = 10_000
 
 
 def task_of(estimator: Any) -> str:
@@ -82,11 +76,6 @@ class Classes:
         for pair, n in self.pairs.items():
             counts[pair] = n
         return counts
-
-    def confused(self) -> list[tuple[int, int, int]]:
-        """(true class, answer, count) of the mistakes, the most frequent first."""
-        wrong = [(truth, answer, n) for (truth, answer), n in self.pairs.items() if truth != answer]
-        return sorted(wrong, key=lambda entry: (-entry[2], entry[0], entry[1]))
 
 
 class Residuals:
@@ -206,38 +195,12 @@ class Survey:
     features: int = 0
     stored: int = 0
     """Values other than zero."""
-    longest: int = 0
-    """Most of them in one row."""
-    labels: Counter[str] = field(default_factory=Counter)
-    labels_whole: bool = True
-    """Whether every label is in ``labels``."""
-    label_range: tuple[float, float] | None = None
-    weighted: bool = False
     left_out: tuple[int, list[str]] = (0, [])
 
     def add(self, chunk: Chunk) -> None:
         self.rows += len(chunk)
         self.features = max(self.features, chunk.x.shape[1])
-        filled = np.diff(chunk.x.indptr) if sp.issparse(chunk.x) else np.count_nonzero(chunk.x, axis=1)
-        self.stored += int(filled.sum())
-        self.longest = max(self.longest, int(filled.max(initial=0)))
-        self.weighted |= chunk.weight is not None
-        if chunk.y is not None and len(chunk):
-            self._add_labels(np.asarray(chunk.y))
-
-    def _add_labels(self, y: np.ndarray) -> None:
-        if y.dtype.kind in "biuf":
-            low, high = float(y.min()), float(y.max())
-            before = self.label_range or (low, high)
-            self.label_range = min(low, before[0]), max(high, before[1])
-        if self.labels_whole:
-            values, times = np.unique(y, return_counts=True)
-            if values.size + len(self.labels) > _MOST_LABELS:
-                self.labels_whole = False
-                self.labels.clear()
-                return
-            for value, n in zip(values, times, strict=True):
-                self.labels[numbers.label(value)] += int(n)
+        self.stored += int(chunk.x.nnz if sp.issparse(chunk.x) else np.count_nonzero(chunk.x))
 
 
 def scored(estimator: LinearEstimator, source: Source, survey: Survey) -> Iterator[tuple[Chunk, np.ndarray]]:

@@ -55,9 +55,6 @@ def content(
     if counts["negative_parts"]:
         told.tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
     told.tiles.append(("bounds", numbers.count(detector.n_bounds_)))
-    told.hint = (
-        "With images there is what is found in them, with boxes how precise it is: model.report(path, images, boxes)"
-    )
     return told
 
 

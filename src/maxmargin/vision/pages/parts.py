@@ -45,5 +45,4 @@ def content(model: PartClassifier, data: Data) -> ReportContent:
     if model.features == "hog" and model.extractor_ is not None:
         figure = plots.filter_glyphs(model, heaviest_parts(model.part_weights_)[:_FILTERS].tolist())
         told.sections.append(("Edges that filters like", picture(figure, "filters")))
-    told.hint = "With images there are answers, and what parts respond to, too: maxmargin report MODEL FOLDER -o FILE"
     return told

@@ -37,9 +37,6 @@ def content(model: SceneClassifier, data: Data) -> ReportContent:
             compare(model, looked, data.name, told)
         if model.kind != "bow":
             told.sections += _regions(model, looked)
-    told.hint = (
-        "With images there are answers, and the parts of their regions, too: maxmargin report MODEL FOLDER -o FILE"
-    )
     return told
 
 
