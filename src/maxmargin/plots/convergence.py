@@ -9,18 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..problem import Record
-from ..validation import shown
-from .needs import needs_matplotlib, pair_for
+from ..validation import one_of, shown
+from .needs import figure_for, open_frame
 
 _LOWER, _UPPER = "#1b6ca8", "#c8553d"
 
 
-@needs_matplotlib
 def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "seconds") -> Any:
     """Draw how the two bounds closed in on the optimum, and the relative gap between them.
 
-    Seconds (or oracle calls) run along the bottom of both panels, passes along the top. One-vs-rest problems are
-    drawn as the one problem they add up to.
+    One-vs-rest problems are drawn as the one problem they add up to.
 
     Parameters
     ----------
@@ -28,7 +26,7 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
         Something with ``history_``, or such a history itself.
     ax : pair of matplotlib Axes or None
         Where to draw the bounds and the gap; a new figure by default.
-    against : {"seconds", "oracle_calls"}
+    against : {"seconds", "oracle_calls", "passes"}
         What runs along the bottom. Oracle calls count how often an example was searched or visited: they are the
         same on every machine.
 
@@ -47,14 +45,14 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     >>> gap.get_yscale()
     'log'
     """
-    if against not in ("seconds", "oracle_calls"):
-        raise ValueError(f"against must be 'seconds' or 'oracle_calls', got {against!r}.")
+    one_of("against", against, ("seconds", "oracle_calls", "passes"))
     runs = runs_of(getattr(estimator_or_history, "history_", estimator_or_history))
-    place, lower, upper = (summed(runs, name) for name in (against, "lower", "upper"))
+    lower, upper = (summed(runs, name) for name in ("lower", "upper"))
+    place = np.arange(1.0, lower.size + 1.0) if against == "passes" else summed(runs, against)
     # A lower bound stays true for ever: the best so far is what is known.
     lower = np.maximum.accumulate(lower)
     known = np.isfinite(upper)
-    bounds, gap = pair_for(ax)
+    bounds, gap = _pair(ax)
 
     exact = all(record.exact for run in runs for record in run)
     name = "upper bound (these weights reach it)" if exact else "objective, as far as the search could see"
@@ -62,7 +60,6 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     bounds.step(place, lower, where="post", color=_LOWER, label="lower bound (no weights get below)")
     bounds.plot(place[-1:], upper[-1:], "o", color=_UPPER, markersize=4)
     bounds.fill_between(place[known], lower[known], upper[known], step="post", color="0.85", linewidth=0)
-    bounds.set_ylabel("objective")
     bounds.legend(frameon=False, loc="best")
 
     relative = np.maximum(upper[known] - lower[known], 0.0) / np.maximum(np.abs(upper[known]), 1e-300)
@@ -70,18 +67,15 @@ def convergence(estimator_or_history: Any, ax: Any = None, *, against: str = "se
     gap.step(place[known][drawn], relative[drawn], where="post", color="0.2")
     gap.plot(place[known][drawn][-1:], relative[drawn][-1:], "o", color="0.2", markersize=4)
     gap.set_yscale("log")
-    gap.set_ylabel("relative gap" if exact else "relative gap, as far as the search could see")
-    gap.grid(axis="y", color="0.92")
+    across = against.replace("_", " ")
+    open_frame(bounds, across, "objective")
+    open_frame(gap, across, "relative gap" if exact else "relative gap, as far as the search could see")
     for panel in (bounds, gap):
         panel.set_xlim(0.0, 1.03 * place[-1])
         panel.locator_params(axis="x", nbins=5)
-        panel.set_xlabel(against.replace("_", " "))
-        panel.spines["right"].set_visible(False)
-        _passes_on_top(panel, place)
     return bounds, gap
 
 
-@needs_matplotlib
 def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
     """Draw a search over bounds: bound and objective, the gap between them, and how many latent values changed.
 
@@ -113,15 +107,12 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
         raise ValueError(
             f"bounds draws a fitted estimator with latent variables or its history, got {estimator_or_history!r}."
         )
-    values, gap = pair_for(ax)
-    number, bound, objective, d, changed = (
-        column(history, name) for name in ("number", "bound", "objective", "gap", "changed")
-    )
-    begins = np.flatnonzero(np.diff(number, prepend=-np.inf) <= 0.0).tolist()
-    for begin in begins:
-        number[begin:] += number[begin - 1]
-    for k, search in enumerate(np.split(np.arange(number.size), begins)):
-        at, names = number[search], ("bound at its minimiser", "objective there") if k == 0 else (None, None)
+    values, gap = _pair(ax)
+    bound, objective, d, changed = (column(history, name) for name in ("bound", "objective", "gap", "changed"))
+    place = np.arange(1.0, bound.size + 1.0)
+    begins = np.flatnonzero(np.diff(column(history, "number")) <= 0.0) + 1
+    for k, search in enumerate(np.split(np.arange(bound.size), begins)):
+        at, names = place[search], ("bound at its minimiser", "objective there") if k == 0 else (None, None)
         values.plot(at, bound[search], ".-", color=_UPPER, label=names[0])
         values.plot(at, objective[search], ".-", color=_LOWER, label=names[1])
         values.fill_between(at, objective[search], bound[search], color="0.9", linewidth=0)
@@ -131,17 +122,17 @@ def bounds(estimator_or_history: Any, ax: Any = None) -> Any:
     gap.set_yscale("log")
     gap.set_ylabel("gap between bound and objective")
     share = gap.twinx()
-    known = np.delete(np.arange(number.size), [0, *begins])  # what the first bound of a search changed is no news
-    share.bar(number[known], 100.0 * changed[known], color="0.8", zorder=0)
+    known = np.delete(np.arange(bound.size), [0, *begins])  # what the first bound of a search changed is no news
+    share.bar(place[known], 100.0 * changed[known], color="0.8", zorder=0)
     share.set_ylabel("latent values changed (%)")
     share.set_ylim(0.0, 100.0)
     gap.set_zorder(share.get_zorder() + 1)
     gap.patch.set_visible(False)
     for panel in (values, gap):
         for begin in begins:
-            panel.axvline(0.5 * (number[begin - 1] + number[begin]), color="0.5", linewidth=0.8, linestyle=":")
+            panel.axvline(begin + 0.5, color="0.5", linewidth=0.8, linestyle=":")
         panel.set_xlabel("bounds")
-        panel.set_xlim(number[0] - 0.6, number[-1] + 0.6)  # where a single bound is in the middle, at a whole number
+        panel.set_xlim(0.4, bound.size + 0.6)  # where a single bound is in the middle, at a whole number
         panel.locator_params(axis="x", integer=True, min_n_ticks=1)
         panel.spines["top"].set_visible(False)
     return values, gap
@@ -172,18 +163,9 @@ def column(history: Sequence[Any], name: str) -> np.ndarray:
     return np.array([getattr(record, name) for record in history], dtype=np.float64)
 
 
-def _passes_on_top(panel: Any, place: np.ndarray) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    passes = np.arange(1, place.size + 1)
-    ticks = np.maximum(MaxNLocator(5, integer=True).tick_values(0, place.size), 1).astype(int)
-    ticks = ticks[ticks <= place.size]
-    places = np.interp(ticks, passes, place)
-    # Passes are not evenly long: where they crowd, one label stands for several.
-    cells = np.floor(places / (0.08 * place[-1]))
-    apart = np.append(True, np.diff(cells) > 0)
-    top = panel.twiny()
-    top.set_xlim(panel.get_xlim())
-    top.set_xticks(places[apart], [str(t) for t in ticks[apart]])
-    top.set_xlabel("passes")
-    top.spines["right"].set_visible(False)
+def _pair(ax: Any) -> tuple[Any, Any]:
+    """Two axes side by side to draw into: those given, or those of a new figure."""
+    given = np.asarray(figure_for(None, (10, 3.6)).subplots(1, 2) if ax is None else ax, dtype=object).ravel()
+    if given.size != 2:
+        raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {given.size}.")
+    return given[0], given[1]

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .needs import axes_for, bare, needs_matplotlib
+from .needs import axes_for, bare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@needs_matplotlib
 def segmentation(
     labels: ArrayLike,
     image: ArrayLike | None = None,
@@ -24,6 +23,8 @@ def segmentation(
     opacity: float = 0.45,
 ) -> Axes:
     """Draw a labelled grid: the labels as colours, over the image they belong to, with the borders between them.
+
+    A label has the same colour in every picture.
 
     Parameters
     ----------
@@ -50,48 +51,30 @@ def segmentation(
     ['sky', 'land']
     """
     table = np.asarray(labels)
-    if table.ndim != 2 or table.dtype.kind not in "iub":
+    if table.ndim != 2 or table.dtype.kind not in "iub" or not table.size:
         raise ValueError(f"labels must be whole numbers in a table of height × width, got {table.dtype} {table.shape}.")
-    from matplotlib import colormaps
-
     ax = axes_for(ax)
-    height, width = table.shape
-    colours = colormaps["tab10" if table.max() < 10 else "tab20"]
-    draw_cells(
-        ax, table.astype(int), [colours(k) for k in range(colours.N)], dict(enumerate(names or ())), picture=image,
-        extent=(-0.5, width - 0.5, height - 0.5, -0.5), opacity=opacity,
-    )  # fmt: skip
-    return ax
-
-
-def draw_cells(
-    ax: Axes,
-    table: np.ndarray,
-    palette: Sequence[tuple[float, float, float, float]],
-    names: dict[int, str],
-    *,
-    picture: ArrayLike | None,
-    extent: tuple[float, float, float, float],
-    opacity: float,
-    title: str | None = None,
-) -> None:
-    """Cells in their colours over a picture, with lines between unlike neighbours, and names in a legend."""
+    from matplotlib import colormaps
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Patch
 
-    if picture is not None:
-        ax.imshow(picture, cmap="gray", extent=extent)
-    cells, alpha = np.array(palette)[table % len(palette)], opacity if picture is not None else 1.0
-    ax.imshow(cells, extent=extent, alpha=alpha, interpolation="nearest")
-    left, right, bottom, top = extent
-    corner, size = np.array([left, top]), np.array([right - left, bottom - top]) / table.shape[::-1]
+    size = table.shape[::-1] if image is None else np.shape(image)[1::-1]
+    extent = (0, size[0], size[1], 0)
+    if image is not None:
+        ax.imshow(np.asarray(image), cmap="gray", extent=extent)
+    every = colormaps["tab20"].colors  # type: ignore[attr-defined]
+    palette = np.array([*every[::2], *every[1::2]])  # strong colours first, then paler ones
+    cells = palette[table.astype(int) % len(palette)]
+    ax.imshow(cells, extent=extent, alpha=1.0 if image is None else opacity, interpolation="nearest")
     row, column = np.nonzero(table[:, 1:] != table[:, :-1])
-    upright = [((c + 1, r), (c + 1, r + 1)) for r, c in zip(row, column, strict=True)]
+    upright = np.stack([[column + 1, row], [column + 1, row + 1]])
     row, column = np.nonzero(table[1:] != table[:-1])
-    level = [((c, r + 1), (c + 1, r + 1)) for r, c in zip(row, column, strict=True)]
-    lines = [corner + size * np.array(ends) for ends in upright + level]
-    ax.add_collection(LineCollection(lines, colors="black", linewidths=0.8))
+    level = np.stack([[column, row + 1], [column + 1, row + 1]])
+    lines = np.concatenate([upright, level], axis=2).transpose(2, 0, 1) * np.divide(size, table.shape[::-1])
+    ax.add_collection(LineCollection(list(lines), colors="black", linewidths=0.8))
     bare(ax, edges=True)
-    if names:
-        handles = [Patch(color=palette[k % len(palette)], label=name) for k, name in names.items()]
-        ax.legend(handles=handles, title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    if names is not None:
+        used = [int(k) for k in np.unique(table) if 0 <= k < len(names)]
+        handles = [Patch(color=palette[k % len(palette)], label=str(names[k])) for k in used]
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    return ax

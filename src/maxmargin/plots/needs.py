@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,25 +10,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-def needs_matplotlib(draw: Callable[P, T]) -> Callable[P, T]:
-    """Decorator of what draws: where matplotlib is missing, the error says how to get it."""
-
-    @functools.wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return draw(*args, **kwargs)
-        except ImportError as error:
-            if (error.name or "").partition(".")[0] != "matplotlib":
-                raise
-            raise ImportError(
-                'Pictures are drawn with matplotlib, which is not installed: pip install "maxmargin[plots]".'
-            ) from error
-
-    return drawn
+def pyplot() -> Any:
+    """Matplotlib's ``pyplot``; where it is missing, the error says how to get it."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(
+            'Pictures are drawn with matplotlib, which is not installed: pip install "maxmargin[plots]".'
+        ) from error
+    return pyplot
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
@@ -38,22 +27,9 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     return figure_for(None, size).subplots() if ax is None else ax
 
 
-def pair_for(ax: Sequence[Axes] | np.ndarray | None) -> tuple[Axes, Axes]:
-    """Two axes side by side to draw into: those given, or those of a new figure."""
-    given = figure_for(None, (10, 3.6)).subplots(1, 2) if ax is None else ax
-    first, *others = np.asarray(given, dtype=object).ravel()
-    if len(others) != 1:
-        raise ValueError(f"ax must be two Axes, one for the bounds and one for the gap, got {1 + len(others)}.")
-    return first, others[0]
-
-
 def figure_for(fig: FigureBase | None, size: tuple[float, float] | None) -> FigureBase:
     """The figure to draw into: the one given, or a new one of so many inches."""
-    if fig is not None:
-        return fig
-    from matplotlib import pyplot
-
-    return pyplot.figure(figsize=size, layout="constrained")
+    return pyplot().figure(figsize=size, layout="constrained") if fig is None else fig
 
 
 def tiles_for(fig: FigureBase | None, n: int, columns: int, size: tuple[float, float]) -> tuple[FigureBase, np.ndarray]:
@@ -74,3 +50,11 @@ def bare(ax: Axes, edges: bool = False) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     ax.spines[:].set_visible(edges)
+
+
+def open_frame(ax: Axes, across: str, up: str) -> None:
+    """Axes of curves: what is measured along them, a grid, and no edges above and on the right."""
+    ax.set_xlabel(across)
+    ax.set_ylabel(up)
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)

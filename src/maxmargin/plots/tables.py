@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
 
-from .needs import axes_for, needs_matplotlib
+from .needs import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ..estimators import SequenceSVM
 
 
-@needs_matplotlib
 def confusion(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -57,30 +57,25 @@ def confusion(
             f"y_true and y_pred need one class for each example, got shapes {true.shape} and {answered.shape}."
         )
     known = np.union1d(true, answered) if classes is None else np.asarray(classes)
-    place = {label: k for k, label in enumerate(known.tolist())}
-    missing = sorted({str(label) for label in (*true.tolist(), *answered.tolist()) if label not in place})
+    missing = sorted(set(map(str, np.union1d(true, answered))) - set(map(str, known)))
     if missing:
         raise ValueError(f"classes must name all that occur; {', '.join(missing[:5])} is missing.")
-    counts = np.zeros((known.size, known.size))
-    np.add.at(counts, ([place[c] for c in true.tolist()], [place[c] for c in answered.tolist()]), 1.0)
-    totals = counts.sum(axis=1, keepdims=True)
-    share = 100.0 * counts / np.where(totals > 0.0, totals, np.nan)
+    share = 100.0 * confusion_matrix(true, answered, labels=known, normalize="true")
     side = 1.8 + 0.42 * known.size
     ax = axes_for(ax, (side, side))
-    ax.set_facecolor("0.9")  # classes without examples
-    ax.imshow(share, cmap="Blues", vmin=0.0, vmax=100.0)
-    for (row, column), value in np.ndenumerate(share):
-        if value >= 0.5:  # what rounds to nothing would only hide what matters
-            ink = "white" if value > 55 else "0.15"
-            ax.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color=ink)
-    _name_sides(ax, known.tolist(), "answer", "class", rotation=90 if known.size > 3 else 0)
+    names = [str(name) for name in known]
+    table = ConfusionMatrixDisplay(share, display_labels=names).plot(
+        ax=ax, cmap="Blues", values_format=".0f", colorbar=False,
+        xticks_rotation="vertical" if known.size > 3 else "horizontal", text_kw={"fontsize": 8},
+    )  # fmt: skip
+    for text in table.text_.ravel():
+        text.set_visible(text.get_text() != "0")  # what rounds to nothing would only hide what matters
     ax.tick_params(length=0)
-    mean = float(np.nanmean(np.diag(share)))
+    mean = float(np.diag(share)[np.isin(known, true)].mean())
     ax.set_title(f"mean of the diagonal: {mean:.1f} %" if name is None else f"{name} ({mean:.1f})")
     return ax
 
 
-@needs_matplotlib
 def transitions(estimator: SequenceSVM, ax: Axes | None = None, *, most: int = 30) -> Axes:
     """Draw the weights of neighbouring labels as a heat map: which label likes to follow which.
 
@@ -115,19 +110,18 @@ def transitions(estimator: SequenceSVM, ax: Axes | None = None, *, most: int = 3
     drawn = np.ma.masked_array(table, mask=False if forbidden is None else forbidden)[np.ix_(shown, shown)]
     side = 2.2 + 0.26 * shown.size
     ax = axes_for(ax, (side + 0.8, side))
-    limit = float(np.abs(drawn).max()) or 1.0
     ax.set_facecolor("0.85")  # what is forbidden
-    image = ax.imshow(drawn, cmap="RdBu_r", vmin=-limit, vmax=limit)
-    _name_sides(ax, [names[k] for k in shown], "next label", "label", rotation=90)
-    ax.figure.colorbar(image, ax=ax, shrink=0.8, label="weight")
+    draw_weights(ax, drawn, float(np.abs(drawn).max()), names=[str(names[k]) for k in shown], label="weight")
+    ax.set_yticks(np.arange(shown.size), [str(names[k]) for k in shown])
+    ax.set_xlabel("next label")
+    ax.set_ylabel("label")
     return ax
 
 
-def _name_sides(ax: Axes, names: Sequence[Any], across: str, down: str, rotation: int) -> None:
-    """The same names along both sides of a table, which has no edges."""
-    labels = [str(name) for name in names]
-    ax.set_xticks(np.arange(len(labels)), labels, rotation=rotation)
-    ax.set_yticks(np.arange(len(labels)), labels)
-    ax.set_xlabel(across)
-    ax.set_ylabel(down)
-    ax.spines[:].set_visible(False)
+def draw_weights(ax: Axes, table: np.ndarray, limit: float, *, names: list[str], label: str = "") -> None:
+    """Weights as a heat map about zero, up to a limit: red above, blue below, with a scale and names of columns."""
+    limit = limit or 1.0
+    image = ax.imshow(table, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
+    ax.set_xticks(np.arange(len(names)), names, rotation=90 if len(names) > 3 else 0)
+    ax.tick_params(length=0)
+    ax.figure.colorbar(image, ax=ax, shrink=0.8, label=label)

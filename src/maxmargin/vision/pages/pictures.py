@@ -6,19 +6,11 @@ import base64
 import io
 from typing import Any
 
+from ...plots.needs import pyplot
 from ...report.markup import Markup, element
 
 _DOTS = 80  # per inch of a figure, as it is shown; it has twice as many, to be sharp on fine screens
 _WIDE = 640  # dots: wider figures scroll on a phone, where their text would be too small
-
-
-def pyplot() -> Any:
-    """Matplotlib, with the backend that it has."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError('A report on images draws pictures: pip install "maxmargin[plots]"') from error
-    return pyplot
 
 
 def picture(figure: Any, what: str) -> Markup:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, needs_matplotlib, tiles_for
-from ..detection.boxes import as_boxes, as_scores
+from ...plots.needs import axes_for, open_frame, tiles_for
+from ..detection.boxes import as_boxes, as_scores, falling
 from ..detection.evaluation import PrecisionRecall, shown_by
 from ..detection.finding import Detections
 from ..image_inputs import images_or_regions
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 _RIGHT, _WRONG, _UNKNOWN = "#009e73", "#d55e00", "#1b6ca8"  # which is also said in words
 _AROUND = 1.7  # what is cut out around a detection, in sides of its box
 _MARKS = {"": _UNKNOWN, "right": _RIGHT}
-_CURVES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "0.2")
 
 
-@needs_matplotlib
 def detected(
     image: Any, detections: Any, *, ax: Axes | None = None, most: int = 10, parts: bool = True, roots: bool = False
 ) -> Axes:
@@ -74,19 +72,20 @@ def detected(
     ax = axes_for(ax, (max(width * scale, 1.5) + beside, max(height * scale, 1.5)))
     ax.imshow(picture, extent=(0, width, height, 0))
     drawn: set[str] = set()
+
+    def frame(box: np.ndarray, kind: str, alpha: float, line: float = 1.2) -> None:
+        outline(ax, box, COLORS[kind], line, LINES[kind], alpha=alpha)
+        drawn.add(kind)
+
     for k in reversed(range(min(most, len(detections)))):  # the best on top, the others paler
         alpha = max(0.65**k, 0.25)
         if parts:
             for box, sign in zip(detections.part_boxes[k], detections.part_signs[k], strict=True):
                 if sign:
-                    kind = "part" if sign > 0 else "negative part"
-                    outline(ax, box, COLORS[kind], 1.2, LINES[kind], alpha=alpha)
-                    drawn.add(kind)
+                    frame(box, "part" if sign > 0 else "negative part", alpha)
         if roots:
-            outline(ax, detections.root_boxes[k], COLORS["root"], 1.2, LINES["root"], alpha=alpha)
-            drawn.add("root")
-        outline(ax, detections.boxes[k], COLORS["object"], 2.2, LINES["object"], alpha=alpha)
-        drawn.add("object")
+            frame(detections.root_boxes[k], "root", alpha)
+        frame(detections.boxes[k], "object", alpha, 2.2)
     for k in reversed(range(min(most, len(detections)))):
         _score(ax, detections.boxes[k], detections.scores[k], height)
     ax.set_xlim(0, width)
@@ -99,7 +98,6 @@ def detected(
     return ax
 
 
-@needs_matplotlib
 def precision_recall_curves(curves: Any, ax: Axes | None = None) -> Axes:
     """Draw precision over recall, with the average precision of each curve in the legend.
 
@@ -133,22 +131,17 @@ def precision_recall_curves(curves: Any, ax: Axes | None = None) -> Axes:
             f"curves must be what precision_recall returns, or a dict of names and at least one such, got {given!r}."
         )
     ax = axes_for(ax, (4.6, 4.0))
-    for k, (name, curve) in enumerate(named.items()):
-        color, line = _CURVES[k % len(_CURVES)], ("-", "--", "-.", ":")[k // len(_CURVES) % 4]
+    for name, curve in named.items():
         label = f"{name}, AP {100.0 * curve.average_precision:.1f} %".removeprefix(", ")
-        ax.plot(*envelope(curve.precision, curve.recall), line, color=color, linewidth=1.8, label=label)
-        ax.plot(curve.recall, curve.precision, color=color, linewidth=0.7, alpha=0.45)
+        (line,) = ax.plot(*envelope(curve.precision, curve.recall), linewidth=1.8, label=label)
+        ax.plot(curve.recall, curve.precision, color=line.get_color(), linewidth=0.7, alpha=0.45)
     ax.set_xlim(0.0, 1.02)
     ax.set_ylim(0.0, 1.03)
-    ax.set_xlabel("recall")
-    ax.set_ylabel("precision")
-    ax.grid(alpha=0.3)
-    ax.spines[["top", "right"]].set_visible(False)
+    open_frame(ax, "recall", "precision")
     ax.legend(frameon=False, loc="lower left", fontsize=9)
     return ax
 
 
-@needs_matplotlib
 def detection_mosaic(
     images: Any,
     found: Sequence[Any],
@@ -200,16 +193,16 @@ def detection_mosaic(
     boxes, scores, objects = _found_in(files, found, truths)
     image = np.repeat(np.arange(len(files)), [len(some) for some in boxes])
     every, score = np.concatenate([np.zeros((0, 4)), *boxes]), np.concatenate([np.zeros(0), *scores])
-    order = np.argsort(-score, kind="stable")
+    order = falling(score)
     if not order.size:
         raise ValueError(f"Nothing was found in the {len(files)} images. Detect with a lower threshold.")
-    verdicts = [""] * order.size if objects is None else judged(every[order], image[order], objects, overlap)
+    verdicts = [""] * order.size if truths is None else judged(every[order], image[order], objects, overlap)
     shown = order[:n].tolist()
     fig, axes = tiles_for(fig, len(shown), columns, (1.55, 1.75))
     for ax, k, verdict in zip(axes, shown, verdicts, strict=False):
-        there = None if objects is None else objects[image[k]]
-        _cut_out_with_box(ax, pixels(files[image[k]]), every[k], there, _MARKS.get(verdict, _WRONG))
-        ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=_MARKS.get(verdict, _WRONG))
+        color = _MARKS.get(verdict, _WRONG)
+        _cut_out_with_box(ax, pixels(files[image[k]]), every[k], objects[image[k]], color)
+        ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=color)
     return fig
 
 
@@ -262,33 +255,30 @@ def _legend(ax: Axes, drawn: set[str]) -> None:
 
 def _found_in(
     files: list[Any], found: Sequence[Any], truths: Sequence[Any] | None
-) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray] | None]:
+) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
     """Boxes and scores of each image, and its objects."""
-    for name, given in (("found", found), ("truths", truths)):
-        if given is not None and len(given) != len(files):
-            raise ValueError(f"There are {len(files)} images, and {name} of {len(given)}; each needs one.")
+    truths = [[]] * len(files) if truths is None else truths
+    if not len(files) == len(found) == len(truths):
+        raise ValueError(
+            f"There are {len(files)} images, found of {len(found)} and truths of {len(truths)}; each image needs one."
+        )
     pairs = [(some.boxes, some.scores) if isinstance(some, Detections) else tuple(some) for some in found]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("found must have Detections, or boxes and scores, for each image.")
     boxes = [as_boxes(f"boxes of found[{i}]", pair[0]) for i, pair in enumerate(pairs)]
     scores = [as_scores(f"scores of found[{i}]", pair[1], boxes[i]) for i, pair in enumerate(pairs)]
-    objects = None if truths is None else [as_boxes(f"truths[{i}]", some) for i, some in enumerate(truths)]
-    return boxes, scores, objects
+    return boxes, scores, [as_boxes(f"truths[{i}]", some) for i, some in enumerate(truths)]
 
 
-def _cut_out_with_box(ax: Axes, picture: np.ndarray, box: np.ndarray, objects: np.ndarray | None, color: str) -> None:
+def _cut_out_with_box(ax: Axes, picture: np.ndarray, box: np.ndarray, objects: np.ndarray, color: str) -> None:
     """A square around a box; grey where the image has ended."""
     height, width = picture.shape[:2]
     half = 0.5 * _AROUND * max(float(box[2] - box[0]), float(box[3] - box[1]), 1.0)
     x, y = 0.5 * float(box[0] + box[2]), 0.5 * float(box[1] + box[3])
-    left, right = (int(np.clip(v, 0, width)) for v in (np.floor(x - half), np.ceil(x + half)))
-    top, bottom = (int(np.clip(v, 0, height)) for v in (np.floor(y - half), np.ceil(y + half)))
-    if right > left and bottom > top:
-        ax.imshow(picture[top:bottom, left:right], extent=(left, right, bottom, top))
-    for one in np.zeros((0, 4)) if objects is None else objects:
+    ax.imshow(picture, extent=(0, width, height, 0))
+    for one in objects:
         outline(ax, one, "white", 1.0, "--")
     outline(ax, box, color, 2.0)
     ax.set_xlim(x - half, x + half)
     ax.set_ylim(y + half, y - half)
-    ax.set_aspect("equal")
     ax.set_facecolor("0.85")

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...plots.needs import bare, figure_for, needs_matplotlib
+from ...plots.needs import bare, figure_for
+from ...validation import shown
 from .frames import COLORS, LINES, number, outline, some_of
-from .hog import edge_strengths, glyph_image, grey
+from .hog import edge_strengths, glyph_image
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-    from ..detection.model import StarModel, View, ViewPart
+    from ..detection.model import View, ViewPart
     from ..detector import DeformablePartDetector
 
 _FINE = 8  # pixels of a fine cell in a map of costs
+_KINDS = {1: "part", -1: "negative part"}
 
 
-@needs_matplotlib
 def detector_filters(
     detector: DeformablePartDetector, components: Sequence[int] | None = None, *, fig: FigureBase | None = None
 ) -> FigureBase:
@@ -30,8 +30,7 @@ def detector_filters(
     Left are the edges that the root likes and those that it dislikes, in one scale. Beside them are the edges that the
     parts like, each part where it is expected, on cells half as large; then a map for every part of the cost to have
     its centre elsewhere: dark is cheap. Parts that are counter-evidence have pictures of their own: what these like
-    lowers the score. Where two parts lie over each other, the stronger edge and the cheaper place are seen. Parts have
-    the numbers that they have in ``Detections.part_boxes``.
+    lowers the score. Parts have the numbers that they have in ``Detections.part_boxes``.
 
     Parameters
     ----------
@@ -56,103 +55,73 @@ def detector_filters(
     >>> [ax.get_title() for ax in detector_filters(detector).axes]
     ['root, for', 'root, against']
     """
-    star, w = _learned(detector)
-    n = len(star.components)
-    shown = list(range(n)) if components is None else some_of("components", components, n)
-    views = [star.view(w, 2 * c) for c in shown]
+    if not hasattr(detector, "star_"):
+        raise ValueError(f"detector must be a fitted DeformablePartDetector, got {shown(detector)}. Call fit first.")
+    star, n = detector.star_, len(detector.star_.components)
+    wanted = some_of("components", range(n) if components is None else components, n)
+    views = [star.view(detector.coef_, 2 * c) for c in wanted]
     signs = [sign for sign in (1, -1) if any(part.sign == sign for view in views for part in view.parts)]
     dearest = max((float(_costs(part).max()) for view in views for part in view.parts), default=0.0) or 1.0
-    fig = figure_for(fig, (1.2 + 1.9 * (2 + 2 * len(signs)), 0.5 + sum(_height(view) for view in views)))
-    axes = fig.subplots(
-        len(shown), 2 + 2 * len(signs), squeeze=False, gridspec_kw={"height_ratios": [_height(view) for view in views]}
-    )
-    maps = [
-        picture
-        for c, view, row in zip(shown, views, axes, strict=True)
-        for picture in _draw_view(row, view, signs, dearest, f"component {c}", star.mirrored)
-    ]
+    heights = [1.9 * min(max(view.root.shape[0] / view.root.shape[1], 0.5), 2.0) for view in views]
+    columns = 2 + 2 * len(signs)
+    fig = figure_for(fig, (1.2 + 1.9 * columns, 0.5 + sum(heights)))
+    axes = fig.subplots(len(views), columns, squeeze=False, height_ratios=heights)
+    for ax in axes.ravel():
+        bare(ax)
+    for c, view, row in zip(wanted, views, axes, strict=True):
+        _draw_root(row, view, f"component {c}", star.mirrored)
+        for k, sign in enumerate(signs):
+            _draw_parts(row[2 + 2 * k : 4 + 2 * k], view, sign, dearest)
     titles = ["root, for", "root, against"]
     for sign in signs:
-        titles += ["parts" if sign > 0 else "negative parts", "cost of moving"]
+        titles += [_KINDS[sign] + "s", "cost of moving"]
     for ax, title in zip(axes[0], titles, strict=True):
         ax.set_title(title, fontsize=9)
+    maps = [picture for ax in axes[:, 3::2].ravel() for picture in ax.images]
     if maps:
-        bar = fig.colorbar(maps[0], ax=axes, shrink=0.6, aspect=24, pad=0.01)
-        bar.ax.tick_params(labelsize=7)
-        bar.set_label("cost", fontsize=8)
+        fig.colorbar(maps[0], ax=axes, shrink=0.6, aspect=24, pad=0.01, label="cost")
     return fig
 
 
-def _learned(detector: DeformablePartDetector) -> tuple[StarModel, np.ndarray]:
-    from sklearn.utils.validation import check_is_fitted
-
-    if hasattr(detector, "get_params"):
-        check_is_fitted(detector)
-    if not hasattr(detector, "star_"):
-        raise ValueError(f"detector_filters draws a fitted DeformablePartDetector, got {type(detector).__name__}.")
-    return detector.star_, detector.coef_
-
-
-def _height(view: View) -> float:
-    """Inches of a row: as high as its root, if all are as wide."""
-    rows, columns = view.root.shape[:2]
-    return 1.9 * min(max(rows / columns, 0.5), 2.0)
-
-
-def _draw_view(row: np.ndarray, view: View, signs: list[int], dearest: float, name: str, mirrored: bool) -> list[Any]:
-    """One component; the maps of costs are returned."""
+def _draw_root(row: np.ndarray, view: View, name: str, mirrored: bool) -> None:
     rows, columns = view.root.shape[:2]
     sides = edge_strengths(view.root)
     white = max(float(side.max()) for side in sides) or 1.0
     for ax, side in zip(row, sides, strict=False):
         ax.imshow(glyph_image(side), cmap="gray", vmin=0.0, vmax=white, interpolation="antialiased")
-        bare(ax)
-    said = f"{name}\n{rows} × {columns} cells\nbias {number(view.bias)}"
-    if mirrored:
-        said += "\nand mirrored"
+    said = f"{name}\n{rows} × {columns} cells\nbias {number(view.bias)}" + "\nand mirrored" * mirrored
     row[0].set_ylabel(said, fontsize=8, rotation=0, ha="right", va="center")
+
+
+def _draw_parts(axes: np.ndarray, view: View, sign: int, dearest: float) -> None:
+    """The edges that the parts of a sign like, and what it costs to move them, in fine cells of the root."""
+    rows, columns = view.root.shape[:2]
+    reach = [(0, 0, 2 * columns, 2 * rows), *map(_box, view.parts)]
+    left, top, right, bottom = zip(*reach, strict=True)
     liked = [edge_strengths(part.filter)[0] for part in view.parts]
     white = max((float(side.max()) for side in liked), default=0.0) or 1.0
-    maps = []
-    for k, sign in enumerate(signs):
-        glyphs, costs = row[2 + 2 * k : 4 + 2 * k]
-        mine = [p for p, part in enumerate(view.parts) if part.sign == sign]
-        if not mine:
-            for ax in (glyphs, costs):
-                ax.set_frame_on(False)
-                bare(ax)
+    kind = _KINDS[sign]
+    label = {"boxstyle": "round,pad=0.12", "facecolor": COLORS[kind], "edgecolor": "none"}
+    for p, part in enumerate(view.parts):
+        if part.sign != sign:
             continue
-        strong = _pasted(view, mine, [glyph_image(liked[p]) for p in mine], np.fmax)
-        cheap = _pasted(view, mine, [_costs(view.parts[p]) for p in mine], np.fmin)
-        shade = {"vmin": 0.0, "interpolation": "antialiased", "extent": _reach(view)}
-        glyphs.imshow(strong, cmap=grey("0.88"), vmax=white, **shade)
-        maps.append(costs.imshow(cheap, cmap=grey("0.88"), vmax=dearest, **shade))
-        for ax in (glyphs, costs):
-            bare(ax)
-            _frames(ax, view, mine, sign)
-    return maps
+        box = _box(part)
+        pictures = (glyph_image(liked[p]), white), (_costs(part), dearest)
+        for ax, (picture, most) in zip(axes, pictures, strict=True):
+            extent = (box[0], box[2], box[3], box[1])
+            ax.imshow(picture, cmap="gray", vmin=0.0, vmax=most, interpolation="antialiased", extent=extent)
+            outline(ax, box, COLORS[kind], 1.4, LINES[kind], clip_on=False)
+            ax.text(0.5 * (box[0] + box[2]), box[1] + 0.3, str(p), fontsize=7, ha="center", va="top", bbox=label)
+    for ax in axes:
+        ax.set_facecolor("0.88")
+        ax.set_aspect("equal")
+        ax.set_xlim(min(left), max(right))
+        ax.set_ylim(max(bottom), min(top))
 
 
-def _reach(view: View) -> tuple[int, int, int, int]:
-    """Left, right, bottom and top of root and parts together, in fine cells of the root."""
-    rows, columns = view.root.shape[:2]
-    boxes = [(0, 2 * columns, 2 * rows, 0)]
-    for part in view.parts:
-        boxes.append((part.left, part.left + part.filter.shape[1], part.top + part.filter.shape[0], part.top))
-    left, right, bottom, top = zip(*boxes, strict=True)
-    return min(left), max(right), max(bottom), min(top)
-
-
-def _pasted(view: View, which: list[int], pictures: list[np.ndarray], meet: np.ufunc) -> np.ndarray:
-    """Pictures of parts where these are expected; NaN where there is none."""
-    left, right, bottom, top = _reach(view)
-    side = pictures[0].shape[0] // view.parts[which[0]].filter.shape[0]  # pixels of a fine cell
-    out = np.full(((bottom - top) * side, (right - left) * side), np.nan)
-    for p, picture in zip(which, pictures, strict=True):
-        y, x = (view.parts[p].top - top) * side, (view.parts[p].left - left) * side
-        at = slice(y, y + picture.shape[0]), slice(x, x + picture.shape[1])
-        out[at] = meet(out[at], picture)
-    return out
+def _box(part: ViewPart) -> tuple[int, int, int, int]:
+    rows, columns = part.filter.shape[:2]
+    return part.left, part.top, part.left + columns, part.top + rows
 
 
 def _costs(part: ViewPart) -> np.ndarray:
@@ -161,17 +130,3 @@ def _costs(part: ViewPart) -> np.ndarray:
     a, b, c, d = part.cost
     cost = (a * dy**2 + b * dy)[:, None] + (c * dx**2 + d * dx)
     return cost - cost.min()
-
-
-def _frames(ax: Axes, view: View, which: list[int], sign: int) -> None:
-    """A numbered frame around each part of a sign."""
-    kind = "part" if sign > 0 else "negative part"
-    for p in which:
-        part = view.parts[p]
-        rows, columns = part.filter.shape[:2]
-        box = (part.left, part.top, part.left + columns, part.top + rows)
-        outline(ax, box, COLORS[kind], 1.4, LINES[kind], clip_on=False)
-        ax.text(
-            part.left + 0.5 * columns, part.top + 0.3, str(p), fontsize=7, ha="center", va="top",
-            color="black", bbox={"boxstyle": "round,pad=0.12", "facecolor": COLORS[kind], "edgecolor": "none"},
-        )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, needs_matplotlib
+from ...plots.needs import axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ _SIDE = 20  # pixels of a drawn cell
 _GAP = 6  # pixels between what speaks for and what speaks against
 
 
-@needs_matplotlib
 def hog_glyphs(weights: Any, ax: Axes | None = None, *, negative: bool = False, limit: float | None = None) -> Axes:
     """Draw a filter over histograms of gradients: in every cell the edges that it likes, brighter the more it does.
 

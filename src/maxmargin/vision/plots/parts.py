@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...plots.needs import axes_for, needs_matplotlib, tiles_for
+from ...plots.needs import axes_for, open_frame, tiles_for
+from ...plots.tables import draw_weights
 from ...validation import shown
 from .frames import cut_out, images_and_features, pixels, some_of
 from .hog import edge_strengths, hog_glyphs
@@ -22,7 +23,6 @@ _MANY_PARTS = 60  # beyond it only some are numbered
 _SHOWN = 8  # parts, if nobody says which
 
 
-@needs_matplotlib
 def part_weights(model: PartClassifier, region: int = 0, ax: Axes | None = None) -> Axes:
     """Draw how much every part speaks for every class (red) or against it (blue), in one region of the image.
 
@@ -56,18 +56,14 @@ def part_weights(model: PartClassifier, region: int = 0, ax: Axes | None = None)
         raise ValueError(f"region must be from 0 to {n_regions - 1}, got {region}.")
     drawn = table[:, :, region].T
     ax = axes_for(ax, (2.2 + 0.3 * n_classes, 1.6 + 0.19 * min(n_parts, _MANY_PARTS)))
-    limit = float(np.abs(table).max()) or 1.0  # the same for all regions
-    picture = ax.imshow(drawn, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest")
-    ax.set_xticks(np.arange(n_classes), [str(name) for name in model.classes_], rotation=90 if n_classes > 3 else 0)
+    limit = float(np.abs(table).max())  # the same for all regions
+    draw_weights(ax, drawn, limit, names=[str(name) for name in model.classes_])
     ax.set_yticks(np.arange(0, n_parts, -(-n_parts // _MANY_PARTS)))
-    ax.tick_params(length=0, labelsize=8)
     ax.set_ylabel("part")
     ax.set_title(f"weights, {_region_name(model.regions, region)}", fontsize=10)
-    ax.figure.colorbar(picture, ax=ax, shrink=0.6, aspect=24).ax.tick_params(labelsize=7)
     return ax
 
 
-@needs_matplotlib
 def top_detections(
     model: PartClassifier | Mapping[str, PartClassifier],
     images: Any,
@@ -124,7 +120,6 @@ def top_detections(
     return fig
 
 
-@needs_matplotlib
 def filter_glyphs(
     model: PartClassifier,
     parts: Sequence[int] | None = None,
@@ -161,7 +156,6 @@ def filter_glyphs(
     return fig
 
 
-@needs_matplotlib
 def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Axes | None = None) -> Axes:
     """Draw accuracy against the number of parts, a curve for each way to get them.
 
@@ -196,8 +190,6 @@ def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Axes | None = None)
         )
     if min(min(curve) for curve in results.values()) < 1:
         raise ValueError("Numbers of parts must be at least 1: they are drawn in powers of two.")
-    from matplotlib import ticker
-
     ax = axes_for(ax, (5.2, 3.6))
     for name, curve in results.items():
         at = sorted(curve)
@@ -207,11 +199,8 @@ def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Axes | None = None)
             low, high = [t.min() for t in trials], [t.max() for t in trials]
             ax.fill_between(at, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
     ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:g}"))
-    ax.set_xlabel("parts")
-    ax.set_ylabel("right, %")
-    ax.grid(alpha=0.3)
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.xaxis.set_major_formatter("{x:g}")
+    open_frame(ax, "parts", "right, %")
     ax.legend(frameon=False)
     return ax
 
