@@ -11,27 +11,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.metrics import confusion_matrix, mean_absolute_error, r2_score
 from written_pages import Reader, check_self_contained
 
-from maxmargin import LinearSVC, LinearSVR, report
+from maxmargin import LinearSVC, LinearSVR, data, report
 from maxmargin.protocols import Chunk
 from maxmargin.report.tallies import Residuals, measure, to_width
-
-
-class InMemory:
-    """The least that a source can be."""
-
-    def __init__(self, X, y, group=None, rows=97):
-        self.X, self.y, self.group, self.rows = X, y, group, rows
-        self.n_features = X.shape[1]
-        self.skipped = []
-
-    def __len__(self):
-        return len(self.y)
-
-    def chunks(self, order=None):
-        for begin in range(0, len(self), self.rows):
-            at = slice(begin, min(begin + self.rows, len(self)))
-            group = None if self.group is None else self.group[at]
-            yield Chunk(np.arange(at.start, at.stop), self.X[at], None if self.y is None else self.y[at], group)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +48,7 @@ def test_text_from_outside_is_escaped():
     X = (X / X.std()).rename(columns={"mean area": "<script>alert('area')</script>"})
     labels = np.where(y == 1, "<script>alert(1)</script>", '"malignant" & <b>bold</b>')
     model = LinearSVC(random_state=0).fit(X, labels)
-    source = InMemory(X.to_numpy(), labels)
+    source = data.open(X.to_numpy(), labels=labels)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         page = report.page(model, source, {"title": "</title><script>alert(2)</script>", "data": "<img src=x>"})
@@ -80,7 +62,7 @@ def test_many_classes_are_a_list_of_mistakes_and_not_a_matrix(rng):
     centres, y = rng.normal(size=(30, 12)), rng.integers(0, 30, 900)
     X = centres[y] + 1.5 * rng.normal(size=(900, 12))
     model = LinearSVC(C=0.01, random_state=0).fit(X, y)
-    reader = check_self_contained(report.page(model, InMemory(X, y)))
+    reader = check_self_contained(report.page(model, data.open(X, labels=y, chunk_rows=97)))
     assert ("class", "confusion") not in reader.attributes
     table = confusion_matrix(y, model.predict(X))
     np.fill_diagonal(table, 0)
@@ -92,17 +74,22 @@ def test_many_classes_are_a_list_of_mistakes_and_not_a_matrix(rng):
 def test_labels_not_met_in_training_are_told_apart(digits, digit_model):
     X, y = digits[0][900:1000], digits[1][900:1000].copy()
     y[[7, 50]] = 77
-    tally, _ = measure(digit_model, InMemory(X, y, rows=30))
+    tally, _ = measure(digit_model, data.open(X, labels=y, chunk_rows=30))
     assert (tally.unseen, tally.first_unseen) == (2, (77, 7))
     assert tally.score == np.mean(digit_model.predict(X) == y)
-    words = Reader(report.page(digit_model, InMemory(X, y))).words
+    words = Reader(report.page(digit_model, data.open(X, labels=y, chunk_rows=97))).words
     assert "2 rows have a label that was not in the training data (the first is 77 in row 8, where the model" in words
+
+
+def test_data_without_labels_still_has_a_summary(digits, digit_model):
+    reader = Reader(report.page(digit_model, data.open(sp.csr_matrix(digits[0]))))
+    assert ["rows", "1 797"] in reader.rows and "Answers on" not in reader.words
 
 
 def test_regression_shows_r2_and_residuals():
     X, y = load_diabetes(return_X_y=True)
     model = LinearSVR(C=100.0, epsilon=1.0, random_state=0).fit(X, y)
-    reader = check_self_contained(report.page(model, InMemory(X, y)))
+    reader = check_self_contained(report.page(model, data.open(X, labels=y, chunk_rows=97)))
     facts = {row[0]: row[1] for row in reader.rows if len(row) == 2}
     assert float(facts["R²"].replace("−", "-")) == pytest.approx(model.score(X, y), rel=1e-3)
     assert float(facts["mean absolute error"]) == pytest.approx(mean_absolute_error(y, model.predict(X)), rel=1e-3)

@@ -184,12 +184,8 @@ def test_right_and_wrong_are_as_precision_counts_them_and_the_area_is_the_averag
     x, y = envelope(curve.precision, curve.recall)
     assert np.trapezoid(y, x) == pytest.approx(curve.average_precision)
     assert np.all(np.diff(y) <= 0.0)
-    scores = np.concatenate([some[1] for some in found])
-    order = np.argsort(-scores, kind="stable")
-    boxes = np.concatenate([some[0] for some in found])
-    image = np.repeat(np.arange(len(found)), [len(some[1]) for some in found])
-    verdicts = judged(boxes[order], image[order], truths, 0.5)
-    right = np.cumsum([verdict == "right" for verdict in verdicts])
+    verdicts = judged(found, truths, 0.5)
+    right = np.cumsum(verdicts == "right")
     assert np.allclose(right / np.arange(1, len(verdicts) + 1), curve.precision)
 
 

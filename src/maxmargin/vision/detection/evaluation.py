@@ -90,7 +90,7 @@ def precision_recall(
             f"There is no object to be found in the {len(objects)} images ({spared.size} are ignored), so there is no "
             "recall. Give at least one box in truths that is not ignored."
         )
-    scores, shown = _matched(found, objects, overlap)
+    scores, shown = matched(found, objects, overlap)
     order = falling(scores)
     scores, shown = scores[order], shown[order]
     counts = (shown < 0) | ~spared[shown]
@@ -130,7 +130,7 @@ def shown_by(boxes: np.ndarray, objects: np.ndarray, overlap: float) -> np.ndarr
     return np.where(shared.max(axis=1) >= overlap, shared.argmax(axis=1), -1)
 
 
-def _matched(
+def matched(
     found: Sequence[tuple[ArrayLike, ArrayLike]], objects: list[np.ndarray], overlap: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores of all boxes found, and which object each shows, counted through all images; −1 if none."""

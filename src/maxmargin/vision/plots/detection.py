@@ -9,7 +9,7 @@ import numpy as np
 
 from ...plots.needs import axes_for, open_frame, tiles_for
 from ..detection.boxes import as_boxes, as_scores, falling
-from ..detection.evaluation import PrecisionRecall, shown_by
+from ..detection.evaluation import PrecisionRecall, matched
 from ..detection.finding import Detections
 from ..image_inputs import images_or_regions
 from .frames import COLORS, LINES, number, outline, pixels
@@ -190,19 +190,18 @@ def detection_mosaic(
     if n < 1 or columns < 1:
         raise ValueError(f"n and columns must be at least 1, got {n} and {columns}.")
     files = list(images_or_regions(images).images or [])
-    boxes, scores, objects = _found_in(files, found, truths)
-    image = np.repeat(np.arange(len(files)), [len(some) for some in boxes])
-    every, score = np.concatenate([np.zeros((0, 4)), *boxes]), np.concatenate([np.zeros(0), *scores])
-    order = falling(score)
-    if not order.size:
+    pairs, objects = _found_in(files, found, truths)
+    image = np.repeat(np.arange(len(files)), [len(scores) for _, scores in pairs])
+    boxes, scores = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    if not scores.size:
         raise ValueError(f"Nothing was found in the {len(files)} images. Detect with a lower threshold.")
-    verdicts = [""] * order.size if truths is None else judged(every[order], image[order], objects, overlap)
-    shown = order[:n].tolist()
+    verdicts = [""] * scores.size if truths is None else judged(pairs, objects, overlap)
+    shown = falling(scores)[:n].tolist()
     fig, axes = tiles_for(fig, len(shown), columns, (1.55, 1.75))
     for ax, k, verdict in zip(axes, shown, verdicts, strict=False):
         color = _MARKS.get(verdict, _WRONG)
-        _cut_out_with_box(ax, pixels(files[image[k]]), every[k], objects[image[k]], color)
-        ax.set_title(f"{number(score[k])} {verdict}".strip(), fontsize=8, pad=2, color=color)
+        _cut_out_with_box(ax, pixels(files[image[k]]), boxes[k], objects[image[k]], color)
+        ax.set_title(f"{number(scores[k])} {verdict}".strip(), fontsize=8, pad=2, color=color)
     return fig
 
 
@@ -218,18 +217,12 @@ def envelope(precision: np.ndarray, recall: np.ndarray) -> tuple[np.ndarray, np.
     return np.r_[0.0, np.repeat(x, 2)], np.r_[np.repeat(y, 2), 0.0]
 
 
-def judged(boxes: np.ndarray, image: np.ndarray, objects: list[np.ndarray], overlap: float) -> list[str]:
-    """What boxes are by falling score, in these images: right, wrong, or second on an object."""
-    taken: set[tuple[int, int]] = set()
-    out = []
-    for box, i in zip(boxes, image.tolist(), strict=True):
-        best = int(shown_by(box[None], objects[i], overlap)[0])
-        if best < 0:
-            out.append("wrong")
-        else:
-            out.append("second" if (i, best) in taken else "right")
-            taken.add((i, best))
-    return out
+def judged(found: list[tuple[np.ndarray, np.ndarray]], objects: list[np.ndarray], overlap: float) -> np.ndarray:
+    """What the boxes of all images are, by falling score: right, wrong, or second on an object."""
+    scores, shown = matched(found, objects, overlap)
+    shown = shown[falling(scores)]
+    first = np.isin(np.arange(shown.size), np.unique(shown, return_index=True)[1])
+    return np.where(shown < 0, "wrong", np.where(first, "right", "second"))
 
 
 def _score(ax: Axes, box: Any, score: float, height: int) -> None:
@@ -255,7 +248,7 @@ def _legend(ax: Axes, drawn: set[str]) -> None:
 
 def _found_in(
     files: list[Any], found: Sequence[Any], truths: Sequence[Any] | None
-) -> tuple[list[np.ndarray], list[np.ndarray], list[np.ndarray]]:
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
     """Boxes and scores of each image, and its objects."""
     truths = [[]] * len(files) if truths is None else truths
     if not len(files) == len(found) == len(truths):
@@ -267,7 +260,8 @@ def _found_in(
         raise ValueError("found must have Detections, or boxes and scores, for each image.")
     boxes = [as_boxes(f"boxes of found[{i}]", pair[0]) for i, pair in enumerate(pairs)]
     scores = [as_scores(f"scores of found[{i}]", pair[1], boxes[i]) for i, pair in enumerate(pairs)]
-    return boxes, scores, [as_boxes(f"truths[{i}]", some) for i, some in enumerate(truths)]
+    objects = [as_boxes(f"truths[{i}]", some) for i, some in enumerate(truths)]
+    return list(zip(boxes, scores, strict=True)), objects
 
 
 def _cut_out_with_box(ax: Axes, picture: np.ndarray, box: np.ndarray, objects: np.ndarray, color: str) -> None:
