@@ -111,6 +111,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     inertia_: float
     history_: list[ClusterRecord]
     n_iter_: int
+    _compared_with_labels = False
 
     def __init__(
         self,
@@ -256,13 +257,6 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         """Write the fitted estimator to one file (safetensors); ``maxmargin.load`` reads it back."""
         check_is_fitted(self)
         persistence.save(self, path)
-
-    def _check_report_data(self, data: Data) -> None:
-        """Clusters need no labels; where there are some, they are compared with them."""
-        if data.given and data.is_source:
-            raise ValueError("GMMKMeans needs its rows in memory, got a source. Read them first, or a part of them.")
-        if not data.given and data.y is not None:
-            raise ValueError("X is missing: there are labels, but no rows that have them. Give X, too.")
 
     def _report_content(self, data: Data) -> ReportContent:
         from .report import content

@@ -14,7 +14,6 @@ from ..report.markup import (
     Markup,
     count_bars,
     element,
-    facts,
     heat_table,
     note,
     together,
@@ -47,7 +46,7 @@ def content(estimator: GMMKMeans, data: Data) -> ReportContent:
     if data.given:
         labels, nearest = estimator.predict(data.X), estimator.transform(data.X).min(axis=1)
         told.tiles.insert(0, (f"mean distance on {data.name}", numbers.number(float(nearest.mean()))))
-        told.facts = facts(("rows", numbers.count(labels.size)))
+        told.tiles.append((f"rows of {data.name}", numbers.count(labels.size)))
     sizes = np.bincount(labels, minlength=len(centres))
     where = f"on {data.name}" if data.given else "in training"
     told.sections += [

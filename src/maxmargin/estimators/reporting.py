@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 class Reporting:
     """Base of all estimators that can tell what they have learned. Subclasses say what their content is."""
 
+    _compared_with_labels = True
+    """Whether a page on data needs labels."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
@@ -55,18 +58,14 @@ class Reporting:
         check_is_fitted(self)
         target = check_path(path)
         data = Data(X, y, groups, name or "this data")
-        self._check_report_data(data)
+        if y is not None and not data.given:
+            raise ValueError("X is missing: there are labels, but nothing that has them. Give both, or neither.")
+        if y is not None and data.is_source:
+            raise ValueError("A source has its labels within it: leave y out.")
+        if y is None and data.given and not data.is_source and self._compared_with_labels:
+            raise ValueError("y is missing: a report compares answers with labels. Give both X and y, or neither.")
         write(target, self, data, {"title": title})
         return target
-
-    def _check_report_data(self, data: Data) -> None:
-        """Answers are compared with labels: there must be both, or neither."""
-        if data.given and data.is_source and data.y is not None:
-            raise ValueError("A source has its labels within it: leave y out.")
-        if data.given and not data.is_source and data.y is None:
-            raise ValueError("y is missing: a report compares answers with labels. Give both X and y, or neither.")
-        if not data.given and data.y is not None:
-            raise ValueError("X is missing: there are labels, but nothing to answer. Give both X and y, or neither.")
 
     def _report_content(self, data: Data) -> ReportContent:
         """What a page shows of this estimator, and of its answers to the data."""

@@ -79,7 +79,7 @@ def _residuals(tally: Residuals) -> Markup:
     edges, heights, beyond = _bars(tally)
     caption = "How far the labels lie above (right) or below (left) the answers."
     if beyond:
-        caption += f" Outside this picture: {numbers.counted(beyond, 'rows')}."
+        caption += f" Outside this picture: {numbers.count(beyond)} rows."
     return together(known, note(caption), histogram(edges, heights, "label − answer", "rows"))
 
 

@@ -275,8 +275,10 @@
       const table = box.querySelector("details"), rows = [...table.querySelectorAll("tr")];
       const [head, ...cells] = rows.map((row) => [...row.cells].map((cell) => cell.textContent));
       this.notes = cells.map((row) => row.map((text, k) => `${head[k]} ${text}`).join(", "));
+      const known = ({ values }) => values.filter((value) => value !== null);
+      const shown = panels.filter(({ curves }) => curves.some((c) => known(c).length > 1 && known(c).some(Boolean)));
+      if (!shown.length) return;
       const switches = element(box, "div", { class: "tools" }), charts = element(box, "div", { class: "charts" });
-      const shown = panels.filter((panel) => panel.curves.some((curve) => curve.values.some(Boolean)));
       this.charts = shown.map((panel) => new Chart(charts, panel, this));
       const buttons = along.map(([name, x]) => button(switches, name, () => run(name, x)));
       const run = (name, x) => {

@@ -16,15 +16,6 @@ def count(n: float) -> str:
     return f"{int(n):,}".replace(",", " ")
 
 
-def counted(n: float, what: str) -> str:
-    """A number of things, the name of which is given for many.
-
-    >>> counted(1, "rows"), counted(1200, "rows")
-    ('1 row', '1 200 rows')
-    """
-    return f"{count(n)} {what.removesuffix('s') if int(n) == 1 else what}"
-
-
 def share(part: float) -> str:
     """A share in percent, with as many digits as its size deserves.
 

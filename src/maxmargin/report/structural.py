@@ -14,7 +14,7 @@ from .answers import confusion
 from .charts import histogram
 from .content import Data, ReportContent
 from .curves import convergence
-from .markup import MOST, Markup, element, facts, heat_table, note, table, together
+from .markup import MOST, Markup, element, heat_table, note, table, together
 from .tallies import Classes
 
 if TYPE_CHECKING:
@@ -106,7 +106,6 @@ def compare(
         ("Which label was taken for which", confusion(tally, "labels") if tally is not None else None),
         ("The worst answers", (shown or _worst)(answers.worst) if answers.worst else None),
     ]
-    told.facts = facts(("examples", numbers.count(losses.size)))
 
 
 def _losses(losses: np.ndarray) -> Markup:

@@ -154,6 +154,7 @@ class DeformablePartDetector(LatentEstimator):
     n_root_bounds_: int
     star_: StarModel
     box_regression_: BoxRegression | None
+    _compared_with_labels = False
 
     def __init__(
         self,
@@ -503,9 +504,6 @@ class DeformablePartDetector(LatentEstimator):
             given = self._annotated(images, boxes, label, root)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
         return self._write_report(path, images, None, None, title, name)
-
-    def _check_report_data(self, data: Data) -> None:
-        """Images do without boxes."""
 
     def _report_content(self, data: Data) -> ReportContent:
         from .pages.detector import content

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,6 @@ from ..estimators import inputs
 from .features.extractors import trained
 from .image_inputs import ImageInputs
 from .images import ImageFolder
-
-if TYPE_CHECKING:
-    from ..report.content import Data
 
 
 class ImageClassifier(ClassifierMixin, ABC):
@@ -34,6 +31,7 @@ class ImageClassifier(ClassifierMixin, ABC):
     on_error: str
     verbose: int
     _unit: str
+    _compared_with_labels = False
 
     @staticmethod
     @abstractmethod
@@ -150,8 +148,3 @@ class ImageClassifier(ClassifierMixin, ABC):
         data = self._training(X, y)
         weight = data.weights(sample_weight)
         return float(np.average(self.predict(data.given) == data.labels, weights=weight))
-
-    def _check_report_data(self, data: Data) -> None:
-        """Images do without labels: then there is nothing to compare answers with, but much to see."""
-        if not data.given and data.y is not None:
-            raise ValueError("X is missing: there are labels, but no images that have them. Give X, too.")

@@ -15,7 +15,6 @@ import numpy as np
 from ...report import numbers
 from ...report.answers import confusion
 from ...report.content import Data, ReportContent
-from ...report.markup import facts
 from ...report.tallies import Classes, positions
 from ..images import ImageError, ImageFolder, list_images
 
@@ -130,9 +129,7 @@ def accuracies(true: np.ndarray, answered: np.ndarray) -> tuple[float, float]:
 
 def compare(model: ImageClassifier, looked: Classified, on: str, told: ReportContent) -> None:
     """Accuracies and confusions, where classes are known."""
-    n = looked.answered.size
-    told.facts = facts(("images", numbers.count(n)))
-    told.tiles.append((f"images of {on}", numbers.count(n)))
+    told.tiles.append((f"images of {on}", numbers.count(looked.answered.size)))
     if looked.true is None:
         return
     share, mean = (numbers.share(part) for part in accuracies(looked.true, looked.answered))

@@ -10,7 +10,7 @@ import numpy as np
 from ...report import numbers
 from ...report.content import LAST_BOUND, ReportContent
 from ...report.curves import search
-from ...report.markup import Markup, element, facts, note, together
+from ...report.markup import Markup, element, note, together
 from ..detection.drawing import drawn
 from ..detection.evaluation import PrecisionRecall
 from ..images import ImageError, read_image
@@ -44,7 +44,6 @@ def content(
         told.sections.append((title, picture(drawing, "precision and recall")))
     if images:
         told.tiles.append((f"images of {on}", numbers.count(len(images))))
-        told.facts = facts(("images", numbers.count(len(images))))
         told.sections.append(("What it finds", _examples(detector, images)))
     told.sections.append(("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
     counts = parts_of(detector)

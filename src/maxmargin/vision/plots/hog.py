@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 _ORIENTATIONS = 9
 _LENGTH = 32  # features of a cell
 _SIDE = 20  # pixels of a drawn cell
-_GAP = 6  # pixels between what speaks for and what speaks against
 
 
-def hog_glyphs(weights: Any, ax: Axes | None = None, *, negative: bool = False, limit: float | None = None) -> Axes:
+def hog_glyphs(weights: Any, ax: Axes | None = None, *, limit: float | None = None) -> Axes:
     """Draw a filter over histograms of gradients: in every cell the edges that it likes, brighter the more it does.
 
     A cell has 9 bars, one for each orientation of an edge. What a bar stands for is the sum of all positive weights of
     its orientation: of the two directions in which brightness can rise across such an edge, and of both together.
-    The weights of textures, which have no orientation, are not shown.
+    The weights of textures, which have no orientation, are not shown. ``hog_glyphs(-weights)`` draws what it dislikes.
 
     Parameters
     ----------
@@ -31,8 +30,6 @@ def hog_glyphs(weights: Any, ax: Axes | None = None, *, negative: bool = False, 
         Of a filter, such as one of ``PartClassifier.filter_images()``; or the features themselves.
     ax : matplotlib Axes or None
         A new figure by default.
-    negative : bool
-        Whether to draw the edges that it dislikes beside those that it likes, in the same scale.
     limit : float or None
         What is drawn as white; the largest value by default. Give it to make several filters comparable.
 
@@ -49,16 +46,12 @@ def hog_glyphs(weights: Any, ax: Axes | None = None, *, negative: bool = False, 
     >>> hog_glyphs(weights).images[0].get_array().shape
     (40, 60)
     """
-    liked, disliked = edge_strengths(weights)
-    largest = max(float(liked.max()), float(disliked.max()) if negative else 0.0)
-    white = largest if limit is None else float(limit)
+    liked, _ = edge_strengths(weights)
     picture = glyph_image(liked)
-    if negative:
-        wall = np.full((picture.shape[0], _GAP), np.nan)
-        picture = np.hstack([picture, wall, glyph_image(disliked)])
     down, across = (max(side / 40.0, 1.5) for side in picture.shape)  # half an inch for a cell
     ax = axes_for(ax, (across, down))
-    ax.imshow(picture, cmap=grey("white"), vmin=0.0, vmax=white or 1.0, interpolation="antialiased")
+    white = float(liked.max()) if limit is None else float(limit)
+    ax.imshow(picture, cmap="gray", vmin=0.0, vmax=white or 1.0, interpolation="antialiased")
     ax.set_axis_off()
     return ax
 
@@ -97,10 +90,3 @@ def _bars() -> np.ndarray:
     thin, short = (np.clip((limit - distance) * 0.5 * _SIDE + 0.5, 0.0, 1.0) for distance, limit in
                    ((away, 0.09), (along, 0.92)))  # fmt: skip
     return thin * short
-
-
-def grey(empty: str) -> Any:
-    """Shades of grey, and a colour for where there is nothing."""
-    from matplotlib import colormaps
-
-    return colormaps["gray"].with_extremes(bad=empty)

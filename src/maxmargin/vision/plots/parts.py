@@ -60,7 +60,7 @@ def part_weights(model: PartClassifier, region: int = 0, ax: Axes | None = None)
     draw_weights(ax, drawn, limit, names=[str(name) for name in model.classes_])
     ax.set_yticks(np.arange(0, n_parts, -(-n_parts // _MANY_PARTS)))
     ax.set_ylabel("part")
-    ax.set_title(f"weights, {_region_name(model.regions, region)}", fontsize=10)
+    ax.set_title(f"weights, region {region}", fontsize=10)
     return ax
 
 
@@ -124,7 +124,6 @@ def filter_glyphs(
     model: PartClassifier,
     parts: Sequence[int] | None = None,
     *,
-    negative: bool = False,
     columns: int = 8,
     fig: FigureBase | None = None,
 ) -> FigureBase:
@@ -136,8 +135,6 @@ def filter_glyphs(
         With features "hog".
     parts : sequence of int or None
         By default those with the largest weights, eight at most.
-    negative : bool
-        Whether to draw the edges that a filter dislikes beside those that it likes.
     columns : int
         Filters in a row.
     fig : matplotlib Figure, SubFigure or None
@@ -150,9 +147,9 @@ def filter_glyphs(
     shown = _chosen_parts({"": model}, parts)
     filters = _checked(model).filter_images()
     edge_strengths(filters[0])  # complains of what is no such filter, before there is an empty figure
-    fig, axes = tiles_for(fig, len(shown), columns, (2.6 if negative else 1.3, 1.5))
+    fig, axes = tiles_for(fig, len(shown), columns, (1.3, 1.5))
     for ax, part in zip(axes, shown, strict=True):
-        hog_glyphs(filters[part], ax, negative=negative).set_title(f"part {part}", fontsize=8)
+        hog_glyphs(filters[part], ax).set_title(f"part {part}", fontsize=8)
     return fig
 
 
@@ -203,14 +200,6 @@ def part_curve(results: Mapping[str, Mapping[int, Any]], ax: Axes | None = None)
     open_frame(ax, "parts", "right, %")
     ax.legend(frameon=False)
     return ax
-
-
-def _region_name(grids: Sequence[int], region: int) -> str:
-    for g in grids:
-        if region < g * g:
-            return "whole image" if g == 1 else f"row {region // g + 1}, column {region % g + 1} of {g} × {g} regions"
-        region -= g * g
-    raise ValueError(f"There is no such region in grids of {list(grids)}.")
 
 
 def heaviest_parts(part_weights: np.ndarray) -> np.ndarray:
