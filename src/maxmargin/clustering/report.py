@@ -39,14 +39,11 @@ def content(estimator: GMMKMeans, data: Data) -> ReportContent:
             "the start, and every label is that of the nearest centre."
         ),
     )
-    told.tiles += [
-        ("clusters", numbers.count(len(centres))), ("objective", objective),
-        ("bounds", numbers.count(estimator.n_iter_)), ("features", numbers.count(centres.shape[1])),
-    ]  # fmt: skip
+    told.tiles.update(clusters=len(centres), objective=objective, bounds=estimator.n_iter_, features=centres.shape[1])
     if data.given:
         labels, nearest = estimator.predict(data.X), estimator.transform(data.X).min(axis=1)
-        told.tiles.insert(0, (f"mean distance on {data.name}", numbers.number(float(nearest.mean()))))
-        told.tiles.append((f"rows of {data.name}", numbers.count(labels.size)))
+        told.results[f"mean distance on {data.name}"] = numbers.number(float(nearest.mean()))
+        told.results[f"rows of {data.name}"] = labels.size
     sizes = np.bincount(labels, minlength=len(centres))
     where = f"on {data.name}" if data.given else "in training"
     told.sections += [

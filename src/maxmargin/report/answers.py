@@ -74,7 +74,7 @@ def _residuals(tally: Residuals) -> Markup:
     known = facts(
         ("R²", numbers.number(tally.score) if tally.score is not None else "not defined: all labels are the same"),
         ("mean absolute error", numbers.number(tally.mean_absolute)),
-        ("rows", numbers.count(tally.rows)),
+        ("rows", tally.rows),
     )
     edges, heights, beyond = _bars(tally)
     caption = "How far the labels lie above (right) or below (left) the answers."

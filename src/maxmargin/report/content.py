@@ -45,14 +45,16 @@ class Data:
 class ReportContent:
     """The parts of a page that only an estimator knows.
 
-    ``kind`` is its title where there is no other, ``tiles`` are numbers with names, ``sections`` titles with contents
-    (those that are None are left out), ``facts`` describes the data. ``subject`` and ``about`` say what the certificate
-    is of: "The objective" of the problem itself, unless something was fixed. ``claim`` takes its place where there is
-    none. ``history`` is the section on how training went.
+    ``kind`` is its title where there is no other. ``results`` say how well it does on the data, ``tiles`` what was
+    trained: names with text, or with counts. ``sections`` are titles with contents (those that are None are left out),
+    ``facts`` describes the data. ``subject`` and ``about`` say what the certificate is of: "The objective" of the
+    problem itself, unless something was fixed. ``claim`` takes its place where there is none. ``history`` is the
+    section on how training went.
     """
 
     kind: str
-    tiles: list[tuple[str, str]] = field(default_factory=list)
+    results: dict[str, str | int] = field(default_factory=dict)
+    tiles: dict[str, str | int] = field(default_factory=dict)
     sections: list[tuple[str, Markup | None]] = field(default_factory=list)
     facts: Markup | None = None
     history: Markup | None = None

@@ -31,10 +31,8 @@ def content(estimator: LatentStructuralSVM, data: Data) -> ReportContent:
     """Of a fitted LatentStructuralSVM."""
     told = ReportContent("Latent variables", history=search(estimator.history_, estimator.bound_tol))
     told.subject, told.about = LAST_BOUND, LATENT
-    told.tiles += [
-        ("objective", numbers.number(estimator.objective_)), ("bounds", numbers.count(estimator.n_bounds_)),
-        ("weights", numbers.count(estimator.coef_.size)),
-    ]  # fmt: skip
+    objective = numbers.number(estimator.objective_)
+    told.tiles.update(objective=objective, bounds=estimator.n_bounds_, weights=estimator.coef_.size)
     if data.given:
         answers, latent = Answers(), []
         for X, Y in data.pairs():
@@ -85,12 +83,10 @@ def bag_content(estimator: LatentSVC, bags: Bags | None, y: np.ndarray | None, o
     """Of a fitted LatentSVC. ``bags`` is None, or bags with ``sizes`` that can be read one by one."""
     told = ReportContent("Bags", history=search(estimator.history_, estimator.bound_tol, "instances"))
     told.subject, told.about = LAST_BOUND, LATENT
-    told.tiles += [
-        ("objective", numbers.number(estimator.objective_)), ("bounds", numbers.count(estimator.n_bounds_)),
-        ("classes", numbers.count(estimator.classes_.size)), ("features", numbers.count(estimator.n_features_in_)),
-    ]  # fmt: skip
+    told.tiles.update(objective=numbers.number(estimator.objective_), bounds=estimator.n_bounds_)
+    told.tiles.update(classes=estimator.classes_.size, features=estimator.n_features_in_)
     if estimator.positive_ is not None:
-        told.tiles.append(("one instance is enough for", numbers.label(estimator.positive_)))
+        told.tiles["one instance is enough for"] = numbers.label(estimator.positive_)
     if bags is not None:
         _compare_bags(estimator, bags, np.asarray(y), on, told)
     told.sections.append(("Heaviest weights", weights(estimator)))
@@ -109,7 +105,7 @@ def _compare_bags(estimator: LatentSVC, bags: Bags, y: np.ndarray, on: str, told
     tally = Classes(classes)
     tally.compare(truth, answer, y)
     if tally.score is not None:
-        told.tiles.insert(0, (f"accuracy on {on}", numbers.share(tally.score)))
+        told.results[f"accuracy on {on}"] = numbers.share(tally.score)
     rows = [
         [
             str(i), numbers.count(sizes[i]), numbers.label(y[i]),
@@ -125,7 +121,7 @@ def _compare_bags(estimator: LatentSVC, bags: Bags, y: np.ndarray, on: str, told
         ("Which instance decided", together(note(lead), table(head, rows, "numbers"))),
     ]
     told.facts = facts(
-        ("bags", numbers.count(len(sizes))),
-        ("instances", numbers.count(sizes.sum())),
+        ("bags", len(sizes)),
+        ("instances", sizes.sum()),
         ("instances per bag", f"{sizes.mean():.1f}, from {sizes.min()} to {sizes.max()}"),
     )

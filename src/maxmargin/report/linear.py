@@ -33,13 +33,13 @@ def content(estimator: LinearEstimator, source: Source | None, on: str) -> Repor
     tally, survey = measure(estimator, source) if source is not None else (tally_for(estimator), None)
     told = ReportContent(tally.kind, history=convergence(estimator.history_, estimator.tol))
     if tally.score is not None:
-        told.tiles.append((f"{tally.name} on {on}", numbers.score(task, tally.score)))
+        told.results[f"{tally.name} on {on}"] = numbers.score(task, tally.score)
     if survey is not None:
-        told.tiles.append((f"rows of {on}", numbers.count(survey.rows)))
+        told.results[f"rows of {on}"] = survey.rows
         told.facts = _data_summary(survey)
-    told.tiles.append(("features", numbers.count(estimator.n_features_in_)))
+    told.tiles["features"] = estimator.n_features_in_
     if task == "classify":
-        told.tiles.append(("classes", numbers.count(estimator.classes_.size)))
+        told.tiles["classes"] = estimator.classes_.size
     if tally.rows:
         told.sections.append((f"Answers on {on}", answers(tally)))
     told.sections.append(("Heaviest weights", weights(estimator)))
@@ -50,8 +50,8 @@ def _data_summary(survey: Survey) -> Markup:
     n, said = survey.left_out
     listed = element("details", element("summary", numbers.count(n)), *[element("p", text) for text in said[:10]])
     return facts(
-        ("rows", numbers.count(survey.rows)),
-        ("features", numbers.count(survey.features)),
+        ("rows", survey.rows),
+        ("features", survey.features),
         ("values other than zero", f"{survey.stored / max(survey.rows, 1):.1f} per row"),
         ("rows left out", listed if n else "none"),
     )

@@ -53,9 +53,14 @@ def note(text: str | None) -> Markup | None:
     return element("p", text, class_="note") if text else None
 
 
+def counted(value: str | float) -> str:
+    """Text as it is; a number is a count."""
+    return value if isinstance(value, str) else numbers.count(value)
+
+
 def facts(*rows: tuple[str, Any]) -> Markup:
-    """Names with their values, as a table without a head."""
-    return table([], [list(row) for row in rows], "facts")
+    """Names with their values, as a table without a head; numbers are counts."""
+    return table([], [[name, counted(value)] for name, value in rows], "facts")
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str | None = None) -> Markup:

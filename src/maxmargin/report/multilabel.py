@@ -24,7 +24,7 @@ def content(estimator: MultilabelSVM, data: Data) -> ReportContent:
     told = ReportContent("Several labels", history=convergence(estimator.history_, estimator.tol))
     if data.given:
         _compare(estimator, data, names, told)
-    told.tiles += [("labels", numbers.count(n)), ("pairs with weights", numbers.count(len(estimator.edges_)))]
+    told.tiles = {"labels": n, "pairs with weights": len(estimator.edges_)}
     coef = estimator.label_coef_[:, :-1] if estimator.fit_intercept else estimator.label_coef_
     features = getattr(estimator, "feature_names_in_", None)
     told.sections += [
@@ -45,12 +45,10 @@ def _compare(estimator: MultilabelSVM, data: Data, names: list[str], told: Repor
         whole += int((truth == answer).all(axis=1).sum())
         rows += len(truth)
     wrong = int(present.sum() + found.sum() - 2 * right.sum())
-    told.tiles += [
-        (f"labels right on {data.name}", numbers.share(1.0 - wrong / max(rows * len(names), 1))),
-        ("rows with all labels right", numbers.share(whole / max(rows, 1))),
-    ]
+    told.results[f"labels right on {data.name}"] = numbers.share(1.0 - wrong / max(rows * len(names), 1))
+    told.results["rows with all labels right"] = numbers.share(whole / max(rows, 1))
     told.sections.append((f"Answers on {data.name}", label_table(names, present, found, right)))
-    told.facts = facts(("rows", numbers.count(rows)), ("labels per row", f"{present.sum() / max(rows, 1):.2f}"))
+    told.facts = facts(("rows", rows), ("labels per row", f"{present.sum() / max(rows, 1):.2f}"))
 
 
 def _attraction(estimator: MultilabelSVM, names: list[str]) -> Markup:

@@ -17,7 +17,7 @@ from ..notebook import told_apart
 from ..validation import shown as shortened
 from . import numbers
 from .content import Data, ReportContent
-from .markup import Markup, element, facts, note, together
+from .markup import Markup, counted, element, facts, note, together
 
 _MOST_TEXT = 400  # characters of a setting: tables of costs or weights of many classes have no end
 _PROOF = (
@@ -85,7 +85,7 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     told = estimator._report_content(data)
     title = summary.get("title") or told.kind
     body = together(
-        _headline(estimator, title, told, [*told.tiles, *_costs(estimator, summary)]),
+        _headline(estimator, title, told, told.results | told.tiles | _costs(estimator, summary)),
         section("How training got there", told.history),
         *[section(name, content) for name, content in told.sections],
         element("div", section("Data", told.facts), section("Settings", settings(estimator)), class_="two"),
@@ -95,13 +95,13 @@ def page(estimator: Any, data: Any = None, summary: dict[str, Any] | None = None
     return document(title, body)
 
 
-def _headline(estimator: Any, title: str, content: ReportContent, tiles: list[tuple[str, str]]) -> Markup:
+def _headline(estimator: Any, title: str, content: ReportContent, tiles: dict[str, str | int]) -> Markup:
     """What is proved, both bounds, and the numbers that matter most. The claim is the content's own where there is no
     certificate."""
     claim = content.claim if content.claim is not None else _certified(estimator, content)
     shown = [  # long words are set smaller, so that they need not be broken
         element("div", element("dt", k), element("dd", v, class_="word" if len(v) > _SHORT and v.isalpha() else None))
-        for k, v in tiles
+        for k, v in ((name, counted(value)) for name, value in tiles.items())
     ]
     return element("header", element("h1", title), claim, element("dl", *shown, class_="tiles"))
 
@@ -131,17 +131,17 @@ def _certified(estimator: Any, content: ReportContent) -> Markup:
     )
 
 
-def _costs(estimator: Any, summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _costs(estimator: Any, summary: dict[str, Any]) -> dict[str, str | int]:
     """What training took."""
-    tiles = []
+    tiles: dict[str, str | int] = {}
     passes = getattr(estimator, "n_passes_", None)
     if passes is not None:
-        tiles.append(("passes", numbers.count(passes)))
+        tiles["passes"] = passes
     seconds = summary.get("seconds") or _seconds(getattr(estimator, "history_", None) or [])
     if seconds:
-        tiles.append(("time", numbers.duration(seconds)))
+        tiles["time"] = numbers.duration(seconds)
     if summary.get("peak_memory"):
-        tiles.append(("peak memory", numbers.size(summary["peak_memory"])))
+        tiles["peak memory"] = numbers.size(summary["peak_memory"])
     return tiles
 
 
@@ -161,12 +161,12 @@ def settings(estimator: Any) -> Markup:
     return facts(*rows)
 
 
-def _setting(value: Any) -> Any:
+def _setting(value: Any) -> str:
     """What tells the value; of an object that does not describe itself, its class, as its address tells nothing."""
     if value is None:
         return "–"
     if isinstance(value, str | int | float):
-        return value
+        return str(value)
     return type(value).__name__ if type(value).__repr__ is object.__repr__ else shortened(value, _MOST_TEXT)
 
 

@@ -27,7 +27,7 @@ def content(estimator: SequenceSVM, data: Data) -> ReportContent:
     told = ReportContent("Sequences", history=convergence(estimator.history_, estimator.tol))
     if data.given:
         _compare(estimator, data, told)
-    told.tiles += [("labels", numbers.count(len(names))), ("features", numbers.count(estimator.emissions_.shape[0]))]
+    told.tiles.update(labels=len(names), features=estimator.emissions_.shape[0])
     numbered = not features or isinstance(features[0], int)
     titles = [f"for {name}" for name in names]
     told.sections += [
@@ -46,8 +46,8 @@ def _compare(estimator: SequenceSVM, data: Data, told: ReportContent) -> None:
             answers.add(x, truth, answer, sum(a != b for a, b in zip(truth, answer, strict=True)))
     compare(told, data.name, answers, _examples)
     told.facts = facts(
-        ("sequences", numbers.count(len(lengths))),
-        ("tokens", numbers.count(sum(lengths))),
+        ("sequences", len(lengths)),
+        ("tokens", sum(lengths)),
         ("tokens per sequence", f"{np.mean(lengths):.1f}, at most {max(lengths)}" if lengths else "–"),
     )
 

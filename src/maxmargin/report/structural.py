@@ -39,7 +39,7 @@ def content(estimator: StructuralSVM, data: Data) -> ReportContent:
     """Of a fitted StructuralSVM."""
     model = estimator.model_
     told = ReportContent(type(estimator).__name__, history=convergence(estimator.history_, estimator.tol))
-    told.tiles += [("weights", numbers.count(estimator.coef_.size)), ("model", type(model).__name__)]
+    told.tiles.update(weights=estimator.coef_.size, model=type(model).__name__)
     if data.given:
         answers = Answers()
         for X, Y in data.pairs():
@@ -95,12 +95,10 @@ def compare(
     """Tiles and sections on losses, on labels where answers are made of them, and on the worst answers."""
     losses = np.array(answers.losses)
     tally = answers.tally()
-    told.tiles[:0] = [
-        (f"mean loss on {on}", numbers.number(float(losses.mean())) if losses.size else "–"),
-        ("answers without loss", numbers.share(float(np.mean(losses == 0.0)) if losses.size else 0.0)),
-    ]
+    told.results[f"mean loss on {on}"] = numbers.number(float(losses.mean())) if losses.size else "–"
+    told.results["answers without loss"] = numbers.share(float(np.mean(losses == 0.0)) if losses.size else 0.0)
     if tally is not None and tally.score is not None:
-        told.tiles.insert(1, ("labels right", numbers.share(tally.score)))
+        told.results["labels right"] = numbers.share(tally.score)
     told.sections += [
         (f"Loss of the answers on {on}", _losses(losses) if losses.size else None),
         ("Which label was taken for which", confusion(tally, "labels") if tally is not None else None),

@@ -129,12 +129,11 @@ def accuracies(true: np.ndarray, answered: np.ndarray) -> tuple[float, float]:
 
 def compare(model: ImageClassifier, looked: Classified, on: str, told: ReportContent) -> None:
     """Accuracies and confusions, where classes are known."""
-    told.tiles.append((f"images of {on}", numbers.count(looked.answered.size)))
-    if looked.true is None:
-        return
-    share, mean = (numbers.share(part) for part in accuracies(looked.true, looked.answered))
-    told.tiles[:0] = [(f"accuracy on {on}", share), ("mean over classes", mean)]
-    tally = Classes(model.classes_)
-    true, answered = (positions(model.classes_, side) for side in (looked.true, looked.answered))
-    tally.compare(true, answered, looked.true.tolist())
-    told.sections.append(("Which class was taken for which", confusion(tally, "images")))
+    if looked.true is not None:
+        share, mean = (numbers.share(part) for part in accuracies(looked.true, looked.answered))
+        told.results |= {f"accuracy on {on}": share, "mean over classes": mean}
+        tally = Classes(model.classes_)
+        true, answered = (positions(model.classes_, side) for side in (looked.true, looked.answered))
+        tally.compare(true, answered, looked.true.tolist())
+        told.sections.append(("Which class was taken for which", confusion(tally, "images")))
+    told.results[f"images of {on}"] = looked.answered.size

@@ -35,25 +35,19 @@ def content(
     history = search(detector.history_[detector.n_root_bounds_ :], detector.bound_tol, "placements")
     told = ReportContent("Detector", subject=LAST_BOUND, about=ABOUT, history=history)
     if curve is not None:
-        told.tiles += [
-            (f"average precision on {on}", numbers.share(curve.average_precision)),
-            ("objects", numbers.count(curve.n_truths)),
-        ]
+        told.results[f"average precision on {on}"] = numbers.share(curve.average_precision)
+        told.results["objects"] = curve.n_truths
         drawing = plots.precision_recall_curves({detector.label_ or "objects": curve}).figure
         title = "Precision–recall curve"
         told.sections.append((title, picture(drawing, "precision and recall")))
     if images:
-        told.tiles.append((f"images of {on}", numbers.count(len(images))))
+        told.results[f"images of {on}"] = len(images)
         told.sections.append(("What it finds", _examples(detector, images)))
     told.sections.append(("Filters", picture(plots.detector_filters(detector), "filters of the detector")))
     counts = parts_of(detector)
-    told.tiles += [
-        ("components", numbers.count(len(detector.star_.components))),
-        ("parts", numbers.count(counts["parts"])),
-    ]
+    told.tiles.update(components=len(detector.star_.components), parts=counts["parts"], bounds=detector.n_bounds_)
     if counts["negative_parts"]:
-        told.tiles.append(("negative parts", numbers.count(counts["negative_parts"])))
-    told.tiles.append(("bounds", numbers.count(detector.n_bounds_)))
+        told.tiles["negative parts"] = counts["negative_parts"]
     return told
 
 

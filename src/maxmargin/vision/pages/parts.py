@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...report import numbers
 from ...report.content import Data, ReportContent
 from ...report.curves import steps
 from .classified import classified, compare, features_kept
@@ -28,10 +27,7 @@ def content(model: PartClassifier, data: Data) -> ReportContent:
         "Parts", subject="With these filters the objective", about=ABOUT, history=steps(model.history_)
     )
     grids = " + ".join(f"{g} × {g}" for g in model.regions)
-    told.tiles += [
-        ("classes", numbers.count(model.classes_.size)), ("parts", numbers.count(len(model.filters_))),
-        ("regions", grids), ("training", model.training),
-    ]  # fmt: skip
+    told.tiles.update(classes=model.classes_.size, parts=len(model.filters_), regions=grids, training=model.training)
     with features_kept(model):
         looked = classified(model, data)
         if looked is not None:

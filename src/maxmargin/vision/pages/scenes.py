@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...plots.needs import tiles_for
-from ...report import numbers
 from ...report.content import LAST_BOUND, Data, ReportContent
 from ...report.curves import climb, convergence, search
 from ...report.linear import MOST_CLASSES
@@ -26,10 +25,8 @@ def content(model: SceneClassifier, data: Data) -> ReportContent:
     """Of a fitted SceneClassifier."""
     pyplot()  # complains before any work is done
     told = ReportContent("Scenes")
-    told.tiles += [
-        ("classes", numbers.count(model.classes_.size)), ("kind", model.kind), ("training", model.training),
-        ("grid", f"{model.grid_[0]} × {model.grid_[1]}"),
-    ]  # fmt: skip
+    grid = f"{model.grid_[0]} × {model.grid_[1]}"
+    told.tiles.update(classes=model.classes_.size, kind=model.kind, training=model.training, grid=grid)
     _proof(model, told)
     with features_kept(model):
         looked = classified(model, data)
