@@ -325,8 +325,9 @@ def usable_rows(
                 return csr_view(x.indptr, x.indices, values, x.shape[1], good), good
             if verdict != batches.NOT_FINITE:
                 raise DataError(
-                    f"Row {first + row} of x is no row of a matrix with {width} columns: its offsets or column "
-                    "indices lead out of it. Build the matrix again.",
+                    f"{path or 'x'}: row {first + row} is no row of a matrix with {width} columns: its offsets or "
+                    "column indices lead out of it. Build the matrix again.",
+                    path=path,
                     row=int(first + row),
                 )
             column, value = int(x.indices[entry]), x.data[entry]

@@ -28,7 +28,7 @@ from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
 from .partitioning import Bucket, Buckets, RowBuffer
 from .runs import GroupsInTurn, group_starts
-from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
+from .shard_format import CONTENTS, Columns, Contents, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
 
@@ -103,7 +103,7 @@ def convert(
         source.keep_within(limit)
     with _whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
-    shards = Shards(target)
+    shards = Shards([target])
     shards.skipped = list(getattr(source, "skipped", []))
     shards.n_skipped = getattr(source, "n_skipped", len(shards.skipped))
     return shards
@@ -145,7 +145,7 @@ class _Conversion:
                 self._merge(self._buckets)
             self._write(last=True)
             origin = getattr(source, "origin", {})
-            write_contents(self._folder, self._shards, self._hand.columns, self._width, origin)
+            write_contents(self._folder, Contents(self._shards, self._hand.columns, self._width, origin))
         finally:
             if self._writer is not None:
                 self._writer.abandon()
@@ -312,7 +312,7 @@ class _Conversion:
         arrays += [hand.column(name)[rows] for name in ("group", "weight") if name in hand.fixed]
         if self._writer is None:
             self._writer = ShardWriter(self._folder / f"{len(self._shards):05d}.arrow", columns)
-        self._writer.write(arrays, (rows.size, values.size if columns.sparse else 0, text), self._width)
+        self._writer.write(arrays, (rows.size, values.size if columns.sparse else 0, text))
         if self._writer.size >= self._shard_bytes:
             self._close_shard()
 
