@@ -106,8 +106,8 @@ CASES = [
     Wrong("nothing in it", "m.mm", load(b""), ValueError, "not a model file", "Give a file that save"),
     Wrong("a newer format", "m.mm", load(saved(version="99")), ValueError, "format version 99", "the release that wrote it"),
     Wrong("another format", "m.mm", load(saved(format="other")), ValueError, "not written by maxmargin", "Give a file"),
-    Wrong("save to a folder", "folder", lambda t: svc().save(t), IsADirectoryError, "is a folder", r"'model\.mm'"),
-    Wrong("save nowhere", "m.mm", lambda t: svc().save(t / "no" / "m.mm"), FileNotFoundError, "does not exist", "Make the folder"),
+    Wrong("save to a folder", "folder", lambda t: svc().save(t), IsADirectoryError, "is a folder", "name a file to write"),
+    Wrong("save nowhere", "m.mm", lambda t: svc().save(t / "no" / "m.mm"), FileNotFoundError, "there is no folder", "Create it first"),
     Wrong("save to None", "path", lambda _: svc().save(None), TypeError, "got None", "name of a file"),
     # Data.
     Wrong("no such file", "no.svm", train("no.svm"), DataError, "does not exist", "does not exist"),

@@ -91,7 +91,6 @@ class ParquetSource(InOrder):
         numbers = ["values"] if self._sparse else self._features
         small = all(_exact_in_float32(schema.field(name).type) for name in numbers)
         self._dtype = np.dtype(dtype if dtype is not None else np.float32 if small else np.float64)
-        self._rows_done = 0
         self._group_codes: dict[Any, int] = {}
         self._n_rows = sum(file.metadata.num_rows for file in files)
         told = on_error == "raise" and self._declared is not None
@@ -103,16 +102,6 @@ class ParquetSource(InOrder):
     def origin(self) -> dict[str, Any]:
         """What must be known to read more of the same data: the columns of features, in their order."""
         return {} if self._sparse else {"columns": list(self._features)}
-
-    @property
-    def bytes_total(self) -> int:
-        """Bytes of all files."""
-        return sum(stamp.size for stamp in self._stamps)
-
-    @property
-    def bytes_done(self) -> int:
-        """Bytes of the files that the present pass has read, as far as rows tell."""
-        return self.bytes_total * self._rows_done // max(1, self._n_rows)
 
     @property
     def fingerprint(self) -> str:
@@ -127,13 +116,11 @@ class ParquetSource(InOrder):
 
     def _read(self) -> Generator[Chunk, None, None]:
         self.skipped, self.n_skipped = [], 0
-        self._rows_done = 0
         done = 0
         for path in self.paths:
             row = 0
             for batch in self._batches(path):
                 kept = self._usable(batch, path, row)
-                self._rows_done += len(batch)
                 if len(kept):
                     yield self._chunk(kept, path, row, done)
                 row += len(batch)

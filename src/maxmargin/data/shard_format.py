@@ -131,7 +131,7 @@ class ShardWriter:
         self._path, self._columns, self._schema = path, columns, columns.schema()
         self._file = open(path, "wb")  # noqa: SIM115  # closed in ``close``, or by ``abandon``
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
-        self._written: list[tuple[int, ...]] = []  # counts and checksums of each batch
+        self._written: list[tuple[int, int, int, int, int]] = []  # counts and checksums of each batch
 
     @property
     def size(self) -> int:
@@ -251,10 +251,10 @@ def read_contents(folder: str | os.PathLike[str], store: Disk = DISK) -> Content
 
 def _check_places(batch: Batch, columns: Columns, size: int) -> None:
     parts = columns.parts(*batch.counts)
-    if min(batch.counts) < 0 or len(parts) != len(batch.starts):
+    if any(type(number) is not int or number < 0 for number in (*batch.counts, *batch.starts)):
         raise ValueError(f"batch {batch.number} has impossible counts")
     for (dtype, count), start in zip(parts, batch.starts, strict=True):
-        if start < 0 or start % 8 or start + count * np.dtype(dtype).itemsize > size:
+        if start % 8 or start + count * np.dtype(dtype).itemsize > size:
             raise ValueError(f"batch {batch.number} does not lie within its file")
 
 
