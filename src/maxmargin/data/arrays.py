@@ -66,6 +66,9 @@ def _rebuilt(X: Any, name: str) -> Any:
     """A matrix of another format as CSR, made anew from its parts: SciPy looks at them then, and not later."""
     check_unmasked(f"{name}.data", getattr(X, "data", None))
     try:
+        # SciPy adds up the duplicates of these two: small integers beyond what they hold; and float16 not at all.
+        if X.dtype.kind != "b" and X.dtype.itemsize <= 2 and (X.dtype.kind == "f" or X.format in ("coo", "dia")):
+            X = X.astype(np.float32)
         if X.format in ("csc", "bsr"):
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             X.check_format(full_check=True)
@@ -75,10 +78,6 @@ def _rebuilt(X: Any, name: str) -> Any:
             X = type(X)((X.data, X.offsets), shape=X.shape)
         elif X.format == "lil" and list(map(len, X.rows)) != list(map(len, X.data)):
             raise ValueError("it needs a value for each index")
-        if X.format in ("coo", "dia") and X.dtype.kind != "b" and X.dtype.itemsize <= 2:
-            X = X.astype(
-                np.float32
-            )  # SciPy adds up duplicates, small integers beyond what they hold, float16 not at all
         return X.tocsr()
     except (TypeError, ValueError, IndexError, OverflowError) as error:
         raise _broken(name, str(error).rstrip(".")) from None
