@@ -293,6 +293,9 @@ def test_columns_of_parquet_that_do_not_fit_are_named(tmp_path):
         mm.data.open(tmp_path / "x.parquet")
     with pytest.raises(DataError, match=r"has no column 'lable' for label=. It has: a, name, label"):
         mm.data.open(tmp_path / "x.parquet", label="lable")
+    pq.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), tmp_path / "twice.parquet")
+    with pytest.raises(DataError, match=r"two columns of one name: a, a"):
+        mm.data.open(tmp_path / "twice.parquet")
     pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), tmp_path / "b.parquet")
     pq.write_table(pa.table({"a": [1], "b": [2.0]}), tmp_path / "c.parquet")
     pq.write_table(pa.table({"a": [1.0]}), tmp_path / "d.parquet")

@@ -144,10 +144,10 @@ class ParquetSource(InOrder):
 
     def _usable(self, batch: pa.RecordBatch, path: str, row: int) -> pa.RecordBatch:
         """The rows in which no value is missing or infinite; others are an error, or counted."""
-        keep = np.ones(len(batch), bool)
+        keep, named = np.ones(len(batch), bool), (self._label, self._group, self._weight)
         for name in batch.schema.names:
             column = batch.column(name)
-            bad = np.flatnonzero(keep & ~_good(column, self._dtype if name in self._features else np.float64))
+            bad = np.flatnonzero(keep & ~_good(column, np.float64 if name in named else self._dtype))
             keep[bad] = False
             for i in bad[: MESSAGES - len(self.skipped)].tolist():
                 what = f"{path}, row {row + i}, column {name!r}: {shown(column[i].as_py())}"
