@@ -21,7 +21,7 @@ FILES = ["a9a-like", "counts", "6 decimals", "all digits"]
 
 def write_file(name: str, folder: str, share: float) -> str:
     """One of the files, at this share of its usual number of rows; returns its path."""
-    from maxmargin.data.svmlight import write_svmlight
+    from sklearn.datasets import dump_svmlight_file
 
     rng = np.random.default_rng(0)
     if name == "a9a-like":
@@ -34,7 +34,7 @@ def write_file(name: str, folder: str, share: float) -> str:
         if name == "6 decimals":
             x.data = x.data.round(6)
     path = Path(folder) / f"{name}.svm"
-    write_svmlight(path, x, rng.choice([-1.0, 1.0], x.shape[0]))
+    dump_svmlight_file(x, rng.choice([-1.0, 1.0], x.shape[0]), str(path), zero_based=False)
     return str(path)
 
 

@@ -7,6 +7,7 @@ may be held at a time. The gap that is proved in the end is the same as in memor
 where it stopped, and a stream can be learned from as it passes by. Data is generated, in a temporary folder.
 """
 
+import gzip
 import tempfile
 import warnings
 from pathlib import Path
@@ -14,9 +15,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
 
 from maxmargin import LinearSVC
-from maxmargin.data import convert, write_svmlight
+from maxmargin.data import convert
 
 ROWS, FEATURES, PER_ROW = 30_000, 10_000, 40
 rng = np.random.default_rng(0)
@@ -34,7 +36,8 @@ y = np.where(X @ rng.normal(size=FEATURES) + 0.5 * rng.normal(size=ROWS) > 0, 1,
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
 for i, rows in enumerate(np.array_split(np.arange(ROWS), 4)):
-    write_svmlight(folder / f"part-{i}.svm.gz", X[rows], y[rows])
+    with gzip.open(folder / f"part-{i}.svm.gz", "wb", compresslevel=1) as file:
+        dump_svmlight_file(X[rows], y[rows], file, zero_based=False)
 shards = convert(str(folder / "part-*.svm.gz"), folder / "shards", batch_bytes=2**18)
 size = sum(file.stat().st_size for file in (folder / "shards").iterdir())
 print(f"{len(shards)} rows, {shards.n_features} features, {size / 2**20:.0f} MB of shards")

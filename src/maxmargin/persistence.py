@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from . import extensions, latent, losses, models, regularizers, schema
-from .files import replacing
+from .files import check_writable, replacing
 from .problem import Certificate, Planes, Record
 from .validation import shown
 
@@ -134,10 +134,7 @@ def save(estimator: Any, path: str | Path) -> None:
     if name not in _KNOWN:
         raise ValueError(f"Do not know how to save a {name}. Known: {sorted(_KNOWN)}.")
     _check_path(path)
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path} is a folder. Give the name of a file in it, such as 'model.mm'.")
-    if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
-        raise FileNotFoundError(f"{path} is in a folder that does not exist. Make the folder first.")
+    check_writable(path)
     arrays: dict[str, np.ndarray] = {}
     header = json.dumps(_content(estimator, "", arrays))
     json.loads(header, parse_int=_whole)  # complains

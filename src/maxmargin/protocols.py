@@ -43,8 +43,6 @@ class Source(Protocol):
     """Data, in memory or not, that can be read again and again, from its beginning to its end.
 
     ``len(source)`` is the number of examples; ``maxmargin.checks.check_source`` tests a source.
-
-    Optional, for a source that is not ``Seekable``: ``shares(n)``, n sources that together are this one, in its order.
     """
 
     @property

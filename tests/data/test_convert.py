@@ -151,7 +151,7 @@ def test_group_that_comes_back_without_shuffle(tmp_path):
 def test_group_that_is_larger_than_memory(shuffle, tmp_path):
     x, y = _data()
     group = np.where((y >= 100) & (y < 450), 7, y)
-    with pytest.raises(DataError, match=r"do(es)? not fit in memory at once.*give more memory than 5000 bytes"):
+    with pytest.raises(DataError, match=r"does not fit in memory at once.*give more memory than 5000 bytes"):
         mm.data.convert(x, tmp_path / "set", groups=group, memory=5000, shuffle=shuffle, chunk_rows=5)
     assert os.listdir(tmp_path) == []
 
@@ -311,7 +311,7 @@ def test_other_files_are_never_removed(tmp_path):
             mm.data.convert(_data()[0], tmp_path / "file", overwrite=overwrite)
     mm.data.convert(_data()[0], tmp_path / "set")
     (tmp_path / "set" / "notes.txt").write_text("mine too")
-    with pytest.raises(DataError, match=r"no shards \(notes.txt\), which overwrite=True would remove"):
+    with pytest.raises(DataError, match=r"has other files in it, such as notes\.txt"):
         mm.data.convert(_data()[0], tmp_path / "set", overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
@@ -397,8 +397,7 @@ def test_progress_counts_rows_and_bytes(tmp_path):
     pq.write_table(pa.table({"a": np.arange(100.0)}), tmp_path / "x.parquet")
     calls.clear()
     mm.data.convert(tmp_path / "x.parquet", tmp_path / "p", chunk_rows=50, progress=lambda *state: calls.append(state))
-    size = os.path.getsize(tmp_path / "x.parquet")
-    assert calls == [(50, size // 2, size), (100, size, size)]
+    assert calls == [(50, None, None), (100, None, None)]
 
 
 # Kernels -------------------------------------------------------------------------------------------------------------

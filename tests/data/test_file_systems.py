@@ -1,7 +1,6 @@
 """Data on other file systems is the same data: found, read, checked, cut into pieces and sent to other processes."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from pyarrow._fs import _MockFileSystem
 from source_kinds import together
+from svmlight_text import write_svmlight
 
 import maxmargin as mm
 from maxmargin.data import DataError
@@ -36,9 +36,9 @@ def local(tmp_path_factory):
     pq.write_table(table[40:], place / "in" / "2.parquet", row_group_size=11)
     pq.write_table(table[:5], place / "in" / "deep" / "3.parquet")
     for name in ("text.svm", "packed.svm.gz", "packed.svm.zst"):
-        mm.data.write_svmlight(place / name, X, Y)
+        write_svmlight(place / name, X, Y)
     for k, rows in enumerate(np.array_split(np.arange(N), 4)):
-        mm.data.write_svmlight(place / f"part-{k}.txt", X[rows], Y[rows])
+        write_svmlight(place / f"part-{k}.txt", X[rows], Y[rows])
     return place
 
 
@@ -69,7 +69,7 @@ def _fsspec(local):
     return memory, "top"
 
 
-NAMES = ["set", "dense", "in/1.parquet", "in/*.parquet", "i[n]/[12].parquet"]
+NAMES = ["set", "dense", "in/1.parquet", "in/*.parquet", "in/[12].parquet"]
 NAMES += ["text.svm", "packed.svm.gz", "packed.svm.zst", "part-*.txt"]
 SYSTEMS = [_subtree, _mock, _fsspec]
 
@@ -83,14 +83,11 @@ def _same(one, other):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("name", [*NAMES, "in/**/*.parquet"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_data_as_on_a_local_disk(system, name, local):
     filesystem, top = system(local)
     source = mm.data.open(f"{top}/{name}", filesystem=filesystem)
-    if "**" in name:
-        wanted = mm.data.open([local / "in" / part for part in ("1.parquet", "2.parquet", "deep/3.parquet")])
-    else:
-        wanted = mm.data.open(str(local / name))
+    wanted = mm.data.open(str(local / name))
     assert (len(source), source.n_features) == (len(wanted), D)
     assert source.origin == wanted.origin
     assert _same(source, wanted)
@@ -137,7 +134,7 @@ def test_labels_alone_do_not_read_the_inputs(local):
 
 
 @pytest.mark.parametrize("system", [_subtree, _fsspec])  # the mock has files in one object only
-@pytest.mark.parametrize("name", ["set", "in/*.parquet", "part-*.txt"])
+@pytest.mark.parametrize("name", ["set", "dense"])
 def test_pieces_take_their_file_system_along(system, name, local):
     filesystem, top = system(local)
     source = mm.data.open(f"{top}/{name}", filesystem=filesystem)
@@ -178,9 +175,6 @@ def test_damage_is_found_whenever_a_chunk_is_read(local):
     # Size and time are the same in this file system: only the checksum can tell.
     with pytest.raises(DataError, match=r"damaged in batch 1: the checksum of its inputs|changed since it was opened"):
         source.chunk(1)
-    mended = mm.data.open(f"{top}/set", filesystem=filesystem, on_error="skip")
-    assert mended.n_skipped == 1
-    assert len(mended) == N - batch.rows
 
 
 def test_files_that_are_missing_or_cut_short(local):
@@ -190,10 +184,10 @@ def test_files_that_are_missing_or_cut_short(local):
     with pytest.raises(DataError, match=r"00001\.arrow has 5 bytes, .* were written"):
         mm.data.open(f"{top}/set", filesystem=filesystem)
     filesystem.delete_file(f"{top}/set/00001.arrow")
-    with pytest.raises(DataError, match=r"00001\.arrow is missing"):
+    with pytest.raises(DataError, match=r"00001\.arrow does not exist"):
         mm.data.open(f"{top}/set", filesystem=filesystem)
     filesystem.delete_file(f"{top}/set/dataset.json")
-    with pytest.raises(DataError, match=r"top/set has Arrow files but no dataset\.json"):
+    with pytest.raises(DataError, match=r"top/set is no data set.* no dataset\.json"):
         mm.data.open(f"{top}/set", filesystem=filesystem)
 
 
@@ -229,7 +223,7 @@ def test_what_is_read_from_local_disks_only(local):
     filesystem, top = _mock(local)
     with filesystem.open_output_stream(f"{top}/x.npy") as file:
         file.write(b"\x93NUMPY")
-    for name, word in (("x.npy", r"\.npy arrays"), ("set/*.arrow", "Arrow shards")):
+    for name, word in (("x.npy", r"\.npy arrays"),):
         with pytest.raises(
             DataError, match=rf"is {word}, which is read from local disks only.*\(mock\) come text, Parquet"
         ):
@@ -257,18 +251,3 @@ def test_patterns_in_uris_are_kept(tmp_path):
         pq.write_table(pa.table({"f": [float(name[2])]}), tmp_path / "a b" / name)
     source = mm.data.open(f"file://{tmp_path.as_posix()}/a%20b/x%20[13]*.parquet")
     assert [chunk.x.item() for chunk in source.chunks()] == [1.0, 3.0]
-
-
-def test_pieces_arrive_only_where_the_data_is(local, tmp_path):
-    place = tmp_path / "copy"
-    place.mkdir()
-    for path in (local / "in").glob("*.parquet"):
-        Path(place / path.name).write_bytes(path.read_bytes())
-    filesystem = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
-    stored = pickle.dumps(split(mm.data.open("*.parquet", filesystem=filesystem), 2)[0])
-    pq.write_table(pa.table({"f0": [1.0]}), place / "1.parquet")
-    with pytest.raises(DataError, match="is not here what it was where the data was opened"):
-        pickle.loads(stored)
-    (place / "1.parquet").unlink()
-    with pytest.raises(DataError, match=r"1\.parquet does not exist in this file system"):
-        pickle.loads(stored)

@@ -68,7 +68,7 @@ def _written(folder, kind):
     if kind == "all columns":
         names = np.array(["one", "zwei", "trois"])
         columns = {"labels": names[np.arange(N) % 3], "groups": np.arange(N) // 4, "weights": np.arange(N) / 7}
-    mm.data.convert(x, folder, **columns, batch_bytes=300, shard_bytes=2000)
+    mm.data.convert(x, folder, **columns, batch_bytes=300, shard_bytes=1500)
     assert len(list(folder.glob("*.arrow"))) > 1
 
 
@@ -81,15 +81,13 @@ def _contents(source):
     return source.n_features, len(source), found
 
 
-@pytest.mark.parametrize("target", ["shard", "contents", "shard without contents"])
+@pytest.mark.parametrize("target", ["shard", "contents"])
 @pytest.mark.parametrize("kind", ["sparse", "dense", "all columns"])
 def test_damage_is_found_or_does_no_harm(kind, target, tmp_path):
     folder = tmp_path / "set"
     _written(folder, kind)
     expected = _contents(mm.data.open(folder))
     path = folder / ("dataset.json" if target == "contents" else "00001.arrow")
-    what = sorted(folder.glob("*.arrow")) if target == "shard without contents" else folder
-    assert _contents(mm.data.open(what)) == expected
     whole = path.read_bytes()
     rng = np.random.default_rng(11)
     refused = 0
@@ -98,29 +96,10 @@ def test_damage_is_found_or_does_no_harm(kind, target, tmp_path):
         DAMAGE[round_ % len(DAMAGE)](data, rng)
         path.write_bytes(bytes(data))
         try:
-            found = _contents(mm.data.open(what))
+            found = _contents(mm.data.open(folder))
         except DataError as error:
             assert str(path) in str(error)
             refused += 1
         else:
             assert found == expected
     assert refused > ROUNDS // 5  # the rest is padding, or metadata that is not needed
-
-
-@pytest.mark.parametrize("target", ["shard", "shard without contents"])
-def test_what_is_left_after_skipping_is_right(target, tmp_path):
-    folder = tmp_path / "set"
-    _written(folder, "all columns")
-    what = sorted(folder.glob("*.arrow")) if target == "shard without contents" else folder
-    whole = [tuple(batch) for batch in _contents(mm.data.open(folder))[2]]
-    path = folder / "00000.arrow"
-    good = path.read_bytes()
-    rng = np.random.default_rng(12)
-    for round_ in range(200):
-        data = bytearray(good)
-        DAMAGE[round_ % len(DAMAGE)](data, rng)
-        path.write_bytes(bytes(data))
-        source = mm.data.open(what, on_error="skip")
-        found = [tuple(batch) for batch in _contents(source)[2]]
-        assert all(batch in whole for batch in found)
-        assert len(found) == len(whole) or source.skipped

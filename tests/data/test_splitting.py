@@ -8,14 +8,10 @@ import time
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 from source_kinds import (
     GROUP,
-    IN_ORDER,
-    KINDS,
     MAPPED,
     SEEKABLE,
     SHARDS,
@@ -30,7 +26,6 @@ from source_kinds import (
     memmap,
     npy,
     parquet,
-    several_npz,
     sparse_shards,
     text,
     together,
@@ -38,10 +33,9 @@ from source_kinds import (
 
 import maxmargin as mm
 from maxmargin.data import DataError
-from maxmargin.data.in_order import balanced, unparted
-from maxmargin.data.runs import selection, split
+from maxmargin.data.runs import Selection, balanced, split
 
-BY_NAME = [*MAPPED, *SHARDS, *IN_ORDER]  # what other processes open for themselves
+BY_NAME = [*MAPPED, *SHARDS]  # what other processes open for themselves
 
 
 def _all(source, order=None):
@@ -72,19 +66,10 @@ def test_runs_are_about_equally_heavy_and_none_is_empty_without_need(weights, n)
     assert heaviest <= sum(weights) / n + max(weights, default=0) + 1e-9
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.sets(st.integers(0, 12), max_size=4), min_size=1, max_size=10))
-def test_names_are_never_parted_and_runs_are_as_short_as_can_be(names):
-    allowed = [
-        k for k in range(1, len(names)) if not set().union(*names[:k]) & set().union(*names[k:])
-    ]  # every cut that parts no name
-    assert unparted(names) == list(pairwise([0, *allowed, len(names)]))
-
-
 # Pieces of every kind -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SEEKABLE)
 def test_pieces_together_are_the_source(kind, tmp_path):
     source, n = kind(tmp_path, 7), 3
     pieces = split(source, n)
@@ -158,7 +143,7 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
     source = sparse_shards(tmp_path, 7)
     made = []
     source._touched = lambda i, touched=source._touched: (made.append(i), touched(i))[1]
-    chunks = selection(source, 2, 6).chunks()
+    chunks = Selection(source, 2, 6).chunks()
     next(chunks)
     for _ in range(500):
         if made == [2, 3]:
@@ -168,83 +153,12 @@ def test_a_selection_reads_ahead_as_its_source_does(tmp_path):
     chunks.close()
 
 
-def test_selections_outside_of_the_source_are_refused():
-    with pytest.raises(ValueError, match="Chunks 3 to 9 are not within the 3"):
-        selection(mm.data.open(X, chunk_rows=50), 3, 9)
+def test_no_pieces_are_refused():
     with pytest.raises(ValueError, match="n must be at least 1, not 0"):
         split(mm.data.open(X), 0)
 
 
-# Text, Parquet and pairs ----------------------------------------------------------------------------------------------
-
-
-def test_pieces_of_text_agree_about_what_no_piece_shows_alone(tmp_path):
-    (tmp_path / "a.svm").write_text("1 0:1 2:1\n")  # feature 0 occurs only here
-    (tmp_path / "b.svm").write_text("-1 1:5\n1 3:1\n")
-    (tmp_path / "c.svm").write_text("-1 7:2\n")
-    pieces = split(mm.data.open(str(tmp_path / "*.svm")), 3)
-    assert [piece.n_features for piece in pieces] == [8, 8, 8]
-    assert [piece.origin for piece in pieces] == [{"zero_based": True}] * 3
-    assert _all(pieces[1])[1].nonzero()[1].tolist() == [1, 3]
-
-
-def test_text_needs_as_many_files_as_pieces(tmp_path):
-    with pytest.raises(DataError, match=r"9 files of text make 9 pieces, 10 are needed.*maxmargin\.data\.convert"):
-        split(text(tmp_path, 7), 10)
-
-
-def test_pieces_of_text_are_balanced_by_bytes(tmp_path):
-    for k, rows in enumerate((20, 5, 5, 5, 5)):
-        (tmp_path / f"{k}.svm").write_text("1 1:1 2:2\n" * rows)
-    pieces = split(mm.data.open(str(tmp_path / "*.svm")), 2)
-    assert [len(piece) for piece in pieces] == [20, 20]
-
-
-def test_groups_of_text_stay_together(tmp_path):
-    for k, qids in enumerate(([1, 1], [1, 2], [3], [4])):
-        (tmp_path / f"{k}.svm").write_text("".join(f"1 qid:{q} 1:1\n" for q in qids))
-    source = mm.data.open(str(tmp_path / "*.svm"))
-    groups = [np.concatenate([c.group for c in piece.chunks()]).tolist() for piece in split(source, 3)]
-    assert groups == [[1, 1, 1, 2], [3], [4]]
-    with pytest.raises(DataError, match="4 files of text make 3 pieces, as some groups are in several of them, 4 are"):
-        split(source, 4)
-
-
-def test_groups_of_parquet_stay_together(tmp_path):
-    names = ["a", "a", "b", "b", "b", "c", "d", "d"]
-    pq.write_table(pa.table({"f": np.arange(8.0), "q": names}), tmp_path / "x.parquet", row_group_size=2)
-    source = mm.data.open(tmp_path / "x.parquet", group="q")
-    pieces = split(source, 3)
-    assert [_values(piece) for piece in pieces] == [[0, 1], [2, 3, 4, 5], [6, 7]]
-    with pytest.raises(DataError, match="4 row groups have 3 pieces that can be parted without parting groups of rows"):
-        split(source, 4)
-
-
-def _values(piece):
-    return np.concatenate([c.x[:, 0] for c in piece.chunks()]).tolist()
-
-
-def test_parquet_needs_as_many_row_groups_as_pieces(tmp_path):
-    pq.write_table(pa.table({"f": X[:, 0]}), tmp_path / "x.parquet", row_group_size=60)
-    with pytest.raises(
-        DataError, match=r"1 Parquet files with 2 row groups have 2 pieces, 3 are.*row_group_size=.*conv"
-    ):
-        split(mm.data.open(tmp_path / "x.parquet"), 3)
-
-
-def test_rows_of_parquet_pieces_are_named_by_their_place_in_the_file(tmp_path):
-    x = np.arange(20.0)
-    x[17] = np.nan
-    pq.write_table(pa.table({"f": x}), tmp_path / "x.parquet", row_group_size=5)
-    pieces = split(mm.data.open(tmp_path / "x.parquet"), 4)
-    assert _values(pieces[0]) == [0, 1, 2, 3, 4]
-    with pytest.raises(DataError, match="row 17"):
-        _values(pieces[3])
-    pieces = split(mm.data.open(tmp_path / "x.parquet", on_error="skip"), 2)
-    inner = split(pieces[1], 2)[1]
-    assert (_values(inner), len(inner)) == ([15, 16, 18, 19], 4)
-    assert [text.split(",")[1] for text in inner.skipped] == [" row 17"]
-
+# Pairs ---------------------------------------------------------------------------------------------------------------
 
 PAIRS = [(np.full(50, i, float), f"label {i}") for i in range(90)]
 
@@ -270,9 +184,10 @@ def test_pairs_in_pieces(pairs):
     assert own <= len(pickle.dumps(pieces[0])) < 1.5 * own + 2000
 
 
-def test_what_can_only_be_read_in_order_says_what_to_do():
-    with pytest.raises(DataError, match=r"Pairs is read from its beginning.*Put pairs into a list.*len\(\) and \[i\]"):
-        split(mm.data.open(lambda: iter(PAIRS)), 2)
+@pytest.mark.parametrize("make", [text, parquet, lambda *_: mm.data.open(lambda: iter(PAIRS))])
+def test_what_can_only_be_read_in_order_says_what_to_do(make, tmp_path):
+    with pytest.raises(DataError, match=r"is read from its beginning.*Put pairs into a list.*data\.convert"):
+        split(make(tmp_path, 7), 2)
 
 
 # Pickles --------------------------------------------------------------------------------------------------------------
@@ -292,7 +207,7 @@ def test_files_travel_by_name(kind, tmp_path):
         assert len(pickle.dumps(again)) < 4000  # and on from there
 
 
-@pytest.mark.parametrize("kind", [arrays, by_columns, csr, several_npz])
+@pytest.mark.parametrize("kind", [arrays, by_columns, csr])
 def test_arrays_travel_with_their_own_rows(kind, tmp_path):
     source = kind(tmp_path, 7)
     for piece in split(source, 4):
@@ -323,25 +238,10 @@ def test_a_map_with_changes_of_its_own_travels_as_it_is(tmp_path):
     assert _all(pickle.loads(pickle.dumps(mm.data.open(x, labels=Y))))[1][3, 3] == 77.0
 
 
-def test_shards_without_what_is_damaged_are_the_same_elsewhere(tmp_path):
-    source = sparse_shards(tmp_path, 7)
-    path = source.paths[0]
-    place = source._batches[2][1].starts[3]
-    with open(path, "r+b") as file:
-        file.seek(place)
-        file.write(b"\xff\xff\xff\xff")
-    source = mm.data.open(tmp_path / "set", on_error="skip")
-    assert source.n_skipped == 1
-    for one in (source, *split(source, 2)):
-        again = pickle.loads(pickle.dumps(one))
-        assert _same(again, one)
-        assert (again.skipped, again.fingerprint) == (source.skipped, one.fingerprint)
-
-
-@pytest.mark.parametrize("kind", [npy, memmap, text, parquet])
+@pytest.mark.parametrize("kind", [npy, memmap])
 def test_files_that_are_others_where_they_arrive_are_refused(kind, tmp_path):
     stored = pickle.dumps(split(kind(tmp_path, 7), 3)[0])
-    held = [path for path in tmp_path.iterdir() if path.suffix in (".npy", ".svm", ".parquet")]
+    held = [path for path in tmp_path.iterdir() if path.suffix == ".npy"]
     for path in held:
         os.utime(path, ns=(0, 5))
     with pytest.raises(DataError, match=r"is not here what it was where the data was opened.*rsync -t"):
@@ -368,13 +268,12 @@ def test_shards_are_known_by_their_checksums(tmp_path):
 def test_pieces_in_a_fresh_process_with_another_working_directory(dumps, tmp_path, monkeypatch):
     pickler = pytest.importorskip(dumps)
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    for place in (here, elsewhere, *(here / kind.__name__ for kind in KINDS)):
+    for place in (here, elsewhere, *(here / kind.__name__ for kind in SEEKABLE)):
         place.mkdir()
     monkeypatch.chdir(here)
-    pieces = [split(kind(here / kind.__name__, 7), 3)[1] for kind in KINDS]
+    pieces = [split(kind(here / kind.__name__, 7), 3)[1] for kind in SEEKABLE]
     relative = mm.data.open("shards/set")
     pieces += [relative, split(mm.data.open("npy/x.npy", labels="npy/y.npy", chunk_rows=7), 2)[1]]
-    pieces += [mm.data.open("text/*.svm"), mm.data.open("parquet_files/a.parquet", weight="w")]
     (elsewhere / "pieces").write_bytes(pickler.dumps(pieces))
     code = (
         "import pickle\n"

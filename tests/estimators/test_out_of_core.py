@@ -153,7 +153,7 @@ def test_chunks_of_any_size_end_where_a_fit_in_memory_does(name, rows, sparse):
 @pytest.mark.parametrize(
     ("kind", "estimator"),
     [
-        (source_kinds.npy, LinearSVC()), (source_kinds.sparse_npz, LinearSVR()), (source_kinds.shards, LinearSVC()),
+        (source_kinds.npy, LinearSVC()), (source_kinds.two_folders, LinearSVR()), (source_kinds.shards, LinearSVC()),
         (source_kinds.sparse_shards, LinearSVR()), (source_kinds.parquet, LinearSVC()),
         (source_kinds.text, RankingSVM()),
     ],

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from svmlight_text import write_svmlight
 
 import maxmargin as mm
 
@@ -90,22 +91,6 @@ def columns_memmap(folder, rows):
     return mm.data.open(x, labels=y, groups=g, weights=w, chunk_rows=rows)
 
 
-def npz(folder, rows):
-    np.savez(folder / "all.npz", X=X, y=Y, group=GROUP, weight=WEIGHT)
-    return mm.data.open(folder / "all.npz", chunk_rows=rows)
-
-
-def sparse_npz(folder, rows):
-    sp.save_npz(folder / "x.npz", sp.csr_matrix(X))
-    return mm.data.open(folder / "x.npz", **_columns(folder), chunk_rows=rows)
-
-
-def several_npz(folder, rows):
-    for k, part in enumerate((slice(0, 36), slice(36, N))):  # where a group begins
-        np.savez(folder / f"{k}.npz", x=X[part], y=Y[part], group=GROUP[part], weight=WEIGHT[part])
-    return mm.data.open(str(folder / "*.npz"), chunk_rows=rows)
-
-
 def frame(folder, rows):
     pd = pytest.importorskip("pandas")
     return mm.data.open(pd.DataFrame(X), labels=pd.Series(Y), groups=GROUP, weights=WEIGHT, chunk_rows=rows)
@@ -122,9 +107,11 @@ def sparse_shards(folder, rows):
     return mm.data.open(folder / "set")
 
 
-def arrow_files(folder, rows):
-    shards(folder, rows)
-    return mm.data.open(str(folder / "set" / "*.arrow"))
+def two_folders(folder, rows):
+    for k, part in enumerate((slice(0, 36), slice(36, N))):  # where a group begins
+        given = mm.data.open(X[part], labels=Y[part], groups=GROUP[part], weights=WEIGHT[part], chunk_rows=rows)
+        mm.data.convert(given, folder / f"set-{k}", shuffle=False, batch_bytes=(rows or N) * 40)
+    return mm.data.open([folder / "set-0", folder / "set-1"])
 
 
 def _table(**columns):
@@ -155,13 +142,13 @@ def sparse_parquet(folder, rows):
 
 def text(folder, rows):
     for k, part in enumerate(np.split(np.arange(N), range(12, N, 12))):
-        mm.data.write_svmlight(folder / f"{k}.svm", X[part], Y[part], group=GROUP[part])
+        write_svmlight(folder / f"{k}.svm", X[part], Y[part], group=GROUP[part])
     return mm.data.open(str(folder / "*.svm"), zero_based=False, n_features=D, chunk_rows=rows)
 
 
-IN_MEMORY = [arrays, by_columns, csr, unsorted_csr, npz, sparse_npz, several_npz, frame]
+IN_MEMORY = [arrays, by_columns, csr, unsorted_csr, frame]
 MAPPED = [npy, npy_by_columns, memmap, columns_memmap, mapped_csr]
-SHARDS = [shards, sparse_shards, arrow_files]
+SHARDS = [shards, sparse_shards, two_folders]
 SEEKABLE = [*IN_MEMORY, *MAPPED, *SHARDS]
 IN_ORDER = [parquet, parquet_files, sparse_parquet, text]
 KINDS = [*SEEKABLE, *IN_ORDER]

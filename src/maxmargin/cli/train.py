@@ -31,7 +31,7 @@ examples:
   maxmargin train shards -o model.mm --cluster local:4 --memory 2GB --checkpoint run1
   maxmargin train prices.svm -o model.mm --task regress --epsilon 0.5 --report prices.html
   maxmargin train tokens.svm -o tagger.mm --task sequence --allowed-transitions observed
-  maxmargin train points.npz -o groups.mm --task cluster --clusters 20
+  maxmargin train points.npy -o groups.mm --task cluster --clusters 20
   maxmargin train photos/ -o scenes.mm --kind rbow --cache features --jobs -1 --test others/
   maxmargin train photos/ -o parts.mm --task parts --n-parts 50 --cache features --jobs -1 --test others/
   maxmargin train photos/ --boxes boxes.csv -o cats.mm --label cat --components 2 --holdout 0.2 --report cats.html

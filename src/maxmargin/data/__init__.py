@@ -12,11 +12,10 @@ if TYPE_CHECKING:
     from .bags import Bags as Bags
     from .conversion import convert as convert
     from .opening import open as open
-    from .svmlight_writer import write_svmlight as write_svmlight
 
-__all__ = ["Bags", "DataError", "convert", "open", "synthetic", "write_svmlight"]
+__all__ = ["Bags", "DataError", "convert", "open", "synthetic"]
 
-_HOMES = {"Bags": "bags", "convert": "conversion", "open": "opening", "write_svmlight": "svmlight_writer"}
+_HOMES = {"Bags": "bags", "convert": "conversion", "open": "opening"}
 
 
 def __getattr__(name: str) -> Any:

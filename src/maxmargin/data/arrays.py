@@ -6,7 +6,6 @@ looked at first: ``checked_sparse`` costs one scan, and nothing is copied that i
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -60,51 +59,38 @@ def checked_sparse(X: Any, name: str = "X", *, entries: bool = True) -> Any:
             f"{name} must be a matrix of numbers, got a sparse one of {X.dtype}. Turn its values into real numbers "
             "first."
         )
-    if X.format in ("dok", "lil"):
-        X = _from_objects(X, name)
-    if X.format == "coo":
-        _check_coo(X, name)
-    elif X.format in ("csr", "csc", "bsr"):
-        X = _checked_compressed(X, name, entries or X.format != "csr")
-    elif X.format == "dia" and (X.offsets.shape != X.data.shape[:1] or X.offsets.dtype.kind != "i"):
-        raise _broken(name, f"{X.offsets.shape} offsets are for {X.data.shape} values")
-    if X.format in ("coo", "dia") and X.dtype.kind != "b" and X.dtype.itemsize <= 2:
-        X = X.astype(np.float32)  # SciPy adds up duplicates, small integers beyond what they hold, float16 not at all
-    return X if X.format == "csr" else _checked_compressed(X.tocsr(), name, entries)
+    return _checked_csr(X if X.format == "csr" else _rebuilt(X, name), name, entries)
 
 
-def _from_objects(X: Any, name: str) -> Any:
-    """Entries that Python holds, in lists or a dict, as arrays."""
-    with contextlib.suppress(TypeError, ValueError, OverflowError):
-        if X.format == "dok":
-            return X.tocoo()
-        indices, values = ([len(row) for row in rows] for rows in (X.rows, X.data))
-        if indices == values and len(values) == X.shape[0]:
-            return X.tocsr()
-    raise _broken(name, f"each entry needs a row and a column within {X.shape} and a value that {X.dtype} can hold")
+def _rebuilt(X: Any, name: str) -> Any:
+    """A matrix of another format as CSR, made anew from its parts: SciPy looks at them then, and not later."""
+    check_unmasked(f"{name}.data", getattr(X, "data", None))
+    try:
+        # SciPy adds up the duplicates of these two: small integers beyond what they hold; and float16 not at all.
+        if X.dtype.kind != "b" and X.dtype.itemsize <= 2 and (X.dtype.kind == "f" or X.format in ("coo", "dia")):
+            X = X.astype(np.float32)
+        if X.format in ("csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+        elif X.format == "dia":
+            X = type(X)((X.data, X.offsets), shape=X.shape)
+        elif X.format == "lil" and list(map(len, X.rows)) != list(map(len, X.data)):
+            raise ValueError("it needs a value for each index")
+        return X.tocsr()
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise _broken(name, str(error).rstrip(".")) from None
 
 
-def _check_coo(X: Any, name: str) -> None:
+def _checked_csr(X: Any, name: str, entries: bool) -> Any:
     check_unmasked(f"{name}.data", X.data)
-    for places, size, what in ((X.row, X.shape[0], "row"), (X.col, X.shape[1], "column")):
-        if places.shape != X.data.shape or places.dtype.kind not in "iu":
-            raise _broken(name, f"{places.shape} {what} indices of {places.dtype} are for {X.data.shape} values")
-        if places.size and (places.min() < 0 or places.max() >= size):
-            raise _broken(name, f"it has {what} indices from {places.min()} to {places.max()}, but {size} {what}s")
-
-
-def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
-    check_unmasked(f"{name}.data", X.data)
-    if X.format != "bsr" and X.data.ndim != 1:
+    if X.data.ndim != 1:
         raise _broken(name, f"its values have the shape {X.data.shape}")
     offsets, indices = _whole(X.indptr, f"{name}.indptr"), _whole(X.indices, f"{name}.indices")
     rows, columns = X.shape
-    if X.format == "bsr":
-        rows, columns = _blocks(X, name)
-    elif X.format == "csc":
-        rows, columns = columns, rows
     if offsets.size != rows + 1:
-        raise _broken(name, f"{offsets.size} offsets (indptr) are for {offsets.size - 1} lines of it, not {rows}")
+        raise _broken(name, f"{offsets.size} offsets (indptr) are for {offsets.size - 1} rows, not {rows}")
     n, held = int(offsets[-1]), min(indices.size, len(X.data))
     if offsets[0] != 0 or n > held or (offsets[1:] < offsets[:-1]).any():
         raise _broken(name, f"its offsets (indptr) must rise from 0 to at most {held}, the number of stored values")
@@ -114,22 +100,13 @@ def _checked_compressed(X: Any, name: str, entries: bool) -> Any:
         used = indices[:n]
         # Seen without a sign, an index below zero is a huge one: one scan finds both.
         if used.view(_UNSIGNED[used.itemsize]).max() >= columns:
-            kind = "row" if X.format == "csc" else "column"
-            raise _broken(name, f"it has {kind} indices from {used.min()} to {used.max()}, but {columns} {kind}s")
+            raise _broken(name, f"it has column indices from {used.min()} to {used.max()}, but {columns} columns")
     values = X.data if X.data.flags.c_contiguous else np.ascontiguousarray(X.data)  # as kernels are compiled for
     if offsets is X.indptr and indices is X.indices and values is X.data and n == indices.size:
         return X
-    plain = X.copy() if X.format == "bsr" else type(X)(X.shape, dtype=X.dtype)
+    plain = type(X)(X.shape, dtype=X.dtype)
     plain.indptr, plain.indices, plain.data = offsets, indices[:n], values[:n]
     return plain
-
-
-def _blocks(X: Any, name: str) -> tuple[int, int]:
-    """How many rows and columns of blocks there are."""
-    height, width = X.data.shape[1:] if X.data.ndim == 3 else (0, 0)
-    if not height or not width or X.shape[0] % height or X.shape[1] % width:
-        raise _broken(name, f"values of shape {X.data.shape} are no blocks of a matrix of shape {X.shape}")
-    return X.shape[0] // height, X.shape[1] // width
 
 
 def _whole(array: Any, name: str) -> np.ndarray:
@@ -325,8 +302,9 @@ def usable_rows(
                 return csr_view(x.indptr, x.indices, values, x.shape[1], good), good
             if verdict != batches.NOT_FINITE:
                 raise DataError(
-                    f"Row {first + row} of x is no row of a matrix with {width} columns: its offsets or column "
-                    "indices lead out of it. Build the matrix again.",
+                    f"{path or 'x'}: row {first + row} is no row of a matrix with {width} columns: its offsets or "
+                    "column indices lead out of it. Build the matrix again.",
+                    path=path,
                     row=int(first + row),
                 )
             column, value = int(x.indices[entry]), x.data[entry]

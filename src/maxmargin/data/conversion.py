@@ -26,9 +26,9 @@ from ..validation import shown, whole
 from .arrays import checked_sparse, usable_rows
 from .errors import DataError
 from .opening import open_source, precision as precision_of, takes
-from .partitioning import Bucket, Buckets, RowBuffer
+from .partitioning import Buckets, RowBuffer
 from .runs import GroupsInTurn, group_starts
-from .shard_format import CONTENTS, Columns, Shard, ShardWriter, write_contents
+from .shard_format import CONTENTS, Columns, Contents, Shard, ShardWriter, write_contents
 from .shards import Shards
 from .sizes import as_bytes
 
@@ -103,7 +103,7 @@ def convert(
         source.keep_within(limit)
     with _whole_folder(target) as part:
         _Conversion(part, precision, shuffle, seed, limit, shard, batch).run(source, progress)
-    shards = Shards(target)
+    shards = Shards([target])
     shards.skipped = list(getattr(source, "skipped", []))
     shards.n_skipped = getattr(source, "n_skipped", len(shards.skipped))
     return shards
@@ -141,16 +141,13 @@ class _Conversion:
                 raise DataError("There are no examples to convert.")
             if self._buckets is not None:
                 self._buckets.deal(self._hand)
-                self._buckets.close()
                 self._merge(self._buckets)
             self._write(last=True)
             origin = getattr(source, "origin", {})
-            write_contents(self._folder, self._shards, self._hand.columns, self._width, origin)
+            write_contents(self._folder, Contents(self._shards, self._hand.columns, self._width, origin))
         finally:
             if self._writer is not None:
                 self._writer.abandon()
-            if self._buckets is not None:
-                self._buckets.close()
 
     def _take(self, chunk: Chunk) -> None:
         x, fixed, label = self._prepared(chunk)
@@ -233,10 +230,10 @@ class _Conversion:
             into = self._hand
             if into.nbytes(bucket.rows, bucket.entries) > self._limit and len(bucket.segments) > 1:
                 if bucket.least == bucket.greatest:
-                    raise self._too_large(bucket)
+                    raise self._too_large(f"A group of {bucket.rows} rows")
                 finer = Buckets(self._folder, buckets.depth + 1, f"{name}-{k:02d}")
                 into = RowBuffer(into.columns, self._limit // 16)
-            with open(bucket.path, "rb") as file, contextlib.closing(finer) if finer else contextlib.nullcontext():
+            with open(bucket.path, "rb") as file:
                 for rows, entries in bucket.segments:
                     into.load(file, rows, entries)
                     if finer is not None:
@@ -247,13 +244,10 @@ class _Conversion:
             else:
                 self._merge(finer, f"{name}-{k:02d}")
 
-    def _too_large(self, bucket: Bucket) -> DataError:
-        with open(bucket.path, "rb") as file:
-            one = RowBuffer(self._hand.columns, 0)
-            one.load(file, *bucket.segments[0])
+    def _too_large(self, what: str) -> DataError:
         return DataError(
-            f"Group {one.column('group')[0]} has {bucket.rows} rows, which do not fit in memory at once. A group is "
-            f"kept together: give more memory than {int(self._limit / _SHARE)} bytes."
+            f"{what} does not fit in memory at once. A group is kept together: give more memory than "
+            f"{int(self._limit / _SHARE)} bytes."
         )
 
     def _write(self, last: bool) -> None:
@@ -283,10 +277,7 @@ class _Conversion:
         if begin:
             hand.keep(order[begin:])
         elif not last and not self._shuffle and self._held > self._limit:
-            raise DataError(
-                f"The group in row {self._rows - hand.rows} does not fit in memory at once. A group is kept together: "
-                f"give more memory than {int(self._limit / _SHARE)} bytes."
-            )
+            raise self._too_large(f"The group in row {self._rows - hand.rows}")
         if last and self._writer is not None:
             self._close_shard()
 
@@ -312,7 +303,7 @@ class _Conversion:
         arrays += [hand.column(name)[rows] for name in ("group", "weight") if name in hand.fixed]
         if self._writer is None:
             self._writer = ShardWriter(self._folder / f"{len(self._shards):05d}.arrow", columns)
-        self._writer.write(arrays, (rows.size, values.size if columns.sparse else 0, text), self._width)
+        self._writer.write(arrays, (rows.size, values.size if columns.sparse else 0, text))
         if self._writer.size >= self._shard_bytes:
             self._close_shard()
 
@@ -332,12 +323,10 @@ def _checked(x: Any, dtype: str, first: int) -> Any:
 
 
 def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, None]:
-    """The chunks of a source, telling how far it is: by its own count of bytes, or that of its chunks."""
+    """The chunks of a source, telling how far it is."""
     rows, done = 0, 0
     seekable = hasattr(source, "nbytes")
-    total = getattr(source, "bytes_total", None)
-    if seekable and progress is not None:
-        total = sum(source.nbytes(i) for i in range(source.offsets.size - 1))
+    total = sum(source.nbytes(i) for i in range(source.offsets.size - 1)) if seekable and progress else None
     chunks = iter(source.chunks())
     for i in count():
         try:
@@ -350,7 +339,7 @@ def _counted(source: Any, progress: Progress | None) -> Generator[Chunk, None, N
         rows += len(chunk)
         if progress is not None:
             done += source.nbytes(i) if seekable else 0
-            progress(rows, done if seekable else getattr(source, "bytes_done", None), total)
+            progress(rows, done if seekable else None, total)
 
 
 def _kinds(columns: Columns) -> str:
@@ -368,17 +357,11 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise DataError(f"{target} is a file. Shards need a folder.", path=str(target))
     held = sorted(path.name for path in target.iterdir())
     foreign = [name for name in held if not _is_ours(name)]
-    if foreign and CONTENTS not in held:
-        raise DataError(f"{target} has other files in it. Give a new folder.", path=str(target))
+    if foreign:
+        raise DataError(f"{target} has other files in it, such as {foreign[0]}. Give a new folder.", path=str(target))
     if held and not overwrite:
         raise DataError(
             f"{target} holds a data set already. Open it, give another folder, or replace it with overwrite=True.",
-            path=str(target),
-        )
-    if foreign:
-        raise DataError(
-            f"{target} has files in it that are no shards ({', '.join(foreign[:3])}), which overwrite=True would "
-            "remove. Give another folder.",
             path=str(target),
         )
 

@@ -38,12 +38,6 @@ class Rows:
     def __len__(self) -> int:
         return self.labels.size
 
-    def slice(self, begin: int, end: int) -> Rows:
-        a, b = self.indptr[begin], self.indptr[end]
-        groups = None if self.groups is None else self.groups[begin:end]
-        indptr = self.indptr[begin : end + 1] - a
-        return Rows(self.labels[begin:end], groups, indptr, self.indices[a:b], self.values[a:b])
-
 
 @dataclass
 class Parsed:
@@ -86,49 +80,16 @@ def parsed(text: bytearray, end: int, allowed: tuple[int, int], grouped: int, dt
     return _without(text, end, allowed, asked, dtype, spoilt) if spoilt else result
 
 
-def joined(parts: list[Rows]) -> Rows:
-    if len(parts) == 1:
-        return parts[0]
-    starts = np.cumsum([0] + [part.indices.size for part in parts])
-    groups = [part.groups for part in parts if part.groups is not None]
-    return Rows(
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate(groups) if groups else None,
-        np.concatenate([[0], *(part.indptr[1:] + at for part, at in zip(parts, starts, strict=False))]),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.values for part in parts]),
-    )
-
-
-def explain(fault: Fault, *, zero_based: bool | str, n_features: int | None, last: int, dtype: np.dtype) -> str:
+def explain(fault: Fault, *, last: int, dtype: np.dtype) -> str:
     """What is wrong, what is needed and what to do. ``last`` is the greatest index that is allowed."""
     text = fault.token.decode("utf-8", "replace")
     shown = repr(text if len(text) <= 40 else text[:40] + "…")
     if "\ufffd" in text[:40] or not text[:40].isprintable():
         return f"{fault.token[:20]!r} is not text. Needed: {GRAMMAR}, plain or compressed by gzip or Zstandard."
-    number = text.rpartition(":")[2]
-    if number.lstrip("+-").lower() in ("nan", "inf", "infinity"):
+    if text.rpartition(":")[2].lstrip("+-").lower() in ("nan", "inf", "infinity"):
         return f"{shown} is not finite. Fill in or drop missing values first."
-    if fault.kind == _TOO_LARGE:
-        if dtype == np.float32 and np.isfinite(float(number)):
-            return f"{shown} is too large for float32. Give dtype=float64."
-        return f"{shown} is too large, no number can be beyond 1.8e308."
-    if fault.kind == kernels.BAD_LABEL and "," in text:
-        return f"{shown} are several labels, one number is needed. Give multi-label data as arrays."
-    if fault.kind == kernels.BAD_LABEL and ":" in text:
-        return f"the line begins with {shown}, its label is missing. Needed: {GRAMMAR}."
-    if fault.kind == kernels.LOW_INDEX:
-        how = "features are counted from 1 (zero_based=False)"
-        if zero_based == "auto":
-            how = "the beginning of the data counts features from 1"
-        return f"{shown} has the index 0, but {how}. Give zero_based=True if they are counted from 0."
-    if fault.kind == kernels.HIGH_INDEX:
-        if n_features is None:
-            return f"the index of {shown} is larger than {LAST_INDEX}, the largest there can be."
-        return (
-            f"the index of {shown} is beyond {last}, the last one with n_features={n_features}. Declare more features."
-        )
     return {
+        _TOO_LARGE: f"{shown} is too large for {dtype}. Give dtype=float64 for what is below 1.8e308.",
         kernels.BAD_LABEL: f"the label {shown} is not a number. Needed: {GRAMMAR}.",
         kernels.BAD_GROUP: f"{shown} must be qid: and a whole number of at most 18 digits.",
         kernels.NO_GROUP: "the row has no qid, but earlier rows have one. Give one to all rows or to none.",
@@ -136,6 +97,8 @@ def explain(fault: Fault, *, zero_based: bool | str, n_features: int | None, las
         kernels.BAD_PAIR: f"{shown} is not index:value with a whole number as index. Needed: {GRAMMAR}.",
         kernels.BAD_VALUE: f"the value of {shown} is not a number. Needed: {GRAMMAR}.",
         kernels.REPEATED: f"the index of {shown} is in this row before. Each may stand there only once.",
+        kernels.LOW_INDEX: f"{shown} has the index 0, but features are counted from 1. If not, give zero_based=True.",
+        kernels.HIGH_INDEX: f"the index of {shown} is beyond {last}, the largest that may be. Declare more n_features.",
     }[fault.kind]
 
 

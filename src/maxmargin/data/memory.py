@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from ..protocols import Chunk, Seekable
+from ..protocols import Chunk
 from .arrays import check_unmasked, checked_sparse, csr_view, usable_rows
 from .errors import DataError
 from .mapped import MappedFile, drop_pages, is_mapped, map_npy, packed, unpacked
-from .runs import Chunked, GroupsInTurn, group_starts, joined
-from .stores import DISK
+from .runs import Chunked, GroupsInTurn, group_starts
 
 CHUNK_BYTES = 4 << 20
 """Bytes of a chunk if nothing else is said: large against the cost of handling it, small against memory."""
@@ -164,32 +161,15 @@ def open_arrays(x: Any, labels: Any, groups: Any, weights: Any, **options: Any) 
     return Arrays(x, *(_load_column(column) for column in (labels, groups, weights)), **options)
 
 
-def _open_files(
-    read: Callable[..., Arrays],
-    paths: Sequence[str],
-    labels: Any,
-    groups: Any,
-    weights: Any,
-    *,
-    whole_groups: bool,
-    **options: Any,
-) -> Seekable:
-    parts: list[Seekable] = []
-    names: dict[Any, int] = {}
-    for k, path in enumerate(paths):
-        own = [labels, groups, weights]
-        if len(paths) > 1:
-            if any(c is not None and (not isinstance(c, list | tuple) or len(c) != len(paths)) for c in own):
-                raise DataError(f"{len(paths)} files need labels, groups and weights as lists of {len(paths)}.")
-            own = [None if c is None else c[k] for c in own]
-        y, group, weight = (_load_column(column) for column in own)
-        if len(paths) > 1 and group is not None:
-            group = numbered(np.asarray(group), names)
-        parts.append(read(path, y, group, weight, whole_groups=whole_groups, **options))
-    return joined(parts, whole_groups)
-
-
-def _map_one(path: str, *columns: Any, **options: Any) -> Arrays:
+def open_npy(paths: Sequence[str], labels: Any, groups: Any, weights: Any, **options: Any) -> Arrays:
+    """A ``.npy`` file as a source, never read whole."""
+    path = paths[0]
+    if len(paths) > 1:
+        raise DataError(
+            f"{path} and {len(paths) - 1} more .npy files: only one can be opened. Put their rows into one file, or "
+            "write them as Parquet.",
+            path=path,
+        )
     table, file = map_npy(path)
     if table.ndim != 2 or table.dtype.kind not in "fiub":
         raise DataError(
@@ -197,41 +177,7 @@ def _map_one(path: str, *columns: Any, **options: Any) -> Arrays:
             "example. Labels go into labels=, as an array or the path of another .npy file.",
             path=path,
         )
-    return Arrays(table, *columns, file=file, **options)
-
-
-def _load_npz(path: str, *columns: Any, **options: Any) -> Arrays:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            held = {key: stored[key] for key in stored.files}
-    except (ValueError, BadZipFile, EOFError, KeyError, MemoryError) as error:
-        raise DataError(
-            f"{path} is not a whole .npz file of plain arrays: {error}. Write it anew with numpy.savez.", path=path
-        ) from None
-    except OSError as error:
-        raise DISK.unreadable(path, error) from error
-    if {"data", "indices", "indptr", "shape"} <= held.keys():
-        if held.get("format", b"csr") != b"csr":
-            kind = held["format"].item().decode()
-            raise DataError(f"{path} holds a sparse matrix of format {kind}; save it as CSR: x.tocsr().", path=path)
-        try:
-            x = sp.csr_matrix((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"]))
-        except (TypeError, ValueError) as error:
-            raise DataError(f"{path} holds a broken sparse matrix: {error}. Write it anew.", path=path) from None
-    elif "x" in held or "X" in held:
-        x = held["x"] if "x" in held else held["X"]
-    else:
-        raise DataError(
-            f"{path} holds {', '.join(sorted(held)) or 'nothing'}; it needs a matrix x (or X) and labels y.", path=path
-        )
-    pairs = zip(("y", "group", "weight"), columns, strict=True)
-    return Arrays(x, *(held.get(name) if column is None else column for name, column in pairs), **options)
-
-
-open_npy = partial(_open_files, _map_one)
-"""``.npy`` files as a source, never read whole."""
-open_npz = partial(_open_files, _load_npz)
-"""``.npz`` files with ``x`` (or ``X``) and ``y``, or with a SciPy matrix, read into memory."""
+    return open_arrays(table, labels, groups, weights, file=file, **options)
 
 
 def _load_column(given: Any) -> Any:

@@ -40,10 +40,8 @@ _KINDS = {
         (*_ROWS, "on_error", "label", "group", "weight", "filesystem"),
         ("parquet", "ParquetSource"),
     ),
-    "arrow": _Kind("Arrow shards", ("n_features", "on_error", "dtype"), ("shards", "Shards")),
-    "folder": _Kind("folders of shards", ("n_features", "on_error", "dtype", "filesystem"), ("shards", "open_folders")),
+    "folder": _Kind("folders of shards", ("n_features", "dtype", "filesystem"), ("shards", "Shards")),
     "npy": _Kind(".npy arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npy")),
-    "npz": _Kind(".npz arrays", (*_ROWS, *_COLUMNS), ("memory", "open_npz")),
     "arrays": _Kind("arrays", (*_ROWS, *_COLUMNS), ("memory", "open_arrays")),
     "pairs": _Kind("pairs", ("chunk_rows",), ("examples", "pairs_of")),
     "source": _Kind("source", (), ("", "")),  # it is open already
@@ -55,29 +53,31 @@ _SUFFIXES = {
     ".txt": "svmlight",
     ".parquet": "parquet",
     ".pq": "parquet",
-    ".arrow": "arrow",
     ".npy": "npy",
-    ".npz": "npz",
 }
 _BEGINNINGS = {
     b"PAR1": "parquet",
-    b"ARROW1": "arrow",
     b"\x93NUMPY": "npy",
-    b"PK\x03\x04": "npz",
     b"\x1f\x8b": "svmlight",
     b"\x28\xb5\x2f\xfd": "svmlight",
 }
 _COMPRESSED = (".gz", ".zst")
+_AS_TABLE = "Read it with NumPy, pandas or the like and open the table: maxmargin.data.open(X, labels=y)."
+_AS_PARQUET = "Turn it into Parquet first: pyarrow.parquet.write_table(pyarrow.csv.read_csv(name), 'table.parquet')."
 _OTHERS = {
-    ".arff": "an ARFF table",
-    ".json": "JSON",
-    ".pickle": "a pickle, whose loading would run code",
-    ".pkl": "a pickle, whose loading would run code",
-    ".xls": "an Excel table",
-    ".xlsx": "an Excel table",
+    ".arff": ("an ARFF table", _AS_TABLE),
+    ".arrow": ("one Arrow file", "Shards are opened by the name of their folder; other tables are read as Parquet."),
+    ".csv": ("a table in text", _AS_PARQUET),
+    ".json": ("JSON", _AS_TABLE),
+    ".npz": ("an archive of arrays", _AS_TABLE),
+    ".pickle": ("a pickle, whose loading would run code", _AS_TABLE),
+    ".pkl": ("a pickle, whose loading would run code", _AS_TABLE),
+    ".tsv": ("a table in text", _AS_PARQUET),
+    ".xls": ("an Excel table", _AS_TABLE),
+    ".xlsx": ("an Excel table", _AS_TABLE),
 }
 # For those who gather groups anyway (``convert``), rows of a group may be anywhere.
-_WITH_GROUPS = ("arrays", "npy", "npz", "folder")
+_WITH_GROUPS = ("arrays", "npy", "folder")
 
 
 def open(
@@ -104,8 +104,8 @@ def open(
     what : path, pattern, list of paths, arrays, pairs or source
         - svmlight text (``.svm``, ``.svmlight``, ``.libsvm``, ``.txt``, also with ``.gz`` or ``.zst``),
         - Parquet (``.parquet``): numeric columns are features, others are named,
-        - a folder written by ``convert``, or Arrow files out of one,
-        - ``.npy`` and ``.npz`` files, matrices (NumPy, SciPy, data frames): ``open(X, labels=y)``,
+        - a folder written by ``convert``,
+        - a ``.npy`` file, matrices (NumPy, SciPy, data frames): ``open(X, labels=y)``,
         - structured examples: a list of pairs (x, y), or a function that returns a fresh iterator of them,
         - a source, which is returned as it is.
 
@@ -115,7 +115,7 @@ def open(
         ``gs://bucket/part-*.parquet``, ``hdfs://host/folder``. They are read from there, nothing is copied to a local
         disk. Everything may be named as ``file:///folder/name``.
     labels, groups, weights : arrays or paths of ``.npy`` files
-        Columns that belong to a matrix; for a list of files, lists of them.
+        Columns that belong to a matrix.
     label, group, weight : str
         Names of columns of Parquet files. The label is "label", "y" or "target" unless said otherwise.
     chunk_rows : int
@@ -125,7 +125,8 @@ def open(
     zero_based : bool or "auto"
         Whether the first feature of svmlight text is number 0 or 1.
     on_error : "raise" or "skip"
-        Whether to leave out what cannot be read; the source's ``skipped`` then says what that was.
+        Whether to leave out lines of text and rows of Parquet that cannot be read; the source's ``skipped`` then says
+        what they were.
     n_jobs : int
         Threads that read text.
     dtype : float32 or float64
@@ -246,25 +247,15 @@ def _kind_of_file(name: str, store: Disk) -> str:
     """By its name or, where that says nothing, by its first bytes."""
     if store.is_folder(name):
         return "folder"
-    path = Path(name)
-    suffixes = [suffix.lower() for suffix in path.suffixes]
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     last = suffixes[-1] if suffixes else ""
     if last in _SUFFIXES:
         return _SUFFIXES[last]
     if last in _OTHERS:
-        raise DataError(
-            f"{name} is {_OTHERS[last]}, which is not read. Read it with another library, such as pandas, and "
-            "open the table: maxmargin.data.open(X, labels=y).",
-            path=name,
-        )
-    if last in (".csv", ".tsv"):
-        raise DataError(
-            f"{name} is a table in text, which is not read. Turn it into Parquet first: pyarrow.parquet.write_table("
-            f"pyarrow.csv.read_csv({path.name!r}), '{path.stem}.parquet').",
-            path=name,
-        )
+        what, advice = _OTHERS[last]
+        raise DataError(f"{name} is {what}, which is not read. {advice}", path=name)
     head = store.read(name, 512)
     kind = next((kind for magic, kind in _BEGINNINGS.items() if head.startswith(magic)), None)
     if kind is None and b"\x00" in head:
@@ -282,8 +273,6 @@ def _options(kind: str, given: dict[str, Any]) -> dict[str, Any]:
             continue  # a wish, not a property of the data
         default = _DEFAULTS[name]
         if name not in _KINDS[kind].takes and value is not None and (default is None or value != default):
-            hint = "The chunks of shards are fixed when they are written: convert(batch_bytes=...)."
-            if name != "chunk_rows":
-                hint = f"It is for {' and '.join(k.words for _, k in sorted(_KINDS.items()) if name in k.takes)}."
-            raise DataError(f"{name}= means nothing for {_KINDS[kind].words}. {hint}")
+            takers = " and ".join(other.words for _, other in sorted(_KINDS.items()) if name in other.takes)
+            raise DataError(f"{name}= means nothing for {_KINDS[kind].words}. It is for {takers}.")
     return {name: value for name, value in given.items() if name in _KINDS[kind].takes}

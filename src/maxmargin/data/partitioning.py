@@ -97,16 +97,9 @@ class RowBuffer:
 
     def load(self, file: BinaryIO, rows: int, entries: int) -> None:
         """Rows of a bucket back into memory."""
-
-        def read(kind: Any, count: int) -> np.ndarray:
-            found = np.fromfile(file, kind, count)
-            if found.size != count:
-                raise OSError(f"temporary file {file.name} is cut short")
-            return found
-
-        fixed = {name: read(held.dtype, rows) for name, held in self.fixed.items()}
-        indices = read(np.int32, entries) if self.columns.sparse else None
-        self.append(fixed, indices, read(self.values.dtype, entries))
+        fixed = {name: np.fromfile(file, held.dtype, rows) for name, held in self.fixed.items()}
+        indices = np.fromfile(file, np.int32, entries) if self.columns.sparse else None
+        self.append(fixed, indices, np.fromfile(file, self.values.dtype, entries))
 
 
 def _extended(held: np.ndarray, used: int, needed: int, more: np.ndarray) -> np.ndarray:
@@ -127,7 +120,6 @@ class Bucket:
     segments: list[tuple[int, int]] = field(default_factory=list)
     least: int = 2**64
     greatest: int = -1
-    file: BinaryIO | None = None
 
     @property
     def rows(self) -> int:
@@ -138,16 +130,11 @@ class Bucket:
         return sum(entries for _, entries in self.segments)
 
     def write(self, arrays: Sequence[np.ndarray], rows: int, entries: int, keys: np.ndarray) -> None:
-        if self.file is None:
-            self.file = open(self.path, "wb")  # noqa: SIM115  # closed when all is dealt
-        for array in arrays:
-            self.file.write(array.data)
+        with open(self.path, "ab") as file:
+            for array in arrays:
+                file.write(array.data)
         self.segments.append((rows, entries))
         self.least, self.greatest = min(self.least, int(keys.min())), max(self.greatest, int(keys.max()))
-
-    def close(self) -> None:
-        if self.file is not None:
-            self.file.close()
 
 
 class Buckets:
@@ -170,7 +157,3 @@ class Buckets:
                 fixed = [hand.column(name)[chosen] for name in hand.fixed]
                 self.buckets[k].write([*fixed, indices, values], chosen.size, values.size, keys[chosen])
         hand.clear()
-
-    def close(self) -> None:
-        for bucket in self.buckets:
-            bucket.close()

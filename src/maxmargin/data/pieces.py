@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +16,6 @@ LONGEST_LINE = 64 << 20
 
 _NAMES = {".gz": "gzip", ".zst": "Zstandard"}
 _MAGIC = {"gzip": b"\x1f\x8b", "Zstandard": b"\x28\xb5\x2f\xfd"}
-_COMPRESSED = 256 << 10  # compressed bytes that are read at once
 
 
 def pieces(path: str, stamp: Stamp, store: Disk = DISK, memory: int | None = None) -> Iterator[tuple[bytearray, int]]:
@@ -84,52 +82,17 @@ def _reader(path: str, file: Any) -> Callable[[memoryview], int]:
         )
     if kind is None:
         return file.readinto
-    if kind == "gzip":
-        stream: Any = _Gzip(file)
-    else:
-        import pyarrow as pa
+    import pyarrow as pa
 
-        stream = pa.CompressedInputStream(file, "zstd")
+    stream = pa.CompressedInputStream(file, {"gzip": "gzip", "Zstandard": "zstd"}[kind])
 
     def readinto(view: memoryview) -> int:
         try:
             return stream.readinto(view)
-        except (OSError, EOFError, ValueError, zlib.error) as error:
+        except (OSError, ValueError) as error:
             raise DataError(
                 f"{path} is broken {kind} data ({error}). The file may not have been copied to its end: get it again.",
                 path=path,
             ) from None
 
     return readinto
-
-
-class _Gzip:
-    """Members one after another, as ``gzip -c a b`` and block compressors write them; faster than Python's reader."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-        self._member = zlib.decompressobj(wbits=31)
-        self._input = b""
-        self._begun = False  # whether anything of this member has been read
-
-    def readinto(self, view: memoryview) -> int:
-        while True:
-            self._input = self._input or self._file.read(_COMPRESSED)
-            if not self._input:
-                if self._begun:
-                    raise EOFError("it ends too early")
-                return 0
-            if not self._begun:
-                self._input = self._input.lstrip(b"\0")  # tapes and some tools fill up with zeros
-                if not self._input:
-                    continue
-                self._begun = True
-            out = self._member.decompress(self._input, len(view))
-            self._input = self._member.unconsumed_tail
-            if self._member.eof:
-                self._input = self._member.unused_data
-                self._member = zlib.decompressobj(wbits=31)
-                self._begun = False
-            if out:
-                view[: len(out)] = out
-                return len(out)

@@ -8,13 +8,12 @@ and never have to trust Arrow's parser with a damaged file.
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -27,9 +26,6 @@ from .stores import DISK, Disk
 FORMAT = "maxmargin shards"
 VERSION = 1
 CONTENTS = "dataset.json"
-_NOTE = b"maxmargin"
-_MAGIC = b"ARROW1"
-_END = len(_MAGIC) + 4  # after the footer: its length and the magic word
 
 
 @dataclass(frozen=True)
@@ -119,6 +115,15 @@ class Shard:
         return sum(batch.rows for batch in self.batches)
 
 
+class Contents(NamedTuple):
+    """What a table of contents says: the files, their columns, the number of features, and what the source said."""
+
+    shards: Sequence[Shard]
+    columns: Columns
+    n_features: int
+    origin: dict[str, Any]
+
+
 class ShardWriter:
     """Writes one Arrow file; ``close`` says where everything lies in it."""
 
@@ -126,18 +131,20 @@ class ShardWriter:
         self._path, self._columns, self._schema = path, columns, columns.schema()
         self._file = open(path, "wb")  # noqa: SIM115  # closed in ``close``, or by ``abandon``
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._schema)
-        self._number = 0
+        self._written: list[tuple[int, int, int, int, int]] = []  # counts and checksums of each batch
 
     @property
     def size(self) -> int:
         return self._file.tell()
 
-    def write(self, arrays: Sequence[np.ndarray], counts: tuple[int, int, int], n_features: int) -> None:
+    def write(self, arrays: Sequence[np.ndarray], counts: tuple[int, int, int]) -> None:
         """One batch: its arrays in the order of ``Columns.parts``."""
-        columns, rows = self._columns, counts[0]
-        cut = columns.n_inputs
-        sums = [columns.checksum(self._number, counts, arrays[:cut], inputs=True)]
-        sums.append(columns.checksum(self._number, counts, arrays[cut:], inputs=False))
+        columns, rows, number = self._columns, counts[0], len(self._written)
+        inputs, others = arrays[: columns.n_inputs], arrays[columns.n_inputs :]
+        sums = (
+            columns.checksum(number, counts, inputs, inputs=True),
+            columns.checksum(number, counts, others, inputs=False),
+        )
         left = iter([pa.py_buffer(array) for array in arrays])
         made = []
         for field in self._schema:
@@ -151,137 +158,35 @@ class ShardWriter:
             else:
                 held = [next(left) for _ in range(2 if pa.types.is_string(kind) else 1)]
                 made.append(pa.Array.from_buffers(kind, rows, [None, *held]))
-        note = f"{self._number} {n_features} {sums[0]:08x} {sums[1]:08x}".encode()
-        note += f" {crc32(note):08x}".encode()
-        batch = pa.RecordBatch.from_arrays(made, schema=self._schema)
-        self._writer.write_batch(batch, custom_metadata={_NOTE: note})
-        self._number += 1
+        self._writer.write_batch(pa.RecordBatch.from_arrays(made, schema=self._schema))
+        self._written.append((*counts, *sums))
 
     def close(self) -> Shard:
         self._writer.close()
         self._file.close()
-        shard, columns, _ = read_layout(str(self._path))
-        if columns != self._columns or len(shard.batches) != self._number:
-            raise DataError(f"{self._path} does not hold what was just written to it.", path=str(self._path))
-        return shard
+        content = pa.py_buffer(MappedFile(self._path).bytes)
+        reader = pa.ipc.open_file(content)
+        batches = []
+        for number, written in enumerate(self._written):
+            columns = reader.get_batch(number).columns
+            held = [buffer for column in columns for buffer in column.buffers() if buffer is not None]
+            starts = [buffer.address - content.address if buffer.size else 0 for buffer in held]
+            batches.append(Batch(number, *written, starts))
+        return Shard(str(self._path), content.size, batches)
 
     def abandon(self) -> None:
         self._file.close()
 
 
-def read_layout(path: str, damaged: list[str] | None = None) -> tuple[Shard, Columns, int]:
-    """Where the batches of one of our Arrow files lie, its columns, and its number of features.
-
-    Batches are met one after another as in a stream, not by the footer: so none can be left out unseen. Where the
-    file is damaged a ``DataError`` is raised or, if there is a list ``damaged``, noted there; batches before the damage
-    are kept.
-    """
-    file = MappedFile(path)
-    tail = bytes(file.bytes[-_END:])
-    if len(file.bytes) < 2 * _END or bytes(file.bytes[: len(_MAGIC)]) != _MAGIC or tail[4:] != _MAGIC:
-        if bytes(file.bytes[: len(_MAGIC)]) == _MAGIC:
-            raise DataError(f"{path} is cut short or was not finished: write or copy it again.", path=path)
-        raise DataError(f"{path} is no Arrow file.", path=path)
-    buffer = pa.py_buffer(file.bytes)
-    source = pa.BufferReader(buffer)
-    source.seek(8)
-    try:
-        stream = pa.ipc.open_stream(source)
-        columns = _columns_of(stream.schema, path)
-    except DataError:
-        raise
-    except Exception as error:  # Arrow has many ways to fail on damaged metadata
-        raise DataError(f"{path} is damaged: its schema cannot be read ({_short(error)}).", path=path) from None
-    batches: list[Batch] = []
-    width = columns.width or 0
-    try:
-        while True:
-            try:
-                batch, noted = stream.read_next_batch_with_custom_metadata()
-            except StopIteration:
-                break
-            found, features = _batch(batch, noted, columns, len(batches), buffer.address, path)
-            _check_places(found, columns, len(file.bytes))
-            batches.append(found)
-            width = max(width, features)
-        if source.tell() + int.from_bytes(tail[:4], "little") + _END != len(file.bytes):
-            raise ValueError("batches are missing")
-    except DataError:
-        raise
-    except Exception as error:
-        message = f"{path} is damaged at batch {len(batches)}: {_short(error)}. Write or copy it again"
-        if damaged is None:
-            raise DataError(f"{message}, or leave out the rest with on_error='skip'.", path=path) from None
-        damaged.append(f"{message}; the rest of the file is left out.")
-    return Shard(path, len(file.bytes), batches), columns, width
-
-
-def _batch(
-    batch: pa.RecordBatch, noted: pa.KeyValueMetadata, columns: Columns, number: int, base: int, path: str
-) -> tuple[Batch, int]:
-    note = noted.get(_NOTE) if noted is not None else None
-    if note is None:
-        raise DataError(
-            f"{path} was not written by maxmargin: its batches have no checksums. Open it with pyarrow and hand over "
-            "arrays, or save it as Parquet.",
-            path=path,
-        )
-    body, _, own = note.rpartition(b" ")
-    if f"{crc32(body):08x}".encode() != own:
-        raise ValueError("its checksums are damaged")
-    where, features, *sums = body.split()
-    if int(where) != number:
-        raise ValueError(f"batch {int(where)} is in its place")
-    batch.validate()
-    starts: list[int] = []
-    sizes: dict[str, int] = {"values": 0, "label": 0}
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if column.offset or column.null_count:
-            raise ValueError("it has missing values")
-        held = [b for b in column.buffers() if b is not None]
-        starts += [b.address - base if b.size else 0 for b in held]
-        sizes[name] = held[-1].size
-    entries = sizes["values"] // np.dtype(columns.dtype).itemsize if columns.sparse else 0
-    text = sizes["label"] if columns.label == "utf8" else 0
-    return Batch(number, len(batch), entries, text, int(sums[0], 16), int(sums[1], 16), tuple(starts)), int(features)
-
-
-def _columns_of(schema: pa.Schema, path: str) -> Columns:
-    """Our columns, or a message that says what is missing."""
-    kinds = {field.name: field.type for field in schema}
-    plain = {"float": "float32", "double": "float64", "int64": "int64", "string": "utf8"}
-    try:
-        values, label = kinds["values"], kinds.get("label")
-        width = None if "indices" in kinds else values.list_size
-        found = Columns(
-            plain[str(values.value_type)], width, label and plain[str(label)], "group" in kinds, "weight" in kinds
-        )
-        fits = found.schema().equals(schema)
-    except (KeyError, ValueError, AttributeError):  # no such column, or of another type
-        fits = False
-    if not fits:
-        said = (f"{name}: {str(kind).replace('item: ', '').replace('element: ', '')}" for name, kind in kinds.items())
-        raise DataError(
-            f"{path} has columns {', '.join(said) or 'none'}. Needed are indices: list<int32> and values: list<float> "
-            "(or only values: fixed_size_list<float>) and, as far as there are any, label: double, int64 or string, "
-            "group: int64 and weight: double, in this order. Convert the data with maxmargin.data.convert, or save it "
-            "as Parquet.",
-            path=path,
-        )
-    return found
-
-
-def write_contents(
-    folder: Path, shards: Sequence[Shard], columns: Columns, n_features: int, origin: dict[str, Any]
-) -> None:
+def write_contents(folder: Path, contents: Contents) -> None:
     """The table of contents, last."""
     table: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "rows": sum(shard.rows for shard in shards),
-        "n_features": n_features,
-        "columns": asdict(columns),
-        "origin": origin,
+        "rows": sum(shard.rows for shard in contents.shards),
+        "n_features": contents.n_features,
+        "columns": asdict(contents.columns),
+        "origin": contents.origin,
         "shards": [
             {
                 "name": Path(shard.path).name,
@@ -289,7 +194,7 @@ def write_contents(
                 "rows": shard.rows,
                 "batches": [[b.rows, b.entries, b.text, b.inputs_sum, b.others_sum, b.starts] for b in shard.batches],
             }
-            for shard in shards
+            for shard in contents.shards
         ],
     }
     table["crc"] = _sum_of(table)
@@ -297,14 +202,16 @@ def write_contents(
         json.dump(table, file, separators=(",", ":"))
 
 
-def read_contents(
-    folder: str | os.PathLike[str], store: Disk = DISK
-) -> tuple[list[Shard], Columns, int, dict[str, Any]]:
-    """Shards, columns, number of features and origin of a folder, all places checked to lie within their files."""
+def read_contents(folder: str | os.PathLike[str], store: Disk = DISK) -> Contents:
+    """The table of contents of a folder, all places checked to lie within their files."""
     place = Path(folder) if store.local else PurePosixPath(folder)
     path = str(place / CONTENTS)
-    if not store.exists(path):
-        raise _no_contents(str(folder), store)
+    if store.exists(str(folder)) and not store.exists(path):
+        raise DataError(
+            f"{folder} is no data set, or not a whole one: it has no {CONTENTS}. Folders are written by "
+            "maxmargin.data.convert; convert the data again, or copy the folder again.",
+            path=str(folder),
+        )
     text = store.read(path)
     try:
         table = json.loads(text)
@@ -329,48 +236,27 @@ def read_contents(
             for batch in batches:
                 _check_places(batch, columns, held["bytes"])
             shards.append(Shard(str(place / name), held["bytes"], batches))
-        if table["rows"] != sum(shard.rows for shard in shards) or type(table["n_features"]) is not int:
-            raise ValueError("its counts contradict each other")
-        if not isinstance(table["origin"], dict):
-            raise ValueError("it does not say where the data came from")
-        if columns.width not in (None, table["n_features"]):
-            raise ValueError("its counts contradict each other")
+        n_features, origin = table["n_features"], table["origin"]
+        counted = table["rows"] == sum(shard.rows for shard in shards) and columns.width in (None, n_features)
+        if not counted or type(n_features) is not int or not isinstance(origin, dict):
+            raise ValueError("its entries contradict each other")
     except DataError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DataError(
-            f"{path} is damaged ({_short(error)}). Copy the data set again, or convert it again.", path=path
+            f"{path} is damaged ({error}). Copy the data set again, or convert it again.", path=path
         ) from None
-    return shards, columns, table["n_features"], table["origin"]
+    return Contents(shards, columns, n_features, origin)
 
 
 def _check_places(batch: Batch, columns: Columns, size: int) -> None:
     parts = columns.parts(*batch.counts)
-    if min(batch.counts) < 0 or len(parts) != len(batch.starts):
+    if any(type(number) is not int or number < 0 for number in (*batch.counts, *batch.starts)):
         raise ValueError(f"batch {batch.number} has impossible counts")
     for (dtype, count), start in zip(parts, batch.starts, strict=True):
-        if start < 0 or start % 8 or start + count * np.dtype(dtype).itemsize > size:
+        if start % 8 or start + count * np.dtype(dtype).itemsize > size:
             raise ValueError(f"batch {batch.number} does not lie within its file")
-
-
-def _no_contents(folder: str, store: Disk) -> DataError:
-    if not store.exists(folder):
-        return store.unreadable(folder, FileNotFoundError())
-    try:
-        store.found(f"{glob.escape(folder)}/*.arrow")
-    except DataError:
-        message = f"{folder} is no data set: it has no {CONTENTS}. Folders are written by maxmargin.data.convert."
-    else:
-        message = (
-            f"{folder} has Arrow files but no {CONTENTS}: its conversion was interrupted, or the folder not copied "
-            "whole. Convert it again; or open the files themselves, as a list or with a pattern."
-        )
-    return DataError(message, path=folder)
 
 
 def _sum_of(table: dict[str, Any]) -> int:
     return crc32(json.dumps(table, sort_keys=True, separators=(",", ":")).encode())
-
-
-def _short(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0][:200].rstrip(".") or type(error).__name__

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +17,8 @@ from ..protocols import Chunk
 from .arrays import csr_view
 from .errors import DataError
 from .mapped import MappedFile
-from .runs import Chunked, joined
-from .shard_format import Batch, Columns, Shard, read_contents, read_layout
+from .runs import Chunked, GroupsInTurn
+from .shard_format import Batch, Shard, read_contents
 from .stores import DISK, Disk, Stamp, Store, StoredFile, other_data
 
 Place = tuple[int, np.dtype, int]
@@ -30,88 +27,84 @@ _OPEN_FILES = 128
 
 
 class Shards(Chunked):
-    """A data set written by ``convert``: a ``Seekable`` source. Every record batch is a chunk.
+    """A data set written by ``convert``, or several one after another: a ``Seekable`` source. Batches are its chunks.
 
     Chunks are views on the mapped files. A batch is checked against its checksum, and its structure for sense, when
     it is first read; labels have a checksum of their own.
 
     Parameters
     ----------
-    what : path or list of paths
-        The folder of a data set; or Arrow files of one, which are then read without their table of contents.
+    folders : list of paths
+        Data sets of like columns; sparse ones may have different numbers of features.
     n_features : int, optional
         More columns than the data has: those of another data set.
     dtype : optional
         Inputs as float32 or float64, whatever is stored.
-    on_error : "raise" or "skip"
-        "skip" checks all batches at once and leaves out what is damaged; ``skipped`` says what that was.
     filesystem : Disk or Store
-        Where the folder is. Chunks of what is not on a local disk are read, not mapped, and checked every time.
+        Where the folders are. Chunks of what is not on a local disk are read, not mapped, and checked every time.
+    whole_groups : bool
+        Whether to refuse groups that are in two of the folders, and would be taken for two.
     """
 
-    n_skipped: int
     n_features: int
     offsets: np.ndarray
 
     def __init__(
         self,
-        what: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        folders: Sequence[str | os.PathLike[str]],
         *,
         n_features: int | None = None,
         dtype: DTypeLike | None = None,
-        on_error: str = "raise",
         filesystem: Disk = DISK,
+        whole_groups: bool = True,
     ) -> None:
-        self._what = os.fspath(what) if isinstance(what, str | os.PathLike) else [os.fspath(path) for path in what]
-        self._store, self._skip = filesystem, on_error == "skip"
-        self._left_out: list[int] = []
+        self._folders = [os.fspath(folder) for folder in folders]
+        self._store = filesystem
+        self.n_skipped = 0  # rows that ``convert`` has left out
         self._open(n_features, dtype)
-        if self._skip:
-            self._leave_out_damaged()
-        self.n_skipped = len(self.skipped)
+        if whole_groups and len(self._folders) > 1 and self._columns.group:
+            groups = GroupsInTurn(
+                "Number groups differently in each folder, or let maxmargin.data.convert gather them."
+            )
+            for i in range(len(self._batches)):
+                groups.take(self.labels(i).group, apart=True)  # type: ignore[arg-type]
+                self.release(i)
 
     def _open(self, n_features: int | None, dtype: DTypeLike | None) -> None:
         self._lock = threading.Lock()
-        self.skipped: list[str] = []
-        skip = self.skipped if self._skip else None
-        if isinstance(self._what, str):
-            shards, self._columns, width, self.origin = read_contents(self._what, self._store)
-        else:
-            shards, self._columns, width = _read_layouts(self._what, skip)
+        found = [read_contents(folder, self._store) for folder in self._folders]
+        _, self._columns, _, self.origin = found[0]
+        for folder, (_, columns, _, origin) in zip(self._folders, found, strict=True):
+            if (columns, origin) != (self._columns, self.origin):
+                raise DataError(
+                    f"{self._folders[0]} and {folder} hold unlike data: {self._columns}, {self.origin}; and {columns}, "
+                    f"{origin}. Convert the data as one.",
+                    path=folder,
+                )
+        width = max(contents.n_features for contents in found)
         if n_features is not None and (n_features < width or (n_features > width and not self._columns.sparse)):
             raise DataError(f"The shards have {width} features, n_features={n_features} was asked for.")
         self.n_features = width if n_features is None else n_features
         self._dtype = np.dtype(self._columns.dtype if dtype is None else dtype)
-        self._stamps: dict[str, Stamp] = {}
-        for shard in shards:
-            with _noted(skip):
-                self._stamps[shard.path] = _stamp(shard, self._store)
+        shards = [shard for contents in found for shard in contents.shards]
+        self._stamps = {shard.path: _stamp(shard, self._store) for shard in shards}
         self._files: dict[str, MappedFile | StoredFile] = {}
-        self._set_batches([(s.path, b) for s in shards if s.path in self._stamps for b in s.batches])
-
-    def _set_batches(self, batches: list[tuple[str, Batch]]) -> None:
-        """All batches, of which those that were left out are no part of the data."""
-        self._batches = [held for i, held in enumerate(batches) if i not in self._left_out]
+        self._batches = [(shard.path, batch) for shard in shards for batch in shard.batches]
         self.offsets = np.cumsum([0, *(batch.rows for _, batch in self._batches)], dtype=np.int64)
         self._checked = {part: np.zeros(len(self._batches), bool) for part in ("inputs", "labels")}
 
     def __getstate__(self) -> dict[str, Any]:
-        """To other processes goes what was opened, not what was found: it is opened there again.
-
-        What is damaged was found when the data was opened: nothing is read for that again.
-        """
-        names = ("_store", "_skip", "_left_out", "skipped", "n_skipped", "n_features", "_dtype", "fingerprint")
-        absolute = self._store.absolute
-        what = absolute(self._what) if isinstance(self._what, str) else [absolute(path) for path in self._what]
-        return {"_what": what, **{name: getattr(self, name) for name in names}}
+        """To other processes goes what was opened, not what was found: it is opened there again."""
+        names = ("_store", "n_skipped", "n_features", "_dtype", "fingerprint")
+        folders = [self._store.absolute(folder) for folder in self._folders]
+        return {"_folders": folders, **{name: getattr(self, name) for name in names}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         fingerprint = state.pop("fingerprint")
         self.__dict__.update(state)
         self._open(self.n_features, self._dtype)
-        self.skipped = state["skipped"]
         if self.fingerprint != fingerprint:
-            raise other_data(self._what if isinstance(self._what, str) else self._what[0])
+            raise other_data(self._folders[0])
 
     @property
     def paths(self) -> list[str]:
@@ -212,57 +205,6 @@ class Shards(Chunked):
         a = self.offsets[i]
         return Chunk(np.arange(a, a + batch.rows), x, y, group, weight)
 
-    def _leave_out_damaged(self) -> None:
-        for i in range(len(self._batches)):
-            try:
-                self.chunk(i)
-            except DataError as error:
-                self.skipped.append(str(error))
-                self._left_out.append(i)
-            self.release(i)
-        self._set_batches(self._batches)
-
-
-def open_folders(paths: Sequence[str], *, whole_groups: bool, **options: Any) -> Any:
-    """Data sets, one after another."""
-    return joined([Shards(path, **options) for path in paths], whole_groups)
-
-
-def _read_layouts(paths: list[str], skip: list[str] | None) -> tuple[list[Shard], Columns, int]:
-    """The same as the table of contents says, found in the files themselves."""
-    found = []
-    for path in paths:
-        with _noted(skip):
-            found.append(read_layout(path, skip))
-    if not found:
-        raise DataError("None of the files can be read: " + " ".join(skip or ["none was given."]))
-    shards, columns, widths = zip(*found, strict=True)
-    for shard, other in zip(shards, columns, strict=True):
-        if other != columns[0]:
-            raise DataError(
-                f"{shards[0].path} and {shard.path} have different columns: {_difference(columns[0], other)}. "
-                "Convert the data as one.",
-                path=shard.path,
-            )
-    return list(shards), columns[0], max(widths)
-
-
-@contextlib.contextmanager
-def _noted(skip: list[str] | None) -> Iterator[None]:
-    """What is damaged is noted in ``skip``, where there is such a list."""
-    try:
-        yield
-    except DataError as error:
-        if skip is None:
-            raise
-        skip.append(str(error))
-
-
-def _difference(one: Columns, other: Columns) -> str:
-    words = {"dtype": "values", "width": "columns of dense rows"}
-    pairs = [(words.get(f.name, f.name), getattr(one, f.name), getattr(other, f.name)) for f in fields(one)]
-    return ", ".join(f"{word} {a} and {b}" for word, a, b in pairs if a != b)
-
 
 def _span(places: list[Place]) -> tuple[int, int]:
     held = [(start, start + dtype.itemsize * count) for start, dtype, count in places if count]
@@ -270,12 +212,6 @@ def _span(places: list[Place]) -> tuple[int, int]:
 
 
 def _stamp(shard: Shard, store: Disk) -> Stamp:
-    if not store.exists(shard.path):
-        raise DataError(
-            f"{shard.path} is missing: the data set has {len(shard.batches)} chunks in it. Copy "
-            f"{Path(shard.path).parent} again.",
-            path=shard.path,
-        )
     stamp = store.stamp(shard.path)
     if stamp.size != shard.size:
         raise DataError(
@@ -292,15 +228,9 @@ def _sense(arrays: list[np.ndarray], width: int) -> str:
         return "" if batches.first_not_finite(arrays[0]) < 0 else "it has values that are not finite"
     indptr, indices, again, values = arrays
     verdict, row, _ = batches.check_rows(indptr, indices, values, width)
-    if verdict == batches.GOOD and not np.array_equal(indptr, again):
-        return "indices and values have different offsets"
-    return {
-        batches.GOOD: "",
-        batches.BAD_OFFSETS: f"the offsets of row {row} make no sense",
-        batches.BAD_INDEX: f"row {row} has an index that is not below {width}",
-        batches.UNSORTED: f"the indices of row {row} do not ascend",
-        batches.NOT_FINITE: f"row {row} has a value that is not finite",
-    }[verdict]
+    if verdict == batches.GOOD and np.array_equal(indptr, again):
+        return ""
+    return f"row {row} has offsets, indices or values that make no sense for {width} features"
 
 
 def _texts(offsets: np.ndarray, data: np.ndarray, path: str, batch: Batch) -> np.ndarray:
@@ -317,8 +247,7 @@ def _texts(offsets: np.ndarray, data: np.ndarray, path: str, batch: Batch) -> np
 
 def _damaged(path: str, batch: Batch, what: str) -> DataError:
     return DataError(
-        f"{path} is damaged in batch {batch.number}: {what}. Copy or convert it again, or leave out what is "
-        "damaged with on_error='skip'.",
+        f"{path} is damaged in batch {batch.number}: {what}. Copy or convert it again.",
         path=path,
         row=batch.number,
     )

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import stat
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -15,7 +16,6 @@ import numpy as np
 from .errors import DataError
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_MAGIC = re.compile(r"[*\[]")
 
 
 class Stamp(NamedTuple):
@@ -114,7 +114,7 @@ DISK = Disk()
 class Store(Disk):
     """A file system of pyarrow, or of fsspec. It travels to other processes with its settings.
 
-    Paths in it are written with slashes, and without a scheme.
+    Paths in it are written with slashes, and without a scheme; only their last part may be a pattern.
     """
 
     local = False
@@ -156,11 +156,9 @@ class Store(Disk):
     def _matching(self, name: str) -> list[str]:
         from pyarrow.fs import FileSelector
 
-        folder = _MAGIC.split(name)[0].rpartition("/")[0]
-        deep = "/" in name[len(folder) + 1 :]
-        held = self.filesystem.get_file_info(FileSelector(folder, allow_not_found=True, recursive=deep))
-        wanted = _pattern(name.lstrip("/"))  # some file systems begin paths with a slash whatever they are asked for
-        return [info.path for info in held if wanted.fullmatch(info.path.lstrip("/"))]
+        folder, _, pattern = name.rpartition("/")
+        held = self.filesystem.get_file_info(FileSelector(folder, allow_not_found=True))
+        return [info.path for info in held if fnmatchcase(info.base_name, pattern)]
 
     def _no_match(self, name: str) -> str:
         return f"No file in this file system ({self.name}) fits the pattern {name!r}."
@@ -275,8 +273,7 @@ def _place(name: str) -> tuple[Disk, str]:
     if not _URI.match(name):
         return DISK, name
     place, mark, settings = name.partition("?")
-    magic = _MAGIC.search(place)
-    folder = place[: magic.start()].rpartition("/")[0] if magic else place
+    folder = place.rpartition("/")[0] if glob.has_magic(place) else place
     try:
         filesystem, path = FileSystem.from_uri(folder + mark + settings)
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -286,19 +283,6 @@ def _place(name: str) -> tuple[Disk, str]:
             path=name,
         ) from None
     return _store_of(filesystem), path + unquote(place[len(folder) :])
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    """As the shell has it: ``*`` does not go over slashes, ``**/`` does."""
-    said = []
-    for part in re.split(r"(\*\*/|\*|\[[^]]+\])", name):
-        if part in ("**/", "*"):
-            said.append("[^/]*" if part == "*" else "(?:[^/]+/)*")
-        elif part.startswith("[") and part.endswith("]"):
-            said.append(part.replace("[!", "[^"))
-        else:
-            said.append(re.escape(part))
-    return re.compile("".join(said))
 
 
 def _first_line(error: BaseException) -> str:

@@ -17,16 +17,16 @@ from numpy.typing import DTypeLike
 from ..protocols import Chunk
 from .errors import DataError
 from .in_order import MESSAGES, InOrder
-from .lines import GRAMMAR, LAST_INDEX, Parsed, Rows, explain, joined, parsed
+from .lines import GRAMMAR, LAST_INDEX, Parsed, Rows, explain, parsed
 from .pieces import pieces
 from .prefetch import prefetched
 from .sizes import few_threads
 from .stores import DISK, Disk
-from .svmlight_writer import write_svmlight
 
-__all__ = ["SvmlightSource", "write_svmlight"]
+__all__ = ["SvmlightSource"]
 
 _SEVERAL_LABELS = re.compile(rb"^([ \t]*)([^\s:#]+(?=[\s#])|(?=[^\s#]))", re.MULTILINE)
+_MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors write
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -41,7 +41,7 @@ class SvmlightSource(InOrder):
     paths : path or list of paths
         Plain, gzip or Zstandard; several files are read one after another.
     chunk_rows : int, optional
-        Examples per chunk; by default as many as one piece of the file holds (4 MB of text).
+        Examples per chunk at most; by default as many as one piece of the file holds (4 MB of text).
     n_features : int, optional
         Larger indices are errors. By default it is found by reading everything once.
     zero_based : bool or "auto"
@@ -59,7 +59,8 @@ class SvmlightSource(InOrder):
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "two.svm")
-    ...     write_svmlight(path, np.array([[0, 1.5], [2, 0]]), [1, -1])
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("1 2:1.5\\n-1 1:2\\n")
     ...     source = SvmlightSource(path)
     ...     [(chunk.x.toarray().tolist(), chunk.y.tolist()) for chunk in source.chunks()]
     [([[0.0, 1.5], [2.0, 0.0]], [1.0, -1.0])]
@@ -88,9 +89,6 @@ class SvmlightSource(InOrder):
         self._base = None if zero_based == "auto" else int(not zero_based)
         self._grouped = -1
         self._memory: int | None = None
-        for path, stamp in zip(self.paths, self._stamps, strict=True):
-            if stamp.size == 0:
-                raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
 
     def keep_within(self, memory: int) -> None:
         """Refuse lines that could not be read in so many bytes."""
@@ -101,33 +99,6 @@ class SvmlightSource(InOrder):
         """Changes when a file does (its name, size or time), or what is read from it."""
         said = repr((self._said_of_files(), self._declared, self.zero_based, self.on_error, self.dtype.str))
         return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
-
-    def _units(self) -> tuple[list[int], list[int], Iterator[set[int]] | None]:
-        with contextlib.closing(self._read()) as parts:
-            first = next(parts, None)
-        units = list(range(len(self.paths)))
-        grouped = first is not None and first.groups is not None
-        names = (self._only([k])._group_names() for k in units)
-        return units, [stamp.size for stamp in self._stamps], names if grouped else None
-
-    def _too_few(self, n_units: int, n_runs: int, n: int) -> str:
-        why = "" if n_units == n_runs else ", as some groups are in several of them"
-        return (
-            f"{n_units} files of text make {n_runs} pieces{why}, {n} are needed: one for each worker. Give the text "
-            f"in {n} files or more, or convert it with maxmargin.data.convert: shards can be cut anywhere."
-        )
-
-    def _only(self, units: list[int]) -> SvmlightSource:
-        part = self._with_files(units)
-        part.zero_based = self.origin["zero_based"]
-        part._base = int(not part.zero_based)
-        return part
-
-    def _group_names(self) -> set[int]:
-        names: set[int] = set()
-        for part in self._read():
-            names.update([] if part.groups is None else np.unique(part.groups).tolist())
-        return names
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -141,41 +112,27 @@ class SvmlightSource(InOrder):
         """All chunks, read ahead in the background. Before all was read once, they are as wide as what was seen."""
         self._refuse_order(order)
         begin = 0
-        parts = self._read()
-        for part in parts if self.chunk_rows is None else self._resized(parts, self.chunk_rows):
+        for part in self._read():
             x = sp.csr_matrix((part.values, part.indices, part.indptr), shape=(len(part), self._width))
             x.has_canonical_format = True  # sorted and without duplicates: nobody need look again
-            yield Chunk(np.arange(begin, begin + len(part)), x, part.labels, part.groups)
-            begin += len(part)
-
-    def _resized(self, parts: Iterator[Rows], rows: int) -> Iterator[Rows]:
-        waiting: list[Rows] = []
-        held = 0
-        for part in parts:
-            waiting.append(part)
-            held += len(part)
-            if held >= rows:
-                whole = joined(waiting)
-                full = held - held % rows
-                yield from (whole.slice(begin, begin + rows) for begin in range(0, full, rows))
-                waiting, held = [whole.slice(full, held)], held - full
-        if held:
-            yield joined(waiting)
+            rows = self.chunk_rows or len(part)
+            for a in range(0, len(part), rows):
+                own = slice(a, a + rows)
+                groups = None if part.groups is None else part.groups[own]
+                labels = part.labels[own]
+                yield Chunk(np.arange(begin, begin + labels.size), x if rows >= len(part) else x[own], labels, groups)
+                begin += labels.size
 
     def _read(self) -> Generator[Rows, None, None]:
         """The rows of all pieces, with indices from 0 on, checked as a whole."""
         self.skipped, self.n_skipped = [], 0
-        length, width = 0, self._declared or 0
-        file, lines, rows = 0, 0, 0
+        width = self._declared or 0
+        lines, rows = [0] * len(self.paths), [0] * len(self.paths)
         for piece in self._parsed():
-            if piece.file != file:
-                self._not_empty(file, rows)
-                file, lines, rows = piece.file, 0, 0
             read = self._agreed(piece)
-            self._complain(piece.file, lines, read)
-            lines += read.n_lines
-            rows += len(read.rows)
-            length += len(read.rows)
+            self._complain(piece.file, lines[piece.file], read)
+            lines[piece.file] += read.n_lines
+            rows[piece.file] += len(read.rows)
             if not len(read.rows):
                 continue
             if self._base and read.rows.indices.size:
@@ -183,8 +140,10 @@ class SvmlightSource(InOrder):
             width = max(width, read.greatest + 1 - (self._base or 0))
             self._width = max(self._width, width)
             yield read.rows
-        self._not_empty(file, rows)
-        self._length, self._surveyed = length, True
+        for path, count in zip(self.paths, rows, strict=True):
+            if not count:
+                raise DataError(f"{path} has no examples; every line must read: {GRAMMAR}.", path=path)
+        self._length = sum(rows)
 
     def _agreed(self, piece: _Piece) -> Parsed:
         """The piece as all that came before it wants it: where indices start, how many there are, with groups or not.
@@ -212,27 +171,13 @@ class SvmlightSource(InOrder):
         path = self.paths[file]
         for fault in read.faults:
             line = lines + fault.line
-            what = explain(
-                fault,
-                zero_based=self.zero_based,
-                n_features=self._declared,
-                last=self._allowed()[1],
-                dtype=self.dtype,
-            )
+            what = explain(fault, last=self._allowed()[1], dtype=self.dtype)
             message = f"{path}, line {line}, column {fault.column}: {what}"
             if self.on_error == "raise":
                 raise DataError(message, path=path, row=line, column=fault.column)
             if len(self.skipped) < MESSAGES:
                 self.skipped.append(message)
         self.n_skipped += read.n_faults
-
-    def _not_empty(self, file: int, rows: int) -> None:
-        if rows:
-            return
-        path = self.paths[file]
-        mine = [s for s in self.skipped if s.startswith(f"{path}, ")]
-        why = f"all its lines are malformed, the first one: {mine[0]}" if mine else f"every line must read: {GRAMMAR}"
-        raise DataError(f"{path} has no examples; {why.rstrip('.')}.", path=path)
 
     def _parsed(self) -> Iterator[_Piece]:
         """All pieces in order: a thread reads ahead, ``n_jobs`` others parse side by side what it has read."""
@@ -248,14 +193,10 @@ class SvmlightSource(InOrder):
 
     def _walk(self) -> Generator[tuple[int, bytearray, int], None, None]:
         for file, (path, stamp) in enumerate(zip(self.paths, self._stamps, strict=True)):
-            first = True
-            for text, end in pieces(path, stamp, self._store, self._memory):
-                if first:
-                    _check_start(path, text)
-                    first = False
+            for k, (text, end) in enumerate(pieces(path, stamp, self._store, self._memory)):
+                if k == 0 and text.startswith(_MARK):
+                    text[: len(_MARK)] = b" " * len(_MARK)
                 yield file, text, end
-            if first:
-                raise DataError(f"{path} is empty. Every line must read: {GRAMMAR}.", path=path)
 
 
 class LabelSets(SvmlightSource):
@@ -311,10 +252,3 @@ class _Piece(NamedTuple):
     text: bytearray
     end: int
     read: Parsed
-
-
-def _check_start(path: str, text: bytearray) -> None:
-    if text[:3] == b"\xef\xbb\xbf":
-        text[:3] = b"   "  # the mark of UTF-8 that some editors write
-    if text[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{path} is text in UTF-16. Save it as UTF-8 or ASCII.", path=path)
