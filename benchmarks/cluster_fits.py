@@ -9,14 +9,13 @@ import datasets
 import numpy as np
 import scipy.sparse as sp
 from costly_chain import CostlyChain
-from metered import Metered, OneProcess
+from metered import Metered, OneProcess, transport_for
 from sequence_data import letters
 from skewed import Skewed
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import LinearSVC, StructuralSVM
-from maxmargin.distributed import transport_of
 from maxmargin.distributed.ascent import ShardAscent
 from maxmargin.models import Chain
 
@@ -64,7 +63,7 @@ def on_files(folder: str, cluster: str | None, threads: int = 1) -> dict[str, An
         del chunks
         reading = time.perf_counter() - begin
         return _plain(_svm(n_jobs=threads), X, y) | {"reading_seconds": reading}
-    return _fitted(_svm(n_jobs=threads), (source,), transport_of(cluster), warm_up)
+    return _fitted(_svm(n_jobs=threads), (source,), transport_for(cluster), warm_up)
 
 
 def chains(cluster: str | None, part: str, words: int | None, C: float, limit: float) -> dict[str, Any]:
@@ -76,7 +75,7 @@ def chains(cluster: str | None, part: str, words: int | None, C: float, limit: f
     found = (
         _plain(svm, X, Y, **stop)
         if cluster is None
-        else _fitted(svm, (X, Y), transport_of(cluster), warm_up_chains, **stop)
+        else _fitted(svm, (X, Y), transport_for(cluster), warm_up_chains, **stop)
     )
     return found | {"words": len(Y)}
 
@@ -85,7 +84,7 @@ def rounds_at(cluster: str, rows: int, width: int) -> dict[str, Any]:
     """Few rows of many features: what a round costs beside the work. The centre would add work of the driver's."""
     warm_up()
     X, y = _rows(rows, width)
-    return _fitted(_svm(solver=ShardAscent(random_state=0, centre=0)), (X, y), transport_of(cluster), warm_up)
+    return _fitted(_svm(solver=ShardAscent(random_state=0, centre=0)), (X, y), transport_for(cluster), warm_up)
 
 
 def counted(

@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.distributed import LocalProcesses, RayActors
 from maxmargin.distributed.transport import Answer, Transport, fold, sums
+
+
+def transport_for(name: str) -> Transport:
+    """Workers by the name that tables have for them: ``local:2``; ``ray:2``, of a Ray that is begun here."""
+    kind, _, n_workers = name.partition(":")
+    if kind == "local":
+        return LocalProcesses(int(n_workers))
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    return RayActors(n_workers=int(n_workers))
 
 
 class Done:

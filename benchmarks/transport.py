@@ -13,8 +13,9 @@ import sys
 import time
 
 import numpy as np
+from metered import transport_for
 
-from maxmargin.distributed import Answer, Transport, transport_of
+from maxmargin.distributed import Answer, Transport
 
 ROUNDS = 10
 SIZE = 1_000_000
@@ -60,7 +61,7 @@ def main() -> None:
     for kind in kinds:
         for n_workers in (2, 8):
             begin = time.perf_counter()
-            with transport_of(f"{kind}:{n_workers}") as transport:
+            with transport_for(f"{kind}:{n_workers}") as transport:
                 transport.start([Echo] * n_workers)
                 start = time.perf_counter() - begin
                 bare, shared, sent = (

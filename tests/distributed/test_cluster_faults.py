@@ -59,10 +59,11 @@ class _Killer:
 
 
 @pytest.mark.parametrize("kind", ["local", pytest.param("ray", marks=with_ray)])
-def test_workers_are_killed_one_after_the_other(kind):
+def test_workers_are_killed_one_after_the_other(kind, request):
     n_kills = 3 if kind == "local" else 2  # Ray takes seconds over each
-    transport = LocalProcesses(2) if kind == "local" else RayActors("local", 2)
-    with transport:
+    if kind == "ray":
+        request.getfixturevalue("ray_here")
+    with LocalProcesses(2) if kind == "local" else RayActors(n_workers=2) as transport:
         killer = _Killer(transport, n_kills)
         svm = _made().fit(X, Y, cluster=transport, callbacks=[killer])
     assert len(set(killer.killed)) == n_kills
@@ -70,22 +71,18 @@ def test_workers_are_killed_one_after_the_other(kind):
 
 
 def test_a_stopped_worker_holds_up_nobody_for_ever(monkeypatch):
-    monkeypatch.setattr(worker_group, "_AT_LEAST", 0.5)
     monkeypatch.setattr(worker_group.WorkerGroup.__init__, "__defaults__", (2.0,))
-    stopped, lowers, alone = [], [], []
+    stopped, lowers = [], []
 
     def stop(record):
         lowers.append(record.lower)
         if record.number == 5:
             stopped.append(transport.pid(1))
             os.kill(stopped[0], signal.SIGSTOP)
-        elif stopped and transport.pid(1) == stopped[0]:
-            alone.append(record.number)  # a round that the others have made without it
 
     with LocalProcesses(2) as transport:
         svm = _made().fit(X, Y, cluster=transport, callbacks=[stop])
         assert transport.pid(1) != stopped[0]
-    assert alone
     _is_certified(svm, lowers)
 
 

@@ -297,12 +297,6 @@ def test_errors_of_the_model_name_the_example_by_its_number_among_all():
 def test_solvers_are_chosen_by_name():
     X, Y = tagged(np.random.default_rng(5), n=12, noise=1.5)
     transport = Inline(2)
-    with pytest.warns(ConvergenceWarning):
-        StructuralSVM(Tags(), C=0.1, solver="shard_ascent", tol=1e-8, max_passes=2, random_state=0).fit(
-            X, Y, cluster=transport
-        )
-    assert "improve" in {method for _, method in transport.calls}
-    transport = Inline(2)
     StructuralSVM(Tags(), C=0.1, tol=0.05, solver="oracle_ascent", random_state=0).fit(X, Y, cluster=transport)
     assert {method for _, method in transport.calls} == {"ask", "end"}
     with pytest.raises(ValueError, match="solver must be"):

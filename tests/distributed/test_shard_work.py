@@ -198,8 +198,8 @@ def test_what_has_left_is_saved_as_it_was(tmp_path):
     v = np.zeros(N)
     task = Task(sigma=1.0, everything=True, wanted=0.0, hand_over=600)
     left = {}
-    for number in range(1, 4):  # more leave each time
-        report, (step,) = shard.improve(number, v, task)
+    for _ in range(3):  # more leave each time
+        report, (step,) = shard.improve(v, task)
         v = v + step
         _, places, alpha, _ = report.parcel
         left.update(zip(places.tolist(), alpha.tolist(), strict=True))

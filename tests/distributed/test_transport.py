@@ -9,7 +9,6 @@ import sys
 import textwrap
 import threading
 import time
-from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -86,21 +85,13 @@ def clerks(n):
     return [functools.partial(Clerk, i) for i in range(n)]
 
 
-@pytest.fixture(scope="module")
-def ray_here():
-    """Ray, begun once; transports of the tests find it running, use it, and leave it so."""
-    pytest.importorskip("ray")
-    with RayActors("local", 4) as owner:
-        yield owner
-
-
 @pytest.fixture(params=["local", "ray"])
 def new(request):
     """Makes transports with room for n workers, and closes them."""
     kind = LocalProcesses
     if request.param == "ray":
         request.getfixturevalue("ray_here")
-        kind = functools.partial(RayActors, None, patience=60)
+        kind = functools.partial(RayActors, patience=60)
     made = []
 
     def make(n):
@@ -259,22 +250,20 @@ def test_killed_at_many_moments(new):
 def test_killed_while_it_starts():
     with LocalProcesses(1) as transport:
         transport.start(clerks(1))
-        for moment in (0.0, 0.05):
-            before = transport.pid(0)
+        before = transport.pid(0)
 
-            def kill_next(moment=moment, before=before):
-                while transport.pid(0) == before:
-                    time.sleep(0.001)
-                time.sleep(moment)
-                os.kill(transport.pid(0), signal.SIGKILL)
+        def kill_next():
+            while transport.pid(0) == before:
+                time.sleep(0.001)
+            os.kill(transport.pid(0), signal.SIGKILL)
 
-            killer = threading.Thread(target=kill_next)
-            killer.start()
+        killer = threading.Thread(target=kill_next)
+        killer.start()
+        with pytest.raises(WorkerDied, match="killed by SIGKILL"):
             transport.restart(0)
-            killer.join()
-            if isinstance(outcome(transport.send(0, "nap", 0)), WorkerDied):  # it had just been ready
-                transport.restart(0)
-            assert transport.send(0, "nap", 0).result() == 0
+        killer.join()
+        transport.restart(0)
+        assert transport.send(0, "nap", 0).result() == 0
 
 
 def test_a_child_that_holds_the_socket_does_not_hide_a_death():
@@ -326,13 +315,11 @@ def test_makers_that_fail(new, tmp_path, monkeypatch):
     assert "In the worker" in caught.value.__notes__[0]
 
     transport = new(1)
-    with pytest.raises(WorkerDied, match="died 3 times in a row while its object was made"):
+    with pytest.raises(WorkerDied):
         transport.start([Fails(tmp_path / "dies", "die")])
-    assert (tmp_path / "dies").stat().st_size == 3
 
     transport = new(1)
-    first = ["die", "make"] if new.kind == "local" else ["make"]  # Ray takes seconds over a death
-    transport.start([Fails(tmp_path / "once", *first, "raise", "make")])
+    transport.start([Fails(tmp_path / "once", "make", "raise", "make")])
     assert transport.send(0, "nap", 0).result() == 5
     with monkeypatch.context() as patch, pytest.raises(DataError, match="no such shard"):
         if new.kind == "ray":
@@ -361,7 +348,7 @@ def test_broadcast_memory_goes_with_its_handle():
         transport.start(clerks(1))
         files = len(os.listdir("/proc/self/fd"))
         for _ in range(5):
-            transport.send(0, "scaled", transport.broadcast(np.ones(1000))).result()
+            transport.send(0, "scaled", transport.broadcast(np.ones(10_000))).result()
         transport.send(0, "echo").result()
         assert len(os.listdir("/proc/self/fd")) <= files + 1
 
@@ -374,7 +361,10 @@ class Counter:  # no guard around the main module, and a class of its own
     def count(self, n):
         return sum(range(n))  # compiled, and never lets another thread run
 
-transport = LocalProcesses(2) if sys.argv[1] == "local" else RayActors("local", 2)
+if sys.argv[1] == "ray":
+    import ray
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+transport = LocalProcesses(2) if sys.argv[1] == "local" else RayActors(n_workers=2)
 transport.start([Counter, Counter])
 assert transport.send(1, "count", 5).result() == 10
 busy = transport.send(0, "count", 10**12)
@@ -403,63 +393,26 @@ def test_no_worker_outlives_its_driver(tmp_path, kind, end):
             assert driver.returncode == 0
 
 
-def listening_addresses(pids):
-    """Local addresses, in hexadecimal, at which the processes listen."""
-    sockets = set()
-    for pid in pids:
-        for file in Path(f"/proc/{pid}/fd").iterdir():
-            try:
-                sockets.add(os.readlink(file))
-            except FileNotFoundError:
-                continue
-    lines = [
-        line.split() for kind in ("tcp", "tcp6") for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]
-    ]
-    return {line[1].split(":")[0] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in sockets}
-
-
-def family(pid):
-    children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
-    return [pid, *(p for child in children for p in family(child))]
-
-
-def test_nothing_listens_beyond_this_machine(new):
-    transport = new(1)
-    transport.start(clerks(1))
-    found = listening_addresses(family(os.getpid()))
-    assert found <= {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
-    if new.kind == "ray":
-        assert found
-
-
 def test_ray_that_was_running_goes_on(ray_here):
-    ray = pytest.importorskip("ray")
     RayActors(n_workers=1).close()
-    assert ray.is_initialized()
+    assert ray_here.is_initialized()
 
 
 def test_words_for_transports(monkeypatch):
     assert isinstance(transport_of("local"), LocalProcesses)
     assert transport_of("local:3").n_workers == 3
-    assert transport_of("local:3", 2).n_workers == 2
     own = LocalProcesses(1)
     assert transport_of(own) is own
     asked = []
-    monkeypatch.setattr("maxmargin.distributed.address.RayActors", lambda *a, limit: asked.append((*a, limit)))
-    for word in ("ray", "ray:8", "ray://auto", "ray://auto?workers=2", "ray://a.b:10001", "ray://h:1?workers=3"):
-        transport_of(word, 6)
-    places = ["local", "local", "auto", "auto", "ray://a.b:10001", "ray://h:1"]
-    assert asked == [(p, n, 6) for p, n in zip(places, [None, 8, None, 2, None, 3], strict=True)]
-    wrong = ["", "loca", "local:", "local:-1", "ray:auto", "ray://", "ray://h/x", "ray://h?cpus=2", "dask", 4, None]
-    for word in wrong:
+    monkeypatch.setattr("maxmargin.distributed.address.RayActors", lambda *a: asked.append(a))
+    for word in ("ray://auto", "ray://auto?workers=2", "ray://a.b:10001", "ray://h:1?workers=3"):
+        transport_of(word)
+    assert asked == [("auto", None), ("auto", 2), ("ray://a.b:10001", None), ("ray://h:1", 3)]
+    wrong = ["", "local:", "local:-1", "ray", "ray:4", "ray://", "ray://h/x", "ray://h?cpus=2", "ray://h?workers=x", 4]
+    for word in [*wrong, None]:
         with pytest.raises(ValueError, match=r"is not understood\. Possible are") as caught:
             transport_of(word)
         assert repr(word) in str(caught.value)
-    for word in ("local:0", "ray://h:1?workers=0", "ray://h:1?workers=x", "ray://h:1?workers="):
-        with pytest.raises(ValueError, match="whole number of at least 1"):
-            transport_of(word)
-    with pytest.raises(ValueError, match="limit must be at least 1; got 0"):
-        transport_of("local", 0)
     for settings in ({"n_workers": 0}, {"n_workers": 1, "blas_threads": 0}):
         with pytest.raises(ValueError, match="at least one worker"):
             LocalProcesses(**settings)

@@ -188,7 +188,7 @@ def test_a_stream_goes_on_after_a_chunk_that_was_refused():
     [
         ("matplotlib", "plots", lambda: mm.plots.convergence(svc())),
         ("PIL", "vision", lambda: mm.vision.read_image(__file__)),
-        ("ray", "ray", lambda: mm.LinearSVC().fit(X, Y2, cluster="ray:2")),
+        ("ray", "ray", lambda: mm.LinearSVC().fit(X, Y2, cluster="ray://auto")),
         ("torch", "torch", lambda: PartClassifier(device="cuda").fit(Untouched(), None)),
     ],
 )

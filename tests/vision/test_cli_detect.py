@@ -57,8 +57,9 @@ def _train(folder, path, *options):
 
 def test_train_says_what_is_proved_and_how_precise_it_is(folder, tmp_path, capsys):
     path = tmp_path / "m.mm"
-    test = ["--test", folder / "test", "--test-boxes", folder / "test.csv"]
-    said, err = answer(capsys, *_train(folder, path, *SMALL, *test))
+    boxes = folder / "tested.csv"
+    boxes.write_text((folder / "test.csv").read_text().replace("\n", "\ntest/", 3))
+    said, err = answer(capsys, *_train(folder, path, *SMALL, "--test", boxes))
     assert err == ""
     assert (said["task"], said["task_guessed"], said["label"]) == ("detect", False, "square")
     assert (said["images"], said["boxes"], said["components"], said["parts"]) == (9, 8, 1, 0)
@@ -66,8 +67,8 @@ def test_train_says_what_is_proved_and_how_precise_it_is(folder, tmp_path, capsy
     assert said["converged"]
     model = mm.load(path)
     assert said["objective"] == pytest.approx(model.objective_)
-    assert (said["test"]["objects"], said["test"]["images"]) == (3, 4)
-    assert said["test"]["value"] == model.score(folder / "test", folder / "test.csv")
+    assert (said["test"]["objects"], said["test"]["images"]) == (3, 3)
+    assert said["test"]["value"] == model.score(None, boxes)
     assert main([*map(str, _train(folder, path, "--parts", "0", "--test", folder / "test.csv"))]) == 2
     assert "None of the 3 images" in capsys.readouterr().err  # they do not lie beside their table
 
@@ -81,7 +82,6 @@ def test_with_boxes_the_task_is_guessed_and_parts_are_counted(folder, tmp_path, 
     err = capsys.readouterr().err
     assert "Task: detect, because there are --boxes." in err
     assert "parts: 1 and 1 negative" in err and "<= optimum <=" in err and "on 2 objects in 2 images" in err
-    assert f"certify {path} {folder}/train --boxes {folder}/train.csv --holdout 0.25" in err
     model = mm.load(path)
     lines = [line for line in err.splitlines() if line.startswith("bound ")]
     assert len(lines) == len(model.history_) >= 2
@@ -95,13 +95,6 @@ def test_with_boxes_the_task_is_guessed_and_parts_are_counted(folder, tmp_path, 
     assert said["proved"] and said["images"] == 7
     assert said["certificate"]["upper"] == pytest.approx(model.certificate_.upper, rel=1e-5)
     assert said["certificate"]["lower"] == pytest.approx(model.certificate_.lower, rel=1e-5)
-    # Parts are drawn, unless only boxes are wanted.
-    pictures = []
-    for more in ([], ["--only-boxes"]):
-        name = tmp_path / f"p{len(more)}.png"
-        assert main(["detect", f"{folder}/test/0.png", "-m", str(path), "-o", str(name), "--quiet", *more]) == 0
-        pictures.append(np.asarray(Image.open(name)))
-    assert pictures[0].shape == pictures[1].shape and (pictures[0] != pictures[1]).any()
 
 
 def test_holding_out_depends_on_names_and_keeps_shares():
@@ -119,12 +112,9 @@ def test_holding_out_depends_on_names_and_keeps_shares():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--mirrored", "--no-flips"], "Leave one of them out"),
-        (["--parts", "0", "--part-size", "3"], "--part-size is for detectors with parts"),
         (["--holdout", "1"], "must be a number between 0 and 1"),
         (["--holdout", "0.01"], "at least one must be held out"),
         (["--holdout", "0.5", "--test", "x"], "Leave one of them out"),
-        (["--test-boxes", "x.csv"], "--test, which is missing"),
         (["--label", "squre"], "no boxes of the class 'squre'; it has square (8). Perhaps you meant 'square'."),
         (["--memory", "lots"], "--memory must be a number of bytes"),
         (["--report", "no/such/r.html"], "there is no folder no/such"),
@@ -147,14 +137,14 @@ def test_boxes_that_cannot_be_learned_from_are_refused(folder, tmp_path, capsys)
     table.write_text(f"{HEAD}\n0.png,,,,,\n")
     assert "There are no positives" in complaint(capsys, *arguments, "--boxes", table)
     table.write_text(f"{HEAD}\nelsewhere.png,1,1,40,40,square\n")
-    assert "Name the folder of the images, and --boxes" in complaint(capsys, *arguments, "--boxes", table)
+    assert "Name the folder of the images" in complaint(capsys, *arguments, "--boxes", table)
     assert "no.csv" in complaint(capsys, *arguments, "--boxes", tmp_path / "no.csv")
     assert not path.exists()
 
 
 def test_tables_hold_what_the_detector_finds(folder, tmp_path, capsys):
     model, files = mm.load(folder / "squares.mm"), sorted(map(str, (folder / "test").glob("*.png")))
-    assert main(["detect", f"{folder}/test", "--model", f"{folder}/squares.mm", "--threshold", "-0.5"]) == 0
+    assert main(["predict", f"{folder}/squares.mm", f"{folder}/test", "--threshold", "-0.5"]) == 0
     said = capsys.readouterr()
     rows = list(csv.DictReader(said.out.splitlines()))
     found = model.predict(files, threshold=-0.5)
@@ -164,7 +154,7 @@ def test_tables_hold_what_the_detector_finds(folder, tmp_path, capsys):
     assert np.allclose([float(row["score"]) for row in rows], np.concatenate([one.scores for one in found]), rtol=1e-5)
     assert {row["label"] for row in rows} == {"square"}
     assert f"{len(rows)} square found in 4 images" in said.err
-    # The same through predict, by several threads, and with tabs.
+    # The same by several threads, and with tabs.
     table = tmp_path / "b.tsv"
     arguments = ["predict", folder / "squares.mm", folder / "test", "--threshold", "-0.5", "--jobs", "2", "-o", table]
     counts, _ = answer(capsys, *arguments)
@@ -175,7 +165,7 @@ def test_tables_hold_what_the_detector_finds(folder, tmp_path, capsys):
     again = annotated(str(folder / "test"), str(tmp_path / "b.csv"))
     assert sum(map(len, again.boxes)) == len(rows)
     # COCO's results.
-    answer(capsys, "detect", folder / "test", "-m", folder / "squares.mm", "-o", tmp_path / "b.json", "--most", "1")
+    answer(capsys, "predict", folder / "squares.mm", folder / "test", "-o", tmp_path / "b.json", "--most", "1")
     results = json.loads((tmp_path / "b.json").read_text())
     best = {f: one for f, one in zip(files, model.predict(files, most=1), strict=True) if len(one)}
     assert [one["file_name"] for one in results] == list(best)
@@ -187,7 +177,7 @@ def test_tables_hold_what_the_detector_finds(folder, tmp_path, capsys):
 
 def test_pictures_show_frames_where_objects_are(folder, tmp_path, capsys):
     picture = tmp_path / "found.jpg"
-    arguments = ["detect", folder / "test" / "0.png", "--model", folder / "squares.mm"]
+    arguments = ["predict", folder / "squares.mm", folder / "test" / "0.png"]
     said, _ = answer(capsys, *arguments, "-o", picture)
     assert said["objects"] >= 1 and said["output"] == str(picture)
     before = np.asarray(Image.open(folder / "test" / "0.png").convert("RGB"))
@@ -203,41 +193,31 @@ def test_pictures_show_frames_where_objects_are(folder, tmp_path, capsys):
         (tmp_path / "in" / name).mkdir(parents=True)
         Image.open(folder / "test" / "0.png").save(tmp_path / "in" / name / "x.png")
     Image.open(folder / "test" / "1.png").save(tmp_path / "in" / "a" / "x.bmp")
-    answer(capsys, "detect", tmp_path / "in", "-m", folder / "squares.mm", "-o", tmp_path / "out")
+    answer(capsys, "predict", folder / "squares.mm", tmp_path / "in", "-o", tmp_path / "out")
     written = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.*"))
-    assert written == ["a/x.bmp.png", "a/x.png.png", "b/x.png"]
+    assert written == ["a/x.bmp.png", "a/x.png.png", "b/x.png.png"]
 
 
 def test_outputs_that_make_no_sense_are_refused(folder, tmp_path, capsys):
-    use = ["--model", folder / "squares.mm"]
     image, test = folder / "test" / "0.png", folder / "test"
     for arguments, said in (
-        ([test, *use, "-o", tmp_path / "a.png"], "is one picture, and there are 4 images. Name a folder"),
-        ([image, *use, "-o", image], "would be overwritten"),
-        ([test, *use, "-o", test], "would be overwritten"),
-        ([image, *use, "-o", tmp_path / "a.xyz"], "Name a picture (.png, .jpg), a folder of them, a table"),
-        ([image, *use, "-o", tmp_path / "no" / "a.png"], "there is no folder"),
-        ([image, *use, "-o", tmp_path / "no" / "a"], "there is no folder"),
-        ([image, *use, "-o", tmp_path / "no" / "a.csv"], "there is no folder"),
-        ([image, *use, "-o", "-"], "The table goes to stdout"),
-        ([image, *use, "--only-boxes"], "--only-boxes is for pictures"),
-        ([image, *use, "--threshold", "nan"], "must be a number"),
-        ([image, *use, "--overlap", "1.5"], "must be a number from 0 to 1"),
-        ([tmp_path / "no.png", *use], "no.png does not exist"),
-        ([image, "--model", tmp_path / "no.mm"], "There is no model file"),
-        ([image], "--model"),
+        ([test, "-o", tmp_path / "a.png"], "is one picture, and there are 4 images. Name a folder"),
+        ([image, "-o", image], "would be overwritten"),
+        ([test, "-o", test], "would be overwritten"),
+        ([image, "-o", tmp_path / "a.xyz"], "Name a picture (.png, .jpg), a folder of them, a table"),
+        ([image, "-o", tmp_path / "no" / "a.png"], "there is no folder"),
+        ([image, "-o", tmp_path / "no" / "a"], "there is no folder"),
+        ([image, "-o", tmp_path / "no" / "a.csv"], "there is no folder"),
+        ([image, "--threshold", "nan"], "must be a number"),
+        ([tmp_path / "no.png"], "no.png does not exist"),
     ):
-        assert said in complaint(capsys, "detect", *arguments)
-    line = complaint(capsys, "predict", folder / "squares.mm", image, "-o", tmp_path / "a.png")
-    assert "pictures come from maxmargin detect" in line
+        assert said in complaint(capsys, "predict", folder / "squares.mm", *arguments)
     assert "--scores is for" in complaint(capsys, "predict", folder / "squares.mm", image, "--scores")
     assert not list(tmp_path.iterdir())
 
 
-def test_models_of_other_kinds_find_nothing(tmp_path, folder, capsys, rng):
+def test_models_of_other_kinds_find_nothing(tmp_path, capsys, rng):
     mm.LinearSVC(random_state=0).fit(rng.normal(size=(20, 3)), np.arange(20) % 2).save(tmp_path / "m.mm")
-    line = complaint(capsys, "detect", folder / "test", "--model", tmp_path / "m.mm")
-    assert "holds a LinearSVC, which finds no objects" in line
     (tmp_path / "a.svm").write_text("1 1:0.5\n")
     line = complaint(capsys, "predict", tmp_path / "m.mm", tmp_path / "a.svm", "--threshold", "0")
     assert "--threshold is for --task detect" in line
@@ -246,13 +226,13 @@ def test_models_of_other_kinds_find_nothing(tmp_path, folder, capsys, rng):
 def test_unreadable_images_are_named_and_the_others_go_on(folder, tmp_path, capsys):
     Image.open(folder / "test" / "0.png").save(tmp_path / "good.png")
     (tmp_path / "bad.png").write_bytes(b"no image")
-    said, err = answer(capsys, "detect", tmp_path, "-m", folder / "squares.mm", "-o", tmp_path / "b.csv")
+    said, err = answer(capsys, "predict", folder / "squares.mm", tmp_path, "-o", tmp_path / "b.csv")
     assert (said["images"], said["left_out"]) == (1, 1)
     assert err.count("\n") == 1 and "warning: left out: " in err and "bad.png" in err
-    line = complaint(capsys, "detect", tmp_path / "bad.png", "-m", folder / "squares.mm", "-o", tmp_path / "c.csv")
+    line = complaint(capsys, "predict", folder / "squares.mm", tmp_path / "bad.png", "-o", tmp_path / "c.csv")
     assert "bad.png" in line and not (tmp_path / "c.csv").exists()
     (tmp_path / "good.png").write_bytes(b"")
-    line = complaint(capsys, "detect", tmp_path, "-m", folder / "squares.mm", "-o", tmp_path / "c.csv")
+    line = complaint(capsys, "predict", folder / "squares.mm", tmp_path, "-o", tmp_path / "c.csv")
     assert "None of the 2 images could be read" in line
 
 

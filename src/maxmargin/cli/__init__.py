@@ -1,15 +1,14 @@
 """Max-margin learning on data of any size, with a certificate: training ends with two numbers between which the best
-possible objective lies, so that you know how close to perfect a model is. Start with: maxmargin demo
+possible objective lies, so that you know how close to perfect a model is.
 
 examples:
-  maxmargin demo
   maxmargin train train.svm -o model.mm --test test.svm
   maxmargin predict model.mm new.svm -o answers.txt
   maxmargin report model.mm test.svm -o report.html
   maxmargin train photos/ -o scenes.mm --test others/
   maxmargin train photos/ -o parts.mm --task parts --test others/
   maxmargin train photos/ --boxes boxes.csv -o cats.mm --holdout 0.2
-  maxmargin detect new.jpg --model cats.mm -o found.png
+  maxmargin predict cats.mm new.jpg -o found.png
 
 exit status: 0 done, 1 not converged to --tol (the model is written, its gap said), 2 wrong usage or unusable data,
 3 a fault of maxmargin itself, 130 interrupted. Messages go to stderr, results to stdout.
@@ -26,7 +25,6 @@ import os
 import re
 import signal
 import sys
-import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -42,12 +40,10 @@ DONE, NOT_CONVERGED, UNUSABLE, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 _COMMANDS = {
     "train": ("maxmargin.cli.train", "learn from data of any size, or from images"),
-    "predict": ("maxmargin.cli.predict", "answers of a model, one line per row"),
-    "detect": ("maxmargin.vision.cli.detect", "find objects in images, as pictures or as a table"),
+    "predict": ("maxmargin.cli.predict", "answers of a model, one line per row; objects in images"),
     "certify": ("maxmargin.cli.certify", "prove again how close to perfect a model is"),
     "convert": ("maxmargin.cli.convert", "data as a folder that trains fast, read once and shuffled"),
     "report": ("maxmargin.cli.report", "a model and how well it does, as one HTML file"),
-    "demo": ("maxmargin.cli.demo", "train on handwritten digits and see what comes out; brings its own data"),
 }  # the module of each, which is imported when it is asked for
 
 
@@ -112,9 +108,6 @@ def interrupts() -> Iterator[list[bool]]:
     The polite way to end a process, SIGTERM, counts as that. The value is a list, empty as long as nothing has come.
     """
     seen: list[bool] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield seen  # only the main thread hears of signals
-        return
 
     def remember(number: int, frame: Any) -> None:
         seen.append(True)
@@ -159,16 +152,8 @@ class _Parser(argparse.ArgumentParser):
 
     def _hint(self, message: str) -> str:
         option = re.match(r"(?:ambiguous option|unrecognized arguments): (--?[\w-]+)", message)
-        if option:
-            known = [name for name in self._option_string_actions if name.startswith("--")]
-            same = [name for name in known if name.lower() == option[1].lower()]
-            return f". Perhaps you meant {same[0]!r}." if same else _sentence(meant(option[1], known))
-        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)$", message)
-        return _sentence(meant(choice[1], re.findall(r"[\w+-]+", choice[2]))) if choice else ""
-
-
-def _sentence(hint: str) -> str:
-    return f".{hint}" if hint else ""
+        hint = option and meant(option[1], [name for name in self._option_string_actions if name.startswith("--")])
+        return f".{hint}" if hint else ""
 
 
 def _help(text: str | None) -> tuple[str, str]:

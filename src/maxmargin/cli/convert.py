@@ -82,5 +82,4 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     ]
     say_left_out(shards)
     talk.facts("Converted", facts + ([("rows left out", numbers.count(skipped))] if skipped else []))
-    talk.next_steps([("train", f"maxmargin train {args.folder} -o model.mm")])
     return DONE

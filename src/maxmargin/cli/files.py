@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -74,6 +73,7 @@ def loaded(args: argparse.Namespace, talk: Talk) -> Kind[Any]:
 def answers_to(args: argparse.Namespace) -> Iterator[TextIO | None]:
     """Where answers go: a file that is there whole or not at all, stdout, or (with --json alone) nowhere."""
     if args.output is not None:
+        check_writable(args.output, [args.model, *args.data])
         with files.replacing(args.output) as path, open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             yield file
     else:
@@ -135,9 +135,3 @@ def check_columns(trained: dict[str, Any], given: dict[str, Any]) -> None:
         f"was {trained_with}, here it is {found}. Give the same columns in the same order (--label, --group and "
         "--weight name those that are no features)."
     )
-
-
-def again(args: argparse.Namespace, names: tuple[str, ...]) -> str:
-    """Options as they were given, for a command that reads the same data again."""
-    said = [(name, vars(args).get(name)) for name in names]
-    return "".join(f" --{name.replace('_', '-')} {shlex.quote(str(v))}" for name, v in said if v is not None)

@@ -74,10 +74,10 @@ class InMemory(Kind[Collected]):
 
     def predict(self) -> None:
         data = self.open(self.args.data)
-        answers = self.model.predict(data.X)
         with answers_to(self.args) as file:
+            answers = self.lines(self.model.predict(data.X))
             if file is not None:
-                file.writelines(f"{line}\n" for line in self.lines(answers))
+                file.writelines(f"{line}\n" for line in answers)
         score = None if data.y is None else self.score(data)
         self.talk.result(
             command="predict", task=self.task.name, model=self.args.model, score=self.measure,

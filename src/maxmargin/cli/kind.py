@@ -11,7 +11,6 @@ from ..problem import BoundRecord, Certificate, Record
 from ..report import numbers
 from ..report.content import Data
 from ..solvers.progress import described
-from .files import again
 
 if TYPE_CHECKING:
     from .talk import Talk
@@ -28,7 +27,6 @@ class Kind(ABC, Generic[D]):
 
     unit = "rows"
     what = "data"
-    reads: tuple[str, ...] = ("label", "group", "weight", "zero_based", "on_error")
     helps = "More --max-passes, a smaller --C or features of similar scale help."
     uncertified = "this estimator has none"
     other = "This is likely not the data that the model was trained on, or it was read in another way."
@@ -117,15 +115,6 @@ class Kind(ABC, Generic[D]):
 
     def in_words(self, score: dict[str, Any]) -> str:
         return f"{numbers.score(self.task.name, score['value'])} on {numbers.count(score[self.unit])} {self.unit}"
-
-    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
-        """Commands to go on with."""
-        same = again(self.args, self.reads)
-        return [
-            ("predict", f"maxmargin predict {model} NEW-DATA{same} -o answers.txt"),
-            ("prove it again", f"maxmargin certify {model} {data}{same}"),
-            ("look at it", f"maxmargin report {model} {data}{same} -o report.html"),
-        ]
 
     # With a model at hand
 

@@ -9,7 +9,17 @@ zero.
 
 For a model of scenes or parts, DATA are images: a folder (at any depth), a pattern or files. Each line holds the path
 of an image and its class, separated by a tab. If all images lie in sub-folders with names of classes, stderr says how
-many answers are right. For a detector it does what maxmargin detect does, and writes the boxes as a table.
+many answers are right.
+
+With a detector (maxmargin train --task detect) what is written depends on the name after -o:
+
+  found.png    one image with boxes, scores and parts drawn into it (white: parts, violet: negative parts)
+  found/       such a picture of every image
+  boxes.csv    a table with a row for each box (.tsv with tabs): image, x_min, y_min, x_max, y_max in pixels, score,
+               component, mirrored, and the label if the detector has one; maxmargin train --boxes reads it too
+  boxes.json   results in the form of COCO
+
+Without -o the table goes to stdout. Images that cannot be read are named, counted and left out.
 
 examples:
   maxmargin predict model.mm new.svm > answers.txt
@@ -17,10 +27,10 @@ examples:
   maxmargin predict model.mm new.parquet --scores -o answers.tsv
   maxmargin predict model.mm test.svm --json
   maxmargin predict scenes.mm photos/ -o answers.txt
-  maxmargin predict cats.mm photos/ -o boxes.csv
+  maxmargin predict cats.mm photo.jpg -o found.png
+  maxmargin predict cats.mm 'photos/*.jpg' -o boxes.csv --threshold 0.5
 
 With --scores each line holds the answer and the score of every class (one score for two classes), separated by tabs.
-With --regions (scenes) the parts of the regions stand between: numbers with commas, row after row with semicolons.
 With --json stdout holds one JSON object with the counts and the score; name -o for the answers themselves.
 
 exit status: 0 done, 2 wrong usage or unusable data, 130 interrupted.
@@ -31,7 +41,7 @@ from __future__ import annotations
 import argparse
 
 from . import DONE, options
-from .files import check_writable, loaded
+from .files import loaded
 from .talk import Talk
 
 
@@ -45,6 +55,5 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
-    check_writable(args.output, [args.model, *args.data])
     loaded(args, talk).predict()
     return DONE

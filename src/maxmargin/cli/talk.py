@@ -10,14 +10,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 
 class Talk:
     """Speaks unless it was told not to. Colours only where stderr is a terminal."""
-
-    advises: ClassVar[bool] = True
-    """Whether commands name the next ones; the demo does without where their files will be gone."""
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
         self.quiet = quiet or as_json
@@ -55,11 +52,6 @@ class Talk:
         self._print(f"\n{title}", bold=True)
         for key, value in facts:
             self._print(f"  {key:<{width}}  {value}")
-
-    def next_steps(self, commands: list[tuple[str, str]]) -> None:
-        """Commands to go on with, ready to be copied."""
-        if self.advises:
-            self.facts("Next", commands)
 
     def result(self, **values: Any) -> None:
         """The JSON object, if one is wanted: keys in the order given, numbers that JSON does not know as null."""

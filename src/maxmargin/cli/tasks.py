@@ -54,8 +54,6 @@ class Task:
         """Options of a command that have a meaning for this task."""
         if self.own:
             found = list(import_module(self.own).OPTIONS.get((self.name, command), ()))
-        elif command == "detect":
-            found = []
         else:
             found = [p for p in READING if p.name not in self.without]
             found += [SCORES] if command == "predict" and self.scores else []
@@ -77,7 +75,7 @@ _RUN = (
     Parameter("checkpoint_every", 30.0, "float", "Seconds between two times that it is written."),
     Parameter(
         "cluster", None, "str", "Train with workers, each of which holds a part of the rows: local:4 (processes of "
-        "this machine), ray, ray://auto or ray://host:10001.",
+        "this machine), ray://auto or ray://host:10001.",
     ),
     Parameter("progress", False, "bool", "One line per pass, where stderr is no terminal."),
 )  # fmt: skip

@@ -45,7 +45,6 @@ exit status: 0 trained to --tol, 1 stopped earlier (model written, gap said), 2 
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -80,10 +79,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, talk: Talk) -> int:
-    if args.cluster is not None:
-        from ..distributed.address import place_of
+    with _workers(args.cluster) as transport:  # whoever has mistyped it knows at once
+        return _trained(args, talk, transport)
 
-        place_of(args.cluster)  # whoever has mistyped it knows at once
+
+def _trained(args: argparse.Namespace, talk: Talk, transport: Transport | None) -> int:
     task = chosen(args, talk.say)
     kind, settings = task.kind(args, talk), options.resolve(args, task)
     boxes = [args.boxes] if args.boxes else []
@@ -95,9 +95,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
     kind.model = model
     say_checkpoint(args.checkpoint, talk)
     start = time.perf_counter()
-    with interrupts() as seen, _workers(args.cluster) as transport:
+    with interrupts() as seen:
         model.fit(*kind.arguments(data), **_fit_options(kind, transport))
-        n_workers = None if transport is None else transport.n_workers
     model.verbose = 0  # whoever loads it says so anew
     seconds = time.perf_counter() - start
     with replacing(args.output) as path:
@@ -110,7 +109,8 @@ def run(args: argparse.Namespace, talk: Talk) -> int:
         "task": task.name, "task_guessed": args.task == "auto", "model": args.output, "data": args.data,
         kind.unit: kind.trained_on(data), "left_out": kind.left_out(data),
         **kind.facts(data), **kind.outcome(bool(seen)), "interrupted": bool(seen), "seconds": seconds,
-        "peak_memory": peak_memory(), "workers": n_workers, "test": score, "report": page,
+        "peak_memory": peak_memory(), "workers": None if transport is None else transport.n_workers,
+        "test": score, "report": page,
     }  # fmt: skip
     if page is not None:
         _report(page, kind, data if test is None else test, facts)
@@ -187,12 +187,8 @@ def _summary(facts: dict[str, Any], kind: Kind[Any], left_out: int) -> None:
     if not facts["converged"] and not facts["interrupted"]:
         after = f", after {facts['passes']} passes" if facts.get("passes") else ""
         talk.say(f"\nStopped before the goal{after}. What is said of it is true all the same. {kind.helps}")
-    paths = shlex.join(args.data) if len(args.data) <= 5 else "DATA..."  # more would fill the screen
-    steps = kind.next_steps(shlex.quote(args.output), paths)
-    steps = [step for step in steps if step[0] != ("look at it" if facts["report"] else "")]
     if args.checkpoint and not facts["converged"]:
-        steps.insert(0, ("go on", "the same command again, it continues from " + shlex.quote(args.checkpoint)))
-    talk.next_steps(steps)
+        talk.say(f"\nThe same command continues from {args.checkpoint}.")
 
 
 def _proof(facts: dict[str, Any], kind: Kind[Any]) -> list[tuple[str, str]]:

@@ -47,6 +47,3 @@ class Clusters(InMemory):
 
     def in_words(self, score: dict[str, Any]) -> str:
         return f"{score['value']:.8g} on {score[self.unit]} rows"
-
-    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
-        return [step for step in super().next_steps(model, data) if step[0] != "prove it again"]

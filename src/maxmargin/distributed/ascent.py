@@ -31,7 +31,7 @@ from ..regularizers.shape import Shape
 from ..solvers.dual_coordinate import DualCoordinate
 from ..solvers.state import Progress
 from .sharded import Sharded
-from .work import Duals, Report, Task
+from .work import Report, Task
 
 _PASSES = 100  # over the centre's examples between two rounds
 _SWEEPS = 8  # in a round, at most: what is fitted ever better to a part of the examples does not suit the others
@@ -70,7 +70,9 @@ class ShardAscent:
     momentum_after: int = 2
     sweeps: int | None = None
 
-    def start(self, problem: Problem, warm: Duals | None = None) -> ShardState:
+    def start(self, problem: Problem, warm: np.ndarray | None = None) -> ShardState:
+        if problem.constraints.holder != "workers":
+            raise ValueError("ShardAscent is for rows on the workers of a cluster: fit(…, cluster=…).")
         sharded = cast(Sharded, problem.constraints)
         if not sharded.first.size or warm is not None:
             sharded.begin(warm)
@@ -107,15 +109,15 @@ class ShardAscent:
             self._optimize(problem, state)
         evaluate = everything and state.estimate <= 2.0 * state.goal
         reports, sent = self._round(state, everything, evaluate)
+        if state.deaths != state.sharded.workers.deaths:
+            self._recount(problem, state)  # who has died began the round from what it had saved
         old = state.lower
         state.lower = state.linear - problem.regularizer.conjugate(state.v)
         if state.lower < old:
             state.theta = 1.0
         self._conclude(state, everything, reports)
-        heard = [report for report in reports.values() if report is not None]
-        # What somebody was late with belongs to the weights of another round.
-        if evaluate and len(reports) == state.sharded.workers.size and all(r.round == state.rounds for r in heard):
-            self._evaluated(problem, state, sent, [report.loss for report in heard])
+        if evaluate:
+            self._evaluated(problem, state, sent, [report.loss for report in reports])
         return state
 
     def _evaluated(self, problem: Problem, state: ShardState, v: np.ndarray, losses: list[TotalLoss | None]) -> None:
@@ -140,9 +142,7 @@ class ShardAscent:
             or (state.inner > 0 and state.estimate <= state.goal)
         )
 
-    def _round(
-        self, state: ShardState, everything: bool, evaluate: bool
-    ) -> tuple[dict[int, Report | None], np.ndarray]:
+    def _round(self, state: ShardState, everything: bool, evaluate: bool) -> tuple[list[Report], np.ndarray]:
         """All workers once; v follows. Returns their reports, and the v that they began with."""
         sharded = state.sharded
         state.rounds += 1
@@ -162,13 +162,13 @@ class ShardAscent:
         )
         began = time.perf_counter()
         handle = sharded.workers.transport.broadcast(sent)
-        number = state.rounds
-        reports, heavy = sharded.workers.round("improve", lambda k: (number, handle, task))
-        for k, report in reports.items():
-            if report is not None:
-                state.linear += report.linear
-                if report.parcel is not None:
-                    sharded.take(k, report.parcel, self.centre)
+        answers, heavy = sharded.workers.total("improve", lambda k: (handle, task))
+        for k, report in enumerate(answers):
+            if report is not None and report.parcel is not None:
+                sharded.take(k, report.parcel, self.centre)
+        reports = [report for report in answers if report is not None]
+        for report in reports:
+            state.linear += report.linear
         state.step = np.array(heavy[0]) if heavy else np.zeros(state.v.size)
         state.v = state.v + state.step
         state.reckon(time.perf_counter() - began, task.sweeps, reports)
@@ -192,9 +192,8 @@ class ShardAscent:
                 return 0
         return max(room, 0) // state.sharded.workers.size
 
-    def _conclude(self, state: ShardState, everything: bool, reports: dict[int, Report | None]) -> None:
+    def _conclude(self, state: ShardState, everything: bool, heard: list[Report]) -> None:
         """What the driver makes of the reports of a round."""
-        heard = [report for report in reports.values() if report is not None]
         before_round, awake = state.seen, state.active
         state.active_before = awake
         state.seen = sum(report.gap for report in heard) + state.centre_gap
@@ -279,17 +278,17 @@ class ShardState(Progress):
     active_before: int = 0
     bias: float = 1.0
     """By how much the last estimate was too small."""
-    gathered: Duals | None = None
+    gathered: np.ndarray | None = None
 
-    def reckon(self, seconds: float, sweeps: int, reports: dict[int, Report | None]) -> None:
+    def reckon(self, seconds: float, sweeps: int, reports: list[Report]) -> None:
         """A round has taken so long, with so many sweeps: the next shall work about as long as it waits."""
-        work = max((report.seconds for report in reports.values() if report is not None), default=0.0)
+        work = max((report.seconds for report in reports), default=0.0)
         if work > 0.0:
             wanted = int(max(seconds - work, 0.0) / (work / sweeps))
             self.sweeps = min(max(wanted, 1), 2 * self.sweeps, _SWEEPS)
 
     @property
-    def alpha(self) -> Duals:
+    def alpha(self) -> np.ndarray:
         """The dual variables of all shards, fetched once after a step: workers may die, and lose those of theirs."""
         if self.gathered is None:
             self.gathered = self.sharded.gather()

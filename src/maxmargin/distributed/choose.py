@@ -1,4 +1,4 @@
-"""Which solver for a problem on shards: the rows of the table ``solvers.choose.SOLVERS`` for workers."""
+"""Which solver for a problem on shards: the row of the table ``solvers.choose.SOLVERS`` for workers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ def _shard_ascent(problem: Problem, means: Means) -> Solver:
 
 
 def _shard_interior(problem: Problem, means: Means) -> Solver:
-    check_strongly_convex(problem, "training over shards")
     solver = ShardInterior(n_threads=means.threads)
     check_interior_point(problem, solver.handles(problem))
     return solver
 
 
 def _auto(problem: Problem, means: Means) -> Solver:
-    check_strongly_convex(problem, "training over shards")
-    solver = ShardInterior(n_threads=means.threads)
-    if not means.warm and solver.handles(problem) and interior_point_pays(problem, means.tol):
-        return solver
+    if not means.warm and interior_point_pays(problem, means.tol):
+        return _shard_interior(problem, means)
     return _shard_ascent(problem, means)
 
 
 SOLVERS["workers"] = {"auto": _auto, "dual_coordinate": _shard_ascent, "interior_point": _shard_interior}
-SOLVERS["searching workers"] = {"auto": _shard_ascent, "shard_ascent": _shard_ascent}

@@ -1,28 +1,27 @@
 """A transport over processes of this machine. They are reached by socket pairs: nothing listens on any port.
 
 loky could answer calls, too, by an executor of one process for each worker. Measured on two workers, a call took 2.7
-times as long that way and an array of 8 MB 4 times, there and back or broadcast: its queues copy arrays into pickles,
-where here they go beside them, and broadcast arrays lie in shared memory.
+times as long that way and an array of 8 MB 4 times, there and back or broadcast: its queues copy arrays, and here
+broadcast arrays lie in shared memory.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
+import math
 import os
 import pickle
 import queue
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, NamedTuple, TypeVar, cast
+from io import BufferedRWPair
+from typing import Any, cast
 
 import cloudpickle
 import numpy as np
@@ -32,124 +31,71 @@ from maxmargin.distributed.transport import Failure, Ticket, WorkerDied, WorkerT
 _GRACE = 1.0  # seconds for an idle worker to end by itself at close
 _PATIENCE = 10.0  # seconds for the system to end a process that was killed
 _LOOK_EVERY = 1.0  # seconds
-_BESIDE = 2**14  # bytes from which on an array goes beside the pickle
-_MOST_FILES = 253  # that Linux hands over at a time
-_HEAD = struct.Struct("=QQ")  # bytes of the pickle, number of buffers
-_SIZE = struct.Struct("=Q")  # bytes of a buffer
 
-_Space = TypeVar("_Space", bytearray, memoryview)
-
-
-class _Wire:
-    """One end of a socket pair. Buffers are neither copied when they are written nor after they are read."""
-
-    def __init__(self, end: socket.socket) -> None:
-        self._socket = end
-
-    def write(self, pickled: bytes, buffers: Sequence[memoryview] = (), files: Sequence[int] = ()) -> None:
-        """A pickle, and beside it large buffers and open files."""
-        parts = [_HEAD.pack(len(pickled), len(buffers)), pickled]
-        n = socket.send_fds(self._socket, parts, list(files)) if files else self._socket.sendmsg(parts)
-        self._socket.sendall(memoryview(pickled)[n - _HEAD.size :])
-        for buffer in buffers:
-            self._socket.sendall(_SIZE.pack(buffer.nbytes))
-            self._socket.sendall(buffer)
-
-    def read(self) -> tuple[bytearray, list[memoryview], list[int]]:
-        head, files, *_ = socket.recv_fds(self._socket, _HEAD.size, _MOST_FILES, socket.MSG_WAITALL)
-        if len(head) < _HEAD.size:
-            raise EOFError("the other side is gone")
-        length, n_buffers = _HEAD.unpack(head)
-        return self._filled(bytearray(length)), [self._buffer() for _ in range(n_buffers)], files
-
-    def _buffer(self) -> memoryview:
-        (size,) = _SIZE.unpack(self._filled(bytearray(_SIZE.size)))
-        return self._filled(np.empty(size, np.uint8).data)
-
-    def _filled(self, space: _Space) -> _Space:
-        left = memoryview(space)
-        while left:
-            if (n := self._socket.recv_into(left)) == 0:
-                raise EOFError("the other side is gone")
-            left = left[n:]
-        return space
-
-    def shut(self) -> None:
-        """No more of anything: who reads or writes at either end is woken."""
-        with contextlib.suppress(OSError):  # it was closed before
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
-class _SharedArray(NamedTuple):
-    """Stands among the arguments of a call where a broadcast array goes, whose file comes beside the call."""
-
-    dtype: np.dtype
-    shape: tuple[int, ...]
-
-    def mapped(self, file: int) -> np.ndarray:
-        try:
-            size = os.fstat(file).st_size
-            memory = mmap.mmap(file, size, access=mmap.ACCESS_READ) if size else b""
-        finally:
-            os.close(file)
-        return np.frombuffer(memory, dtype=self.dtype).reshape(self.shape)
+# What goes through a socket are pickles of bytes, which are always whole, and beside them heavy arrays, which nobody
+# copies. Within the bytes is a pickle that may fail, which then harms that call alone.
+_GONE = (OSError, EOFError, pickle.UnpicklingError)
 
 
 class _Shared:
-    """An array in memory that has no name: gone with its last user, here or in a worker, however that ends."""
+    """An array in memory that has no name: gone with its last user, here or in a worker, however that ends.
+
+    Pickled, it is an array that is mapped from there. The process that made it must keep it until then.
+    """
 
     def __init__(self, array: np.ndarray) -> None:
-        if array.dtype.hasobject:
-            raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")
-        self.place = _SharedArray(array.dtype, array.shape)
-        linux = hasattr(os, "memfd_create")
-        self.file = open(os.memfd_create("maxmargin"), "wb") if linux else tempfile.TemporaryFile()  # noqa: SIM115
-        weakref.finalize(self, self.file.close)
-        np.ascontiguousarray(array).tofile(self.file)
-        self.file.flush()
+        self._like = array.dtype, array.shape
+        self._file = open(os.memfd_create("maxmargin"), "wb")  # noqa: SIM115
+        weakref.finalize(self, self._file.close)
+        array.tofile(self._file)
+        self._file.flush()
+
+    def __reduce__(self) -> Any:
+        return _mapped, (f"/proc/{os.getpid()}/fd/{self._file.fileno()}", *self._like)
+
+
+def _mapped(path: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    return np.asarray(np.memmap(path, dtype, "r", shape=shape))
 
 
 def _serve(end: int) -> None:
     """A worker's process: make the object, then answer calls until the driver hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_with_driver()
-    wire = _Wire(socket.socket(fileno=end))
+    wire = socket.socket(fileno=end).makefile("rwb")
     made: list[Any] = []
 
-    def make(maker: bytearray, *_: object) -> None:
+    def make(maker: bytes) -> None:
         made.append(pickle.loads(maker)())
 
-    def call(pickled: bytearray, _: object, files: list[int]) -> Any:
+    def call(pickled: bytes) -> Any:
         method, args = pickle.loads(pickled)
-        files = files[::-1]
-        return getattr(made[0], method)(*[a.mapped(files.pop()) if isinstance(a, _SharedArray) else a for a in args])
+        return getattr(made[0], method)(*args)
 
-    with contextlib.suppress(EOFError, OSError):
+    with contextlib.suppress(*_GONE):
         _answer(wire, make)
         while made:
             _answer(wire, call)
 
 
-def _answer(wire: _Wire, work: Callable[..., Any]) -> None:
-    """Large arrays, heavy or light, go beside the pickle. An answer that cannot be pickled becomes an error."""
-    answer = reply(work, *wire.read())
-    buffers: list[memoryview] = []
-
-    def in_band(buffer: pickle.PickleBuffer) -> bool:
-        raw = buffer.raw()
-        small = raw.nbytes < _BESIDE
-        if not small:
-            buffers.append(raw)
-        return small
-
+def _answer(wire: BufferedRWPair, work: Callable[[bytes], Any]) -> None:
+    """An answer that cannot be pickled becomes an error."""
+    light, heavy = reply(work, pickle.load(wire))
     try:
-        pickled = cloudpickle.dumps(answer, protocol=5, buffer_callback=in_band)
+        pickled = cloudpickle.dumps(light, protocol=5)
     except Exception as error:
-        pickled, buffers = cloudpickle.dumps((failure(error), ())), []
-    wire.write(pickled, buffers)
+        pickled, heavy = cloudpickle.dumps(failure(error)), ()
+    pickle.dump((pickled, [(a.dtype, a.shape) for a in heavy]), wire, protocol=5)
+    for array in heavy:
+        wire.write(np.ascontiguousarray(array))
+    wire.flush()
+
+
+def _read(wire: BufferedRWPair, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.empty(shape, dtype)
+    if array.size and wire.readinto(array) < array.nbytes:
+        raise EOFError
+    return array
 
 
 def _end_with_driver() -> None:
@@ -197,9 +143,10 @@ class _Worker:
 
     def __init__(self, index: int, maker: bytes, environment: dict[str, str]) -> None:
         self.index = index
-        self._calls: queue.SimpleQueue[tuple[_LocalTicket, bytes, list[_Shared]] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[_LocalTicket, bytes, tuple[Any, ...]] | None] = queue.SimpleQueue()
         self._death: str | None = None
-        near, far = socket.socketpair()
+        self._socket, far = socket.socketpair()
+        self._wire = self._socket.makefile("rwb")
         path = [str(place) for place in sys.path]
         program = f"import sys; sys.path[:] = {path}; from {__name__} import _serve; _serve({far.fileno()})"
         with far:
@@ -210,26 +157,26 @@ class _Worker:
                 env=os.environ | environment,
             )
         self.pid = self.process.pid
-        self._wire = _Wire(near)
         name = f"maxmargin-worker-{index}"
         self._talking = threading.Thread(target=self._talk, name=name, daemon=True)
         self._watching = threading.Thread(target=self._watch, name=f"{name}-watch", daemon=True)
         self._talking.start()
         self._watching.start()
-        self._last = self._making = self.send(maker, [])
+        self._last = self._making = self.send(maker)
 
     def made(self) -> None:
         self._making.result()
 
-    def send(self, call: bytes, files: list[_Shared]) -> _LocalTicket:
+    def send(self, call: bytes, *args: Any) -> _LocalTicket:
+        """A pickled call, and its arguments, of which those that are shared must live until it is answered."""
         self._last = ticket = _LocalTicket(self.index)
-        self._calls.put((ticket, call, files))
+        self._calls.put((ticket, call, args))
         return ticket
 
     def hang_up(self) -> None:
         """An idle process ends by itself upon this, and tidies up; the thread is woken."""
         self._idle = self._last.done()
-        self._wire.shut()
+        self._shut()
 
     def end(self, at_once: bool = True) -> None:
         """The process and the thread, whatever they are doing. Calls that wait are answered with WorkerDied."""
@@ -237,7 +184,7 @@ class _Worker:
             self._exit_code(_GRACE)
         self.process.kill()
         self._exit_code(_PATIENCE)
-        self._wire.shut()
+        self._shut()
         self._calls.put(None)
         self._talking.join()
         self.process.stdin.close()  # type: ignore[union-attr]
@@ -245,34 +192,43 @@ class _Worker:
     def _watch(self) -> None:
         """The end of the process is no end of file here if a child of it still holds the socket."""
         self.process.wait()
-        self._wire.shut()
+        self._shut()
+
+    def _shut(self) -> None:
+        """No more of anything: who reads or writes at either end is woken."""
+        with contextlib.suppress(OSError):  # it was closed before
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _talk(self) -> None:
         while self._talk_once():
             pass
-        self._wire.close()
+        with contextlib.suppress(OSError):  # of what could not be written any more
+            self._wire.close()
+        self._socket.close()
 
     def _talk_once(self) -> bool:
         """A function of its own, so that no array of a call outlives the call in a variable."""
         if (job := self._calls.get()) is None:
             return False
-        ticket, call, files = job
+        ticket, call, _ = job
         try:
-            ticket.set_result(self._exchange(call, files))
+            ticket.set_result(self._exchange(call))
         except Exception as error:
             ticket.set_exception(error)
         return True
 
-    def _exchange(self, call: bytes, files: list[_Shared]) -> tuple[Any, tuple[np.ndarray, ...]]:
+    def _exchange(self, call: bytes) -> tuple[Any, tuple[np.ndarray, ...]]:
         if self._death is not None:
             raise WorkerDied(self.index, self._death)
         try:
-            self._wire.write(call, files=[f.file.fileno() for f in files])
-            pickled, buffers, _ = self._wire.read()
-        except (OSError, EOFError):
+            pickle.dump(call, self._wire, protocol=5)
+            self._wire.flush()
+            pickled, likes = pickle.load(self._wire)
+            heavy = tuple(_read(self._wire, *like) for like in likes)
+        except _GONE:
             self._death = self._how_it_died()
             raise WorkerDied(self.index, self._death) from None
-        light, heavy = pickle.loads(pickled, buffers=buffers)
+        light = pickle.loads(pickled)
         if isinstance(light, Failure):
             raise light.error()
         return light, heavy
@@ -331,11 +287,12 @@ class LocalProcesses(WorkerTransport[_Worker]):
     6
     """
 
+    _large = WorkerTransport._large if hasattr(os, "memfd_create") else math.inf
+
     def __init__(self, n_workers: int | None = None, *, blas_threads: int = 1) -> None:
-        if not hasattr(socket, "send_fds"):
+        if os.name != "posix":
             raise OSError(
-                f"LocalProcesses hands open files to its workers, which Python cannot do on {sys.platform}. "
-                "Use cluster='ray' here."
+                "LocalProcesses needs Linux or macOS. Begin Ray by ray.init(), and give cluster='ray://auto'."
             )
         from loky import cpu_count
 
@@ -353,11 +310,9 @@ class LocalProcesses(WorkerTransport[_Worker]):
         return _Worker(worker, maker, self._environment)
 
     def send(self, worker: int, method: str, *args: Any) -> _LocalTicket:
-        files = [a for a in args if isinstance(a, _Shared)]
-        plain = [a.place if isinstance(a, _Shared) else a for a in args]
-        return self._worker(worker).send(cloudpickle.dumps((method, plain), protocol=5), files)
+        return self._worker(worker).send(cloudpickle.dumps((method, args), protocol=5), *args)
 
-    def broadcast(self, array: np.ndarray) -> _Shared:
+    def _shared(self, array: np.ndarray) -> _Shared:
         return _Shared(array)
 
     def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:

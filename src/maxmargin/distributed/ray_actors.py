@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
 import pickle
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, cast
-from unittest import mock
 
 import numpy as np
 
@@ -110,38 +108,29 @@ class RayActors(WorkerTransport[_Actor]):
     """Workers that are actors of Ray.
 
     Heavy parts of answers stay in Ray's object stores; ``add_up`` adds them there, in a tree, so that one sum comes to
-    the driver. Ray is begun by this object, or joined; where it runs in this process already, it is used as it is and
-    ``close`` leaves it running.
-
-    A Ray that is begun here has no dashboard, sends no usage statistics unless ``RAY_USAGE_STATS_ENABLED`` is set, and
-    keeps to this machine: with Ray 2.60 on Linux, a look at ``/proc/net/tcp`` (the tests repeat it) finds all its
-    processes, and this one, listening at the loopback address only. Other users of this machine can reach that address;
-    Ray asks them for a token where its token authentication is on. Should a version of Ray take another address,
-    an error says so.
+    the driver. Where this process has joined or begun a Ray already, that is used as it is, and ``close`` leaves it
+    running.
 
     Parameters
     ----------
-    address : str, optional
-        ``None`` or ``"local"``: begin Ray on this machine. ``"auto"`` or ``"host:6379"``: join the cluster to which
-        this machine belongs. ``"ray://host:10001"``: reach a cluster elsewhere through a Ray client server. A cluster
-        that asks for a token finds it where Ray looks for it, as in ``RAY_AUTH_TOKEN``.
+    address : str, default="auto"
+        ``"auto"`` or ``"host:6379"``: join the cluster to which this machine belongs. ``"ray://host:10001"``: reach a
+        cluster elsewhere through a Ray client server. A cluster that asks for a token finds it where Ray looks for it,
+        as in ``RAY_AUTH_TOKEN``.
     n_workers : int, optional
         How many there can be; as many as the CPUs of the cluster allow, if not given.
     cpus_per_worker : float, default=1
         What each worker asks of Ray.
-    limit : int, optional
-        An upper bound on the number of workers, however that number is found.
     patience : float, default=300
         Seconds to wait for Ray to find a place for a worker, at the start or after a death.
     """
 
     def __init__(
         self,
-        address: str | None = None,
+        address: str = "auto",
         n_workers: int | None = None,
         *,
         cpus_per_worker: float = 1,
-        limit: int | None = None,
         patience: float = 300.0,
     ) -> None:
         if (n_workers is not None and n_workers < 1) or cpus_per_worker <= 0:
@@ -154,10 +143,10 @@ class RayActors(WorkerTransport[_Actor]):
         self._patience = patience
         self._ours = not ray.is_initialized()
         if self._ours:
-            _begin(ray, address, n_workers, cpus_per_worker)
+            _join(ray, address)
         if n_workers is None:
             n_workers = max(1, int(ray.cluster_resources().get("CPU", 1) // cpus_per_worker))
-        super().__init__(n_workers if limit is None else min(n_workers, limit))
+        super().__init__(n_workers)
         self._sums = ray.remote(num_cpus=0)(sums)
 
     def _begin(self, worker: int, maker: bytes) -> _Actor:
@@ -166,10 +155,8 @@ class RayActors(WorkerTransport[_Actor]):
     def send(self, worker: int, method: str, *args: Any) -> _RayTicket:
         return self._worker(worker).send(method, args)
 
-    def broadcast(self, array: np.ndarray) -> Any:
-        if array.dtype.hasobject:
-            raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")
-        return self._ray.put(np.asarray(array, order="C"))  # else it would be a copy over there, and not read-only
+    def _shared(self, array: np.ndarray) -> Any:
+        return self._ray.put(array)
 
     def wait(self, tickets: Sequence[Ticket], timeout: float | None) -> list[Ticket]:
         mine = cast("Sequence[_RayTicket]", tickets)
@@ -214,34 +201,12 @@ def _ray() -> ModuleType:
     return ray
 
 
-def _begin(ray: ModuleType, address: str | None, n_workers: int | None, cpus: float) -> None:
-    if address not in (None, "local"):
-        try:
-            ray.init(address=address, log_to_driver=False)
-        except (ConnectionError, ray.exceptions.RayError) as error:
-            raise ConnectionError(
-                f"The Ray cluster at {address} could not be joined: {' '.join(str(error).split())}. Does it run, and "
-                "can this machine reach it? If it asks for a token, this program needs RAY_AUTH_MODE=token in its "
-                "environment, and the token; else Ray waits until its time is up."
-            ) from error
-        return
-    from loky import cpu_count
-
-    # Ray turns a loopback address that is given to ``init`` into one that others can reach. Only on systems where it
-    # builds no clusters does it keep to the machine; this switch makes any system such a one. Ray reads it when it is
-    # imported, which may have been before, and its processes read it in their environment.
-    here_only = mock.patch.dict(os.environ, {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"})
-    with here_only, mock.patch("ray._private.ray_constants.ENABLE_RAY_CLUSTER", False):
-        ray.init(
-            address="local",
-            num_cpus=max(cpu_count(), 1 if n_workers is None else math.ceil(n_workers * cpus)),
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-        )
-    if (found := ray.util.get_node_ip_address()) not in ("127.0.0.1", "::1", "localhost"):
-        ray.shutdown()
-        raise RuntimeError(
-            f"Ray {ray.__version__} listens at {found}, where other machines may reach it; it should keep to this "
-            "machine. If that is what you want, call ray.init() yourself before."
-        )
+def _join(ray: ModuleType, address: str) -> None:
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except (ConnectionError, ray.exceptions.RayError) as error:
+        raise ConnectionError(
+            f"The Ray cluster at {address} could not be joined: {' '.join(str(error).split())}. Does it run, and "
+            "can this machine reach it? If it asks for a token, this program needs RAY_AUTH_MODE=token in its "
+            "environment, and the token; else Ray waits until its time is up."
+        ) from error

@@ -12,8 +12,6 @@ from ..protocols import OracleError
 from .searching import Piece
 from .worker_group import Arguments, Call, WorkerGroup
 
-_LARGE = 2**15  # bytes from which on an array is shared rather than sent along with each question
-
 _T = TypeVar("_T", np.ndarray, list)
 
 
@@ -54,8 +52,6 @@ class Requests:
 
     def sent(self, array: np.ndarray) -> Any:
         """An array as an argument of questions: the same weights are shared once, however many are asked."""
-        if array.nbytes < _LARGE:
-            return array
         if self._shared is None or not np.array_equal(self._shared[0], array):
             copy = array.copy()
             self._shared = copy, self.workers.transport.broadcast(copy)

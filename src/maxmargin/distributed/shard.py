@@ -14,7 +14,7 @@ from ..problem import Problem, TotalLoss
 from ..rounding import gamma
 from ..solvers.interior_rows import InteriorRows
 from .transport import Answer
-from .work import BlockWork, ClosedWork, Duals, OpenWork, Task, Work
+from .work import BlockWork, ClosedWork, Task, Work
 
 _ADDITIONS = 64  # that a sum over shards takes on its way, at most: they are added four at a time
 
@@ -32,7 +32,7 @@ class Beginning(NamedTuple):
 
     question: int
     """Which of the recipe's problems."""
-    alpha: Duals | None
+    alpha: np.ndarray | None
     """Dual variables; None: those that were saved, or none."""
     away: np.ndarray
     """Examples whose dual variables the driver has."""
@@ -57,7 +57,6 @@ class Shard:
         self._work: Work | None = None
         self._rows: InteriorRows | None = None
         self._folder: CheckpointFolder | None = None
-        self._round = 0
 
     def ask(self, method: str, *args: Any) -> Any:
         """A question to the recipe that only it understands."""
@@ -68,14 +67,13 @@ class Shard:
         self._close()
         self._problem = self._recipe.problem(start.question)
         self._work = self._rows = None
-        self._round = 0
         if self._problem is None or self._problem.constraints.n_examples == 0:
             self._problem = None
             return 0
         alpha = start.alpha
         self._folder = start.checkpoint.__enter__()
         if alpha is None and (saved := self._folder.load()) is not None:
-            alpha, self._round = saved["alpha"], int(saved["round"])
+            alpha = saved["alpha"]
         self._work = _work(self._problem, alpha, start)
         return self._problem.constraints.n_examples
 
@@ -83,16 +81,15 @@ class Shard:
         """The constraints in a few numbers; None if there are none."""
         return None if self._problem is None else self._problem.constraints.describe()  # type: ignore[attr-defined]
 
-    def improve(self, number: int, v: np.ndarray, task: Task) -> Answer:
+    def improve(self, v: np.ndarray, task: Task) -> Answer:
         """One round; see ``work``."""
         began = time.perf_counter()
-        self._round = number
         if self._work is None:
             return Answer(None)
         report, step = self._work.improve(v, task)
         if self._folder is not None and self._folder.due():
             self.save()
-        return Answer(report._replace(round=number, seconds=time.perf_counter() - began), (step,))
+        return Answer(report._replace(seconds=time.perf_counter() - began), (step,))
 
     def take_back(self, places: np.ndarray, alpha: np.ndarray) -> None:
         """Dual variables that were handed over, and that there was no room for."""
@@ -104,7 +101,7 @@ class Shard:
         if self._work is not None:
             self._work.agree(away)
 
-    def totals(self, alpha: Duals | None = None) -> Answer:
+    def totals(self, alpha: np.ndarray | None = None) -> Answer:
         """The linear part of the dual objective, and Σ α (truth − rival), from nothing; of these dual variables or of
         the shard's own."""
         if self._work is None or self._problem is None:
@@ -117,7 +114,7 @@ class Shard:
     def evaluate(self, w: np.ndarray) -> TotalLoss:
         return TotalLoss(0.0) if self._problem is None else self._problem.constraints.evaluate(np.array(w))
 
-    def shares(self) -> Duals | None:
+    def shares(self) -> np.ndarray | None:
         """The dual variables that are here."""
         return None if self._work is None else self._work.alpha
 
@@ -125,7 +122,7 @@ class Shard:
         """Save the dual variables; those that the driver has are as it tells them, or as they left."""
         if self._folder is not None and self._work is not None:
             alpha = self._work.whole(*lent)
-            self._folder.save({"alpha": alpha, "round": self._round, "n": self._work.n_examples})
+            self._folder.save({"alpha": alpha, "n": self._work.n_examples})
 
     def begin_interior(self, description: Description, n_threads: int) -> None:
         """Points of the interior-point method for the rows that are here."""
@@ -155,9 +152,7 @@ class Shard:
 
 
 def _work(problem: Problem, alpha: Any, start: Beginning) -> Work:
-    """The work that suits the problem: closed and in memory, closed and in blocks, or open."""
-    if not problem.constraints.closed:
-        return OpenWork(problem, alpha, start.seed, start.memory)
+    """The work that suits the problem: in memory, or in blocks."""
     if hasattr(problem.constraints, "blocks"):
         return BlockWork(problem, alpha, start.seed, start.memory)
     return ClosedWork(problem, alpha, start.away, start.seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 
@@ -13,24 +12,23 @@ from ..constraints.description import Description
 from ..constraints.pool import Pool
 from ..constraints.sums import DualSums
 from ..data.errors import DataError
-from ..problem import Planes, TotalLoss, Totals
-from ..protocols import Constraints
+from ..problem import TotalLoss, Totals
 from .interior import InteriorOnShards
-from .saved import Saving, joined
+from .saved import Saving
 from .shard import Beginning
-from .work import Duals, Parcel
+from .work import Parcel
 from .worker_group import Call, WorkerGroup
 
 
 class Sharded:
-    """Constraints of a problem that workers have in parts. All that certificates need are sums over shards.
+    """Constraints of a closed problem that workers have in parts. All that certificates need are sums over shards.
 
     Parameters
     ----------
     workers : WorkerGroup
     question : int
         Which of its problems a worker is to take up; see ``shard.Recipe``.
-    like : Constraints
+    like : Closed
         The same constraints as the driver sees them; none of their rows is asked for.
     seed : int
     memory : int or None
@@ -38,21 +36,22 @@ class Sharded:
     saving : Saving
     """
 
+    closed, holder = True, "workers"
+
     def __init__(
         self,
         workers: WorkerGroup,
         question: int,
-        like: Constraints,
+        like: Closed,
         *,
         seed: int,
         memory: int | None,
         saving: Saving,
     ) -> None:
         self.workers = workers
-        self.n_examples, self.n_weights, self.closed = like.n_examples, like.n_weights, like.closed
-        self.holder = "workers" if self.closed else "searching workers"
-        self.columns = cast(Closed, like).dual_shape[1:] if self.closed else ()
-        """Shape of the dual variables of one example of a closed problem."""
+        self.n_examples, self.n_weights = like.n_examples, like.n_weights
+        self.columns = like.dual_shape[1:]
+        """Shape of the dual variables of one example."""
         self._question, self._seed, self._memory, self._saving = question, seed, memory, saving
         self.pool: Pool | None = None
         """Examples whose dual variables the driver has, and ``pool_alpha``, these."""
@@ -60,7 +59,7 @@ class Sharded:
         self.first = np.empty(0, np.int64)
         self._heard = workers.deaths
 
-    def begin(self, alpha: Duals | None) -> None:
+    def begin(self, alpha: np.ndarray | None) -> None:
         """Have all workers take up the problem; from these dual variables, or from what they saved, or from none."""
         self.pool, self.pool_alpha = None, np.empty((0, *self.columns))
         size = self.workers.size
@@ -70,7 +69,7 @@ class Sharded:
             self._begin([None] * size)  # then it is known how many examples each has
         self._begin([None] * size if alpha is None else self._parts(alpha))
 
-    def _begin(self, parts: Sequence[Duals | None]) -> None:
+    def _begin(self, parts: Sequence[np.ndarray | None]) -> None:
         begun = False
 
         def beginning(k: int) -> tuple[Beginning]:
@@ -103,25 +102,13 @@ class Sharded:
     def n_constraints(self) -> int:
         return self.n_examples * max([1, *(k - 1 for k in self.columns)])
 
-    @property
-    def oracle(self) -> None:
-        """None here: searches are made by the workers."""
-
-    def _parts(self, alpha: Duals) -> Sequence[Duals]:
+    def _parts(self, alpha: np.ndarray) -> list[np.ndarray]:
         """Dual variables of all examples, shard by shard."""
-        if isinstance(alpha, Planes):
-            cut = np.searchsorted(self.first, alpha.example, side="right") - 1
-            parts: list[Duals] = []
-            for k in range(self.workers.size):
-                mine = np.flatnonzero(cut == k)
-                labels = [alpha.labels[i] for i in mine.tolist()]
-                parts.append(Planes(alpha.example[mine] - self.first[k], labels, alpha.alpha[mine]))
-            return parts
         return [alpha[a:b] for a, b in pairwise(self.first.tolist())]
 
     def _agree(self) -> None:
         """Tell workers which examples the driver has, once answers went unheard: what they handed over got lost."""
-        if self.closed and self._heard != self.workers.deaths:
+        if self._heard != self.workers.deaths:
             self.workers.ask("agree", lambda k: self.lent(k)[:1])
         self._heard = self.workers.deaths
 
@@ -142,15 +129,13 @@ class Sharded:
         if n < places.size:
             Call(self.workers, k, "take_back", lambda k: (places[n:], alpha[n:])).result()
 
-    def no_shares(self) -> Duals:
-        return np.zeros(self.dual_shape) if self.closed else Planes(np.empty(0, np.int64), [], np.empty(0))
+    def no_shares(self) -> np.ndarray:
+        return np.zeros(self.dual_shape)
 
-    def gather(self) -> Duals:
+    def gather(self) -> np.ndarray:
         """The dual variables of all examples, in the order of the data."""
         self._agree()
         shares = self.workers.ask("shares")
-        if not self.closed:
-            return joined(self.first, shares)
         alpha = np.zeros(self.dual_shape)
         for k, part in enumerate(shares):
             if part is not None:
@@ -159,11 +144,11 @@ class Sharded:
             alpha[self.pool.place] = self.pool_alpha
         return alpha
 
-    def totals(self, alpha: Duals | None = None) -> Totals:
+    def totals(self, alpha: np.ndarray | None = None) -> Totals:
         """Σ over shards, each from nothing; without ``alpha`` that of the shards' own, and what the driver has."""
         if alpha is None:
             self._agree()
-        parts: Sequence[Duals | None] = [None] * self.workers.size if alpha is None else self._parts(alpha)
+        parts: Sequence[np.ndarray | None] = [None] * self.workers.size if alpha is None else self._parts(alpha)
         linear, heavy = self.workers.total("totals", lambda k: (parts[k],))
         sums = DualSums(self.n_weights)
         if heavy:
@@ -175,13 +160,13 @@ class Sharded:
             sums.add(self.pool.constraints().totals(self.pool_alpha))
         return sums.totals()
 
-    def combine(self, alpha: Duals) -> np.ndarray:
+    def combine(self, alpha: np.ndarray) -> np.ndarray:
         return self.totals(alpha).v
 
-    def linear(self, alpha: Duals) -> float:
+    def linear(self, alpha: np.ndarray) -> float:
         return self.totals(alpha).linear
 
-    def feasible(self, alpha: Duals) -> Duals:
+    def feasible(self, alpha: np.ndarray) -> np.ndarray:
         return alpha
 
     def evaluate(self, w: np.ndarray) -> TotalLoss:

@@ -90,7 +90,7 @@ class Transport(Protocol):
         """End the worker's process if it still lives, whatever it is doing, and make its object anew in another.
 
         Its calls under way end in ``WorkerDied``. Raises what the maker raises, and ``WorkerDied`` if the process died
-        again and again while its object was being made.
+        while its object was being made.
         """
 
     def pid(self, worker: int) -> int:
@@ -187,11 +187,13 @@ class WorkerHandle(Protocol):
 
 
 _W = TypeVar("_W", bound=WorkerHandle)
-_STARTS = 3  # how often a process may die in a row while its object is made
 
 
 class WorkerTransport(ABC, Generic[_W]):
     """What transports have in common: workers are started once, counted from 0, and begun anew when they die."""
+
+    _large: float = 2**15
+    """Bytes from which on an array is shared rather than sent along with each call."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -202,6 +204,10 @@ class WorkerTransport(ABC, Generic[_W]):
     @abstractmethod
     def _begin(self, worker: int, maker: bytes) -> _W:
         """A new process for a worker."""
+
+    @abstractmethod
+    def _shared(self, array: np.ndarray) -> Any:
+        """A handle of a large array, which is copied once."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -225,15 +231,25 @@ class WorkerTransport(ABC, Generic[_W]):
         try:
             for k, maker in enumerate(self._makers):
                 self._workers.append(self._begin(k, maker))
-            for k in range(len(makers)):
-                self._until_made(k)
+            for worker in self._workers:
+                worker.made()
         except BaseException:
             self.close()
             raise
 
     def restart(self, worker: int) -> None:
-        self._begin_anew(worker)
-        self._until_made(worker)
+        self._worker(worker).end()
+        self._workers[worker] = anew = self._begin(worker, self._makers[worker])
+        anew.made()
+
+    def broadcast(self, array: np.ndarray) -> Any:
+        if array.dtype.hasobject:
+            raise TypeError(f"Arrays of numbers can be broadcast; got dtype {array.dtype}.")
+        if array.nbytes >= self._large:
+            return self._shared(np.ascontiguousarray(array))
+        small = array.copy()
+        small.flags.writeable = False
+        return small
 
     def pid(self, worker: int) -> int:
         return self._worker(worker).pid
@@ -250,18 +266,3 @@ class WorkerTransport(ABC, Generic[_W]):
         if not 0 <= worker < len(self._workers):
             raise IndexError(f"There is no worker {worker}: they are counted from 0 to {len(self._workers) - 1}.")
         return self._workers[worker]
-
-    def _begin_anew(self, worker: int) -> None:
-        self._worker(worker).end()
-        self._workers[worker] = self._begin(worker, self._makers[worker])
-
-    def _until_made(self, worker: int) -> None:
-        """Wait until the object is made; begin the process anew if it dies over that, but not for ever."""
-        for begun in range(1, _STARTS + 1):
-            try:
-                return self._workers[worker].made()
-            except WorkerDied as death:
-                if begun == _STARTS:
-                    how = f"{death.how}; it died {_STARTS} times in a row while its object was made"
-                    raise WorkerDied(worker, how) from None
-            self._begin_anew(worker)

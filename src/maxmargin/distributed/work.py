@@ -10,20 +10,12 @@ import numpy as np
 from ..constraints.base import Closed
 from ..constraints.pool import extracted
 from ..kernels.maps import WeightMap
-from ..problem import Planes, Problem, TotalLoss
+from ..problem import Problem, TotalLoss
 from ..regularizers.divided import Divided
-from ..regularizers.linearly_shifted import LinearlyShifted
-from ..solvers.ascent_state import AscentState
 from ..solvers.block_ascent import BlockAscent, BlockState
 from ..solvers.choose import blocks_within
-from ..solvers.oracle_ascent import OracleAscent
 
 _A_SLICE = 8  # rows that are visited together where rows are sparse: their order in memory is of use
-_BETWEEN = 10  # passes over the cache in a round that searches for nothing
-
-
-Duals = np.ndarray | Planes
-"""Dual variables of a closed problem or of an open one."""
 
 
 class Task(NamedTuple):
@@ -73,8 +65,6 @@ class Report(NamedTuple):
     parcel: Parcel | None = None
     goes_along: bool = False
     """Whether the dual variables can take part in momentum."""
-    round: int = 0
-    """The number of the round that asked for this: slow workers answer in a later one."""
     seconds: float = 0.0
 
 
@@ -93,14 +83,14 @@ class Work(ABC):
 
     @property
     @abstractmethod
-    def alpha(self) -> Duals:
+    def alpha(self) -> np.ndarray:
         """The dual variables that are here."""
 
     @abstractmethod
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         """Raise the dual objective of the shard under Ω/σ, seen from v. Returns the change of v as well."""
 
-    def whole(self, *lent: np.ndarray) -> Duals:
+    def whole(self, *lent: np.ndarray) -> np.ndarray:
         """The dual variables with those that the driver has: places and values as it tells them, or as they left."""
         return self.alpha
 
@@ -259,25 +249,7 @@ class ClosedWork(Work):
         return values * (rows.data.itemsize + (4 if rows.indices.size else 0)) + 64 + 16 * self._alpha[:1].size
 
 
-class _ExploredWork(Work):
-    """The state of a solver that explores the examples of a shard."""
-
-    _state: BlockState | AscentState
-
-    @property
-    def alpha(self) -> Duals:
-        return self._state.alpha
-
-    def _aim(self, task: Task) -> None:
-        self._state.goal = 0.1 * task.wanted / max(abs(self._state.lower), 1e-300)
-
-    def _report(self, linear: float, gap: float, visited: int, active: int, searched: bool) -> Report:
-        state = self._state
-        loss = state.evaluated[1] if searched and state.evaluated is not None else None
-        return Report(linear, gap, visited, active, state.n_constraints, state.nbytes, loss=loss)
-
-
-class BlockWork(_ExploredWork):
+class BlockWork(Work):
     """A closed problem in blocks: one reading of the shard a round, or one pass over the pool of examples that still
     moved.
 
@@ -290,6 +262,10 @@ class BlockWork(_ExploredWork):
         self._state: BlockState = self._solver.start(problem, alpha)
         self._own = self._state.map.v.copy()
 
+    @property
+    def alpha(self) -> np.ndarray:
+        return self._state.alpha
+
     def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
         state = self._state
         before = v / task.sigma
@@ -297,7 +273,7 @@ class BlockWork(_ExploredWork):
         problem = Problem(self.problem.constraints, divided)
         state.place(divided, before)
         linear, visited = state.linear, len(state.pool)
-        self._aim(task)
+        state.goal = 0.1 * task.wanted / max(abs(state.lower), 1e-300)
         if task.everything:
             if task.evaluate:
                 state.promise = 0.0  # then the reading evaluates the weights that it begins with
@@ -308,42 +284,13 @@ class BlockWork(_ExploredWork):
             gap = state.pool_gap
         step = state.map.v - before
         self._own += step
-        return self._report(state.linear - linear, gap, visited, len(state.pool), task.everything), step
-
-
-class OpenWork(_ExploredWork):
-    """An open problem: every example is searched once a round, or the shard's cache is worked on.
-
-    The solver's v is that of the shard alone, so that it can be formed anew from the cache; what the others have added
-    is a tilt of the regularizer. ``memory`` is for the cache.
-    """
-
-    def __init__(self, problem: Problem, alpha: Planes | None, seed: int, memory: int | None) -> None:
-        super().__init__(problem)
-        self._solver = OracleAscent(random_state=seed, memory=memory)
-        self._state: AscentState = self._solver.start(problem, alpha)
-
-    @property
-    def alpha(self) -> Planes:
-        planes = self._state.alpha
-        return Planes(planes.example, list(planes.labels), planes.alpha)
-
-    def improve(self, v: np.ndarray, task: Task) -> tuple[Report, np.ndarray]:
-        state, solver = self._state, self._solver
-        before, linear = state.inner.map.v.copy(), state.inner.linear
-        shifted = LinearlyShifted(Divided(self.problem.regularizer, task.sigma), v / task.sigma - before)
-        problem = Problem(self.problem.constraints, shifted)
-        state.regularize(shifted)
-        self._aim(task)
-        visited = 0
-        if task.everything:
-            state.estimate = np.inf  # whether all are searched at the same weights is the driver's choice
-            gap = solver.explore(problem, state, self.problem.regularizer.weights(v) if task.evaluate else None)
-            visited = state.visited
-            solver.optimize(problem, state, solver.max_inner, solver.share(problem) * gap)
-        else:
-            gap = max(state.inner.seen, 0.0) if np.isfinite(state.inner.seen) else task.wanted
-            solver.optimize(problem, state, _BETWEEN, solver.share(problem) * gap)
-            gap = max(state.inner.seen, 0.0)
-        change, step = state.inner.linear - linear, state.inner.map.v - before
-        return self._report(change, gap, visited, state.active, task.everything), step
+        report = Report(
+            linear=state.linear - linear,
+            gap=gap,
+            visited=visited,
+            active=len(state.pool),
+            n_constraints=state.n_constraints,
+            nbytes=state.nbytes,
+            loss=state.evaluated[1] if task.everything and state.evaluated is not None else None,
+        )
+        return report, step

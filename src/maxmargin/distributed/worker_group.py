@@ -1,19 +1,16 @@
-"""All workers of a run as one: questions to everybody, rounds, and what to do when one of them dies or is slow."""
+"""All workers of a run as one: questions to everybody, and what to do when one of them dies or hangs."""
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .transport import Ticket, Transport, WorkerDied
+from .transport import Transport, WorkerDied
 
 _DEATHS_IN_A_ROW = 50  # of one worker, without an answer in between: then something else is wrong
-_SLOW = 8.0  # times the median time of the others
-_AT_LEAST = 5.0  # seconds: below this nobody is called slow
 
 Arguments = Callable[[int], tuple[Any, ...]]
 """What a worker, by its number, is told or asked besides the name of the method."""
@@ -45,7 +42,6 @@ class WorkerGroup:
         self.starts = [0] * self.size
         """How often each worker was started anew."""
         self._told: list[tuple[str, Arguments]] = []
-        self._late: dict[int, tuple[Ticket, float]] = {}
 
     def set_up(self, method: str, args: Arguments) -> list[Any]:
         """Tell every worker something that it must be told again whenever it starts anew.
@@ -66,76 +62,20 @@ class WorkerGroup:
 
     def total(self, method: str, args: Arguments = lambda k: ()) -> tuple[list[Any], tuple[np.ndarray, ...]]:
         """The same, and the sums of what is heavy in the answers."""
-        while True:
-            calls = self._call_all(method, args)
-            answers = [call.result() for call in calls]
-            try:
-                return answers, self.transport.add_up([call.ticket for call in calls])
-            except WorkerDied as died:
-                self._revive(died.worker)  # after it had answered, before its answer was fetched
-
-    def _call_all(self, method: str, args: Arguments) -> list[Call]:
-        if self._late:
-            # Rounds of slow workers go unheard: the sums that were kept without them do not hold any more.
-            self._late.clear()
-            self.deaths += 1
-        return [Call(self, k, method, args) for k in range(self.size)]
-
-    def round(self, method: str, args: Arguments) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
-        """Call all workers once. Whoever has died, or is slow beyond reason, is left out of the answer.
-
-        What a slow one finds is in the answer of the round in which it comes; until then it is not called.
-        """
         try:
-            return self._round(method, args)
+            while True:
+                calls = self._call_all(method, args)
+                answers = [call.result() for call in calls]
+                try:
+                    return answers, self.transport.add_up([call.ticket for call in calls])
+                except WorkerDied as died:
+                    self._revive(died.worker)  # after it had answered, before its answer was fetched
         except BaseException:
-            self.deaths += 1  # answers will go unheard, and sums that were kept without them do not hold
+            self.deaths += 1  # answers go unheard, and sums that were kept without them do not hold any more
             raise
 
-    def _round(self, method: str, args: Arguments) -> tuple[dict[int, Any], tuple[np.ndarray, ...]]:
-        began = time.monotonic()
-        for k in [k for k, (_, since) in self._late.items() if began - since > self.give_up]:
-            self._revive(k)
-        late = {k: ticket for k, (ticket, _) in self._late.items()}
-        called = {k: self.transport.send(k, method, *args(k)) for k in range(self.size) if k not in late}
-        answers: dict[int, tuple[Ticket, Any]] = {}
-        lost: list[int] = []
-        times: list[float] = []
-        waiting = called | late
-        while waiting and (called.keys() & waiting.keys() or not answers):
-            patience = max(_AT_LEAST, _SLOW * statistics.median(times)) if 2 * len(times) >= self.size else self.give_up
-            left = patience - (time.monotonic() - began)
-            done = self.transport.wait(list(waiting.values()), max(left, 0.0))
-            if not done and left <= 0.0:
-                break
-            for ticket in done:
-                k = ticket.worker
-                del waiting[k]
-                self._late.pop(k, None)
-                times.append(time.monotonic() - began)
-                try:
-                    answers[k] = ticket, ticket.result()
-                except WorkerDied:
-                    lost.append(k)
-        if not answers and time.monotonic() - began >= self.give_up:
-            lost += waiting
-            self.give_up *= 2.0
-        for k, ticket in waiting.items():
-            self._late.setdefault(k, (ticket, began))
-        heavy = self._added(answers, lost)
-        for k in lost:
-            self._revive(k)
-        return {k: light for k, (_, light) in sorted(answers.items())}, heavy
-
-    def _added(self, answers: dict[int, tuple[Ticket, Any]], lost: list[int]) -> tuple[np.ndarray, ...]:
-        """The sums of what is heavy; an answer that cannot be fetched any more is left out."""
-        while answers:
-            try:
-                return self.transport.add_up([ticket for _, (ticket, _) in sorted(answers.items())])
-            except WorkerDied as died:
-                del answers[died.worker]
-                lost.append(died.worker)
-        return ()
+    def _call_all(self, method: str, args: Arguments) -> list[Call]:
+        return [Call(self, k, method, args) for k in range(self.size)]
 
     def shutdown(self, method: str, *args: Any, patience: float = 10.0) -> None:
         """A last call to all workers. Whoever has died, or does not answer in time, is not waited for."""
@@ -153,10 +93,9 @@ class WorkerGroup:
         """Start a worker anew, and tell it all that it must know."""
         self.deaths += 1
         self.starts[k] += 1
-        self._late.pop(k, None)
         for _ in range(_DEATHS_IN_A_ROW):
-            self.transport.restart(k)
             try:
+                self.transport.restart(k)
                 for method, args in self._told:
                     ticket = self.transport.send(k, method, *args(k))
                     if not self.transport.wait([ticket], self.give_up):

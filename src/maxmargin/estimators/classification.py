@@ -153,7 +153,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         y : labels; None with a source, which brings them
         sample_weight : array or None
         cluster : str, Transport or None
-            Where to train, if not in this process: ``"local:4"`` (processes of this machine), ``"ray"``,
+            Where to train, if not in this process: ``"local:4"`` (processes of this machine) or
             ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
             of which it opens its own files; ``memory`` is then that of one worker.
         checkpoint : path or None

@@ -14,7 +14,6 @@ from ..constraints import Searched
 from ..constraints.oracle import count, oracle_for
 from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
-from ..distributed.ascent import ShardAscent
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
 from ..protocols import Model, OracleError, Regularizer, Solver, Source
@@ -116,9 +115,6 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         if not facts.piece:
             weights = inputs.check_weights(weights, np.empty((layout.n_examples, 1)))
         return [Problem(Searched(oracle, inputs.check_budget(self.C, weights)), self._own_regularizer())]
-
-    def _on_shards(self) -> bool:
-        return self.solver == "shard_ascent" or isinstance(self.solver, ShardAscent)
 
     def _learned(self, facts: ModelFacts, weights: list[np.ndarray]) -> None:
         self.model_, self.coef_ = facts.model, weights[0]
@@ -315,9 +311,7 @@ class StructuralSVM(StructuredEstimator):
 
         On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
         and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
-        which cost the most, are made side by side. Where what is kept would not fit into this machine,
-        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
-        takes many more epochs, most of all where weights are few.
+        which cost the most, are made side by side.
         """
         run = Run(checkpoint, checkpoint_every, callbacks, cluster)
         return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)

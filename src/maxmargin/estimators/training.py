@@ -133,10 +133,6 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """A worker's piece of the data, in memory if there is room."""
         return piece
 
-    def _on_shards(self) -> bool:
-        """Whether workers keep dual variables of their own, and agree on weights; else they only search."""
-        return True
-
     def _stream_settings(self) -> dict[str, str]:
         """What must not change while a stream goes on."""
         return self._settings()

@@ -53,7 +53,7 @@ class OnWorkers(Holder):
             pieces = self.source.parts(cluster.size) if is_whole(self.source) else split(self.source, cluster.size)
             _warn_of_idle(self.source, pieces)
             cluster.start([Recipe(bare(task), facts.for_pieces(), piece, memory) for piece in pieces])
-            self._sharded = task._on_shards()
+            self._sharded = self.local[0].constraints.closed
             if not self._sharded:
                 self.problems = [cluster.searched(problem) for problem in self.local]
                 return

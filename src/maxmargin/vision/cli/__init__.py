@@ -10,7 +10,6 @@ from ...cli.tasks import SCORES
 _CACHE = Parameter("cache", about="Folder in which features of images are kept for the next run.")
 _SKIP = Parameter("on_error", "raise", '{"raise", "skip"}', "What to do with images that cannot be read.")
 _DEVICE = Parameter("device", about="Where responses are computed, such as cuda.")
-_REGIONS = Parameter("regions", False, "bool", "Write the part of every region as well.")
 _LABEL = Parameter("label", about="The class to find, where boxes are of several.")
 _BOXES = Parameter(
     "boxes", about="Where objects are: a table (.csv), a COCO file (.json), or a folder of VOC files (.xml)."
@@ -19,7 +18,6 @@ _HOLDOUT = Parameter(
     "holdout", None, "float", "Share of the images that is kept from training, and that the detector is judged by; "
     "which ones depends on their names alone.",
 )  # fmt: skip
-_TEST_BOXES = Parameter("test_boxes", about="Boxes of the images of --test, if not those of --boxes.")
 _FINDING = (
     Parameter("threshold", None, "float", "Least score of what is found, if not the best one in training."),
     Parameter(
@@ -28,14 +26,12 @@ _FINDING = (
     Parameter("most", None, "int", "Most objects in an image; default: 100."),
 )
 OPTIONS = {
-    ("detect", "train"): (_LABEL, _BOXES, _HOLDOUT, _TEST_BOXES),
-    ("scene", "predict"): (_CACHE, _SKIP, SCORES, _REGIONS),
+    ("scene", "predict"): (_CACHE, _SKIP, SCORES),
     ("parts", "predict"): (_CACHE, _SKIP, SCORES, _DEVICE),
     ("detect", "predict"): _FINDING,
-    ("detect", "detect"): _FINDING,
     **{("scene", command): (_CACHE, _SKIP) for command in ("certify", "report")},
     **{("parts", command): (_CACHE, _SKIP, _DEVICE) for command in ("certify", "report")},
-    **{("detect", command): (_LABEL, _BOXES, _HOLDOUT) for command in ("certify", "report")},
+    **{("detect", command): (_LABEL, _BOXES, _HOLDOUT) for command in ("train", "certify", "report")},
 }
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cli.files import again, answers_to, draw_into_files, on_one_line, where
+from ...cli.files import answers_to, draw_into_files, on_one_line, where
 from ...cli.kind import Kind
 from ...cli.talk import warn
 from ...estimators.inputs import check_memory
@@ -16,7 +15,7 @@ from ...report import numbers
 from ...report.content import Data
 from ..images import ImageFolder, list_images
 from ..pages import parts as parts_page, scenes as scenes_page
-from ..pages.classified import accuracies, answers, features_kept, folder_classes, scored
+from ..pages.classified import accuracies, answers, folder_classes, scored
 from ..pages.pictures import pyplot
 from ..parts.joint import JointRecord, at_rest
 
@@ -43,20 +42,17 @@ class Images(Kind[Folders]):
     """One folder with a sub-folder per class."""
 
     unit = what = "images"
-    reads = ("cache", "on_error", "device")
     other = "These are likely not the images that the model was trained on, or they come in another order."
     uncertified = "generative training minimises no hinge loss"
     model: SceneClassifier | PartClassifier
 
     def prepare(self, settings: dict[str, Any]) -> None:
         check_memory(settings.get("memory"))
-        self.check(settings)
+        if settings.get("training") == "generative" and settings.get("features") == "cnn":
+            raise ValueError("--training generative counts words, and --features cnn has none. Use --features words.")
         if self.args.report is not None:
             draw_into_files()
             pyplot()  # complain now rather than after training
-
-    def check(self, settings: dict[str, Any]) -> None:
-        """Refuse settings that have no effect."""
 
     def open(self, paths: list[str]) -> Folders:
         if len(paths) != 1 and paths is self.args.data:
@@ -98,10 +94,6 @@ class Images(Kind[Folders]):
         mean = f"; mean over classes {numbers.share(score['per_class'])}"
         return f"{numbers.share(score['value'])} on {numbers.count(score['images'])} images{left_out}{mean}"
 
-    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
-        _, *others = super().next_steps(model, data)
-        return [("predict", f"maxmargin predict {model} PHOTOS{again(self.args, self.reads)} -o answers.txt"), *others]
-
     def use(self, model: SceneClassifier | PartClassifier) -> None:
         args = self.args
         if model.extractor_ is None:
@@ -117,19 +109,14 @@ class Images(Kind[Folders]):
         files, whole = list_images(where(args.data)), self.whole()
         true = folder_classes(whole, files, model.classes_) if whole else None
         answered, judged = 0, []
-        with ExitStack() as stack:
-            file = stack.enter_context(answers_to(args))
-            if args.regions:  # parts are a second look at the features
-                stack.enter_context(features_kept(model))
-            counting = stack.enter_context(talk.counting("Answered", "images"))
+        with answers_to(args) as file, talk.counting("Answered", "images") as counting:
             model.set_params(verbose=0, on_error=args.on_error or "raise")  # one line that counts is enough
             for kept, scores in scored(model, files, np.arange(len(files))):
                 labels = model.classes_[scores.argmax(axis=1)]
-                regions = self.regions([files[i] for i in kept], labels)
                 if file is not None:
-                    for i, label, values, parts in zip(kept, labels, scores, regions, strict=True):
+                    for i, label, values in zip(kept, labels, scores, strict=True):
                         told = [f"{value:.9g}" for value in values.tolist()] if args.scores else []
-                        file.write("\t".join([on_one_line(files[i]), on_one_line(str(label)), *parts, *told]) + "\n")
+                        file.write("\t".join([on_one_line(files[i]), on_one_line(str(label)), *told]) + "\n")
                 if true is not None:
                     judged.append((true[kept], labels))
                 answered += kept.size
@@ -149,10 +136,6 @@ class Images(Kind[Folders]):
         )  # fmt: skip
         talk.say(f"{numbers.count(answered)} images answered. {verdict}")
 
-    def regions(self, files: list[str], labels: np.ndarray) -> list[list[str]]:
-        """What --regions writes of each image."""
-        return [[] for _ in files]
-
 
 class Scenes(Images):
     helps = "More --max-bounds or --max-passes, or a smaller --C, help."
@@ -161,38 +144,6 @@ class Scenes(Images):
     @property
     def about(self) -> str:  # type: ignore[override]
         return scenes_page.ABOUT if self.model.kind in _LATENT else ""
-
-    def check(self, settings: dict[str, Any]) -> None:
-        kind, training = settings.get("kind", "rbow"), settings.get("training", "discriminative")
-        features, by_svm = settings.get("features", "words"), training == "discriminative"
-        if not by_svm and features == "cnn":
-            raise ValueError("--training generative counts words, and --features cnn has none. Use --features words.")
-        if not by_svm and settings.get("init") in ("em", "kmeans"):
-            raise ValueError(f"--init {settings['init']} is for --training discriminative; EM begins otherwise.")
-        parts, svm = "--kind rbow, rbow+ or rbow++", "--training discriminative"
-        for flag, name, has_meaning, what in (
-            ("--grid", "grid", kind != "bow", "kinds with regions, and --kind bow has none"),
-            ("--parts", "n_parts", kind in _LATENT, parts),
-            ("--shared-parts", "parts", kind in _LATENT, parts),
-            ("--init", "init", kind in _LATENT, parts),
-            ("--words", "n_words", features == "words", "--features words"),
-            ("--bound", "bound", kind in _LATENT and by_svm, f"{parts} and {svm}"),
-            ("--max-bounds", "max_bounds", kind in _LATENT and by_svm, f"{parts} and {svm}"),
-            *((f"--{name.replace('_', '-')}", name, by_svm, svm) for name in ("C", "tol", "max_passes", "memory")),
-        ):
-            if name in settings and not has_meaning:
-                raise ValueError(f"{flag} is for {what}. Leave it out.")
-
-    def predict(self) -> None:
-        if self.args.regions and self.model.kind == "bow":
-            raise ValueError("--regions is for kinds with regions, and this model is a bag of words. Leave it out.")
-        super().predict()
-
-    def regions(self, files: list[str], labels: np.ndarray) -> list[list[str]]:
-        if not self.args.regions:
-            return super().regions(files, labels)
-        tables = self.model.predict_regions(files, labels)
-        return [[";".join(",".join(map(str, row)) for row in table.tolist())] for table in tables]
 
     def facts(self, data: Folders) -> dict[str, Any]:
         return super().facts(data) | {"kind": self.model.kind, "grid": list(self.model.grid_)}
@@ -224,16 +175,6 @@ class Parts(Images):
     helps = "More --max-rounds or --max-passes, or a smaller --C, help."
     about = parts_page.ABOUT
     model: PartClassifier
-
-    def check(self, settings: dict[str, Any]) -> None:
-        training = settings.get("training", "joint")
-        for flag, name, trainings in (
-            ("--pool", "pool_size", ("selected", "joint")),
-            ("--max-rounds", "max_rounds", ("joint",)),
-            ("--memory", "memory", ("joint",)),
-        ):
-            if name in settings and training not in trainings:
-                raise ValueError(f"{flag} is for --training {' or '.join(trainings)}. Leave it out.")
 
     def line(self, record: JointRecord) -> str:
         kept = "" if record.taken else ", not taken"

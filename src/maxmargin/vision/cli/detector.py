@@ -6,7 +6,6 @@ import argparse
 import csv
 import json
 import os
-import shlex
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...cli.files import again, answers_to, where
+from ...cli.files import answers_to, where
 from ...cli.kind import Kind
 from ...cli.talk import Talk, warn
 from ...estimators.inputs import check_threads
@@ -24,15 +23,14 @@ from ...report.content import Data
 from ..detection.annotations import Annotated, annotated, is_file_of_boxes
 from ..detection.evaluation import PrecisionRecall
 from ..detection.finding import Detections
-from ..images import ImageError, list_images, pillow, read_image
+from ..images import ImageError, list_images, read_image
 from ..pages.detector import ABOUT, parts_of
+from . import pictures
 
 if TYPE_CHECKING:
     from ..detector import DeformablePartDetector
 
 Taker = Callable[[str, np.ndarray, Detections], None]  # of a file, its pixels, and what was found in them
-TABLES = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
-KINDS = "a table (.csv, .tsv), a COCO file (.json)"
 
 
 class Detectors(Kind[Annotated]):
@@ -40,21 +38,14 @@ class Detectors(Kind[Annotated]):
     about = ABOUT
     model: DeformablePartDetector
     _judged: tuple[list[Any] | None, PrecisionRecall | None] = (None, None)
-    reads = ("boxes", "label", "holdout")
     helps = "More --max-bounds or --max-passes, or a smaller --C, help."
     other = "These are likely not the images and boxes that the model was trained on (--holdout as then?)."
 
     def prepare(self, settings: dict[str, Any]) -> None:
         args = self.args
         _check_share(args.holdout)
-        if "part_size" in settings and settings.get("n_parts") == 0 and not settings.get("n_negative_parts"):
-            raise ValueError("--part-size is for detectors with parts, and there are --parts 0. Leave it out.")
-        if settings.get("mirrored") and settings.get("flips") is False:
-            raise ValueError("--mirrored learns from mirror images, and --no-flips does not. Leave one of them out.")
         if args.test and args.holdout is not None:
             raise ValueError("--test names images to judge by, --holdout draws some. Leave one of them out.")
-        if args.test_boxes is not None and not args.test:
-            raise ValueError("--test-boxes are the boxes of the images of --test, which is missing.")
 
     def training(self) -> tuple[Annotated, Annotated | None]:
         args = self.args
@@ -63,8 +54,7 @@ class Detectors(Kind[Annotated]):
             return split(learned, args.holdout)
         if not args.test:
             return learned, None
-        boxes = args.test_boxes or (None if _is_table(args.test) else args.boxes)
-        return learned, read_boxes(args.test, boxes, learned.label, "--test-boxes")
+        return learned, read_boxes(args.test, None if _is_table(args.test) else args.boxes, learned.label)
 
     def open(self, paths: list[str], held_out: bool = False) -> Annotated:
         """What a detector was trained on, or what was held out."""
@@ -122,30 +112,16 @@ class Detectors(Kind[Annotated]):
         objects = f"{numbers.count(score['objects'])} object{'s' * (score['objects'] != 1)}"
         return f"{numbers.share(score['value'])} on {objects} in {_images(score['images'])}"
 
-    def next_steps(self, model: str, data: str) -> list[tuple[str, str]]:
-        args = self.args
-        same = shown = again(args, self.reads)
-        seen = data
-        if args.test:
-            seen = shlex.join(args.test) if len(args.test) <= 5 else "IMAGES..."
-            boxes = args.test_boxes or args.boxes
-            shown = f" --boxes {shlex.quote(boxes)}" if boxes else ""
-        return [
-            ("find objects", f"maxmargin detect PHOTO.jpg --model {model} -o found.png"),
-            ("in many images", f"maxmargin detect PHOTOS --model {model} -o boxes.csv"),
-            ("prove it again", f"maxmargin certify {model} {data}{same}"),
-            ("look at it", f"maxmargin report {model} {seen}{shown} -o report.html"),
-        ]
-
     def use(self, model: DeformablePartDetector) -> None:
         self.model = model.set_params(n_jobs=self.args.jobs)
 
     def predict(self) -> None:
-        args = self.args
-        if args.output is not None and picture_format(args.output):
-            raise ValueError(f"maxmargin predict writes {KINDS}; pictures come from maxmargin detect.")
+        args, files = self.args, listed(self.args.data)
+        if pictures.are_wanted(args.output):
+            find(self.model, files, args, self.talk, pictures.drawing(pictures.places(args.output, files)))
+            return
         with table(args, self.model) as take:
-            find(self.model, listed(args.data), args, self.talk, take)
+            find(self.model, files, args, self.talk, take)
 
 
 def _check_share(share: float | None) -> None:
@@ -158,13 +134,13 @@ def _is_table(paths: list[str]) -> bool:
     return len(paths) == 1 and is_file_of_boxes(paths[0])
 
 
-def read_boxes(paths: list[str], boxes: str | None, label: str | None, option: str = "--boxes") -> Annotated:
-    """Images and their boxes, not opened yet; ``option`` is the one to name if there are no boxes."""
+def read_boxes(paths: list[str], boxes: str | None, label: str | None) -> Annotated:
+    """Images and their boxes, not opened yet."""
     if boxes is None and _is_table(paths):
         return annotated(None, paths[0], label=label)
     if boxes is None:
         raise ValueError(
-            f"{option} is missing: a detector needs to know where objects are in the images. It is a table with a row "
+            "--boxes is missing: a detector needs to know where objects are in the images. It is a table with a row "
             "for each box (.csv: image, x_min, y_min, x_max, y_max), a COCO file (.json) or a folder of VOC files."
         )
     return annotated(paths[0] if len(paths) == 1 else list_images(paths), boxes, label=label)
@@ -202,15 +178,6 @@ def listed(data: list[str]) -> list[str]:
     return list(dict.fromkeys(list_images(where(data))))
 
 
-def picture_format(path: str) -> str | None:
-    """The format in which Pillow writes a picture of that name; None if it is no name of a picture."""
-    pillow()
-    from PIL import Image
-
-    known = Image.registered_extensions().get(os.path.splitext(path)[1].lower())
-    return known if known in Image.SAVE and not os.path.isdir(path) else None
-
-
 def find(model: DeformablePartDetector, files: list[str], args: argparse.Namespace, talk: Talk, take: Taker) -> None:
     """Find objects in all images, and hand what is found to ``take``."""
     read = objects = empty = 0
@@ -246,7 +213,7 @@ def _found(
     model: DeformablePartDetector, files: list[str], args: argparse.Namespace
 ) -> Iterator[tuple[str, np.ndarray, Detections | ImageError]]:
     """Pixels and detections of each file, in their order; an error instead where an image cannot be read."""
-    said = _finding(args)
+    said = {name: vars(args)[name] for name in ("threshold", "overlap", "most") if vars(args)[name] is not None}
 
     def search(file: str) -> tuple[str, np.ndarray, Detections | ImageError]:
         try:
@@ -264,21 +231,10 @@ def _found(
             yield from pool.map(search, files[begin : begin + 4 * threads])
 
 
-def _finding(args: argparse.Namespace) -> dict[str, Any]:
-    """What was said about what counts as found, in the words of ``detect``."""
-    said = {name: vars(args)[name] for name in ("threshold", "overlap", "most")}
-    if args.overlap is not None and not 0.0 <= args.overlap <= 1.0:
-        raise ValueError(f"--overlap must be a number from 0 to 1, got {args.overlap:g}.")
-    if args.most is not None and args.most < 1:
-        raise ValueError(f"--most must be a whole number of at least 1, got {args.most}.")
-    return {name: value for name, value in said.items() if value is not None}
-
-
 @contextmanager
 def table(args: argparse.Namespace, model: DeformablePartDetector) -> Iterator[Taker]:
     """Where boxes are written to, a row for each."""
     suffix = os.path.splitext(args.output or "")[1].lower()
-    _finding(args)  # complain before anything is written
     with answers_to(args) as file:
         if file is None:
             yield lambda name, pixels, found: None
@@ -289,7 +245,7 @@ def table(args: argparse.Namespace, model: DeformablePartDetector) -> Iterator[T
             json.dump(results, file, ensure_ascii=True)
             file.write("\n")
             return
-        writer = csv.writer(file, delimiter=TABLES.get(suffix, ","), lineterminator="\n")
+        writer = csv.writer(file, delimiter=pictures.TABLES.get(suffix, ","), lineterminator="\n")
         own = [] if model.label_ is None else [model.label_]
         head = ["image", "x_min", "y_min", "x_max", "y_max", "score", "component", "mirrored"]
         writer.writerow([*head, *(["label"] if own else [])])
