@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
 
 from .needs import axes_for
 
@@ -60,18 +59,20 @@ def confusion(
     missing = sorted(set(map(str, np.union1d(true, answered))) - set(map(str, known)))
     if missing:
         raise ValueError(f"classes must name all that occur; {', '.join(missing[:5])} is missing.")
-    share = 100.0 * confusion_matrix(true, answered, labels=known, normalize="true")
+    counts = np.array([[np.sum((true == one) & (answered == other)) for other in known] for one in known], float)
+    totals = counts.sum(axis=1, keepdims=True)
+    share = 100.0 * counts / np.where(totals > 0.0, totals, np.nan)
     side = 1.8 + 0.42 * known.size
     ax = axes_for(ax, (side, side))
-    names = [str(name) for name in known]
-    table = ConfusionMatrixDisplay(share, display_labels=names).plot(
-        ax=ax, cmap="Blues", values_format=".0f", colorbar=False,
-        xticks_rotation="vertical" if known.size > 3 else "horizontal", text_kw={"fontsize": 8},
-    )  # fmt: skip
-    for text in table.text_.ravel():
-        text.set_visible(text.get_text() != "0")  # what rounds to nothing would only hide what matters
+    ax.set_facecolor("0.9")  # classes without examples
+    ax.imshow(share, cmap="Blues", vmin=0.0, vmax=100.0)
+    for (row, column), value in np.ndenumerate(share):
+        if value >= 0.5:  # what rounds to nothing would only hide what matters
+            ink = "white" if value > 55 else "0.15"
+            ax.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color=ink)
+    _name_sides(ax, known.tolist(), "answer", "class", rotation=90 if known.size > 3 else 0)
     ax.tick_params(length=0)
-    mean = float(np.diag(share)[np.isin(known, true)].mean())
+    mean = float(np.nanmean(np.diag(share)))
     ax.set_title(f"mean of the diagonal: {mean:.1f} %" if name is None else f"{name} ({mean:.1f})")
     return ax
 
