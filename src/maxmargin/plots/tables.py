@@ -70,7 +70,12 @@ def confusion(
         if value >= 0.5:  # what rounds to nothing would only hide what matters
             ink = "white" if value > 55 else "0.15"
             ax.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8, color=ink)
-    _name_sides(ax, known.tolist(), "answer", "class", rotation=90 if known.size > 3 else 0)
+    names = [str(name) for name in known]
+    ax.set_xticks(np.arange(len(names)), names, rotation=90 if len(names) > 3 else 0)
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.set_xlabel("prediction")
+    ax.set_ylabel("class")
+    ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     mean = float(np.nanmean(np.diag(share)))
     ax.set_title(f"mean of the diagonal: {mean:.1f} %" if name is None else f"{name} ({mean:.1f})")
