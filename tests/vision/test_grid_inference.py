@@ -105,20 +105,6 @@ def test_cuts_of_smooth_grids_are_exact(noise):
         assert best - 1e-9 <= score <= best + excess + 1e-9
 
 
-def test_more_labels_than_an_integer_has_bits():
-    rng = np.random.default_rng(0)
-    unary, horizontal, vertical = instance(rng, 4, 6, 2, n=10, scale=0.5)
-    many = np.full((10, 24, 90), -np.inf)
-    many[:, :, [3, 80]] = unary
-    tables = rng.normal(size=(2, 10, 90, 90)) - 100 * (1 - np.eye(90))
-    for i, table in enumerate((horizontal, vertical)):
-        tables[i][np.ix_(range(10), [3, 80], [3, 80])] = table
-    start = np.where(rng.random((10, 24)) < 0.5, 3, 80)
-    labels, score = GridSearch(4, 6, 90).best(many, *tables, start=start)
-    assert np.isin(labels, [3, 80]).all()
-    np.testing.assert_allclose(score, GridSearch(4, 6, 2).best(unary, horizontal, vertical)[1], atol=1e-9)
-
-
 @few
 @given(seeds, st.sampled_from([(5, 6, 3), (4, 4, 6), (7, 3, 4)]), st.booleans(), st.sampled_from([None, 0.2, 1.0]))
 def test_moves_only_improve_and_neither_single_cells_nor_swaps_of_general_cuts_do(seed, size, warm, scale):
