@@ -11,10 +11,8 @@ One step: f_r ≤ 0 is what cell r gains by β instead of α, all others as they
 
     change(A) = Σ_{r in A} f_r + Σ_{neighbours r, s in A} 2 c_rs.
 
-A cell whose f_r outweighs all the 2 c_rs around it stays, and no neighbour can count on it any more; and so on. Mostly
-nobody is left. Otherwise a minimum cut decides (``grid_cuts.py``): with gain_r = f_r + Σ_s c_rs,
-
-    change(A) = Σ_{r in A} gain_r − Σ c_rs over the rim of A.
+A cell whose f_r outweighs all the 2 c_rs around it stays. Mostly nobody else is there; otherwise a minimum cut decides
+(``grid_cuts.py``).
 
 Where c < 0 by more than a rounding error, each cell pays for half of 2 c whether its neighbour changes or not: what
 improves this lowered score improves the true one at least as much.
@@ -134,50 +132,6 @@ def _hopeful(a, b, carriers, step, c_beside, c_above, least, label, field, cells
 
 
 @compiled
-def _core(cells, n, step, c_beside, c_above, least, stack, is_open, gain):
-    """Those of n open cells whose change may pay if only others among them change: the first of ``cells``, open.
-
-    Their ``gain`` is what they gain if none of their neighbours changes, less half of what they lose by that.
-    """
-    width = step[3]
-    beside = max(c_beside, 0.0)
-    above = max(c_above, 0.0)
-    for i in range(n):
-        p = cells[i]
-        n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
-        n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
-        gain[p] += 2.0 * (n_beside * beside + n_above * above)
-    # Those that stay take with them what their neighbours hoped for.
-    for i in range(n):
-        if not is_open[cells[i]] or gain[cells[i]] > least:
-            continue
-        is_open[cells[i]] = False
-        stack[0] = cells[i]
-        height = 1
-        while height > 0:
-            height -= 1
-            p = stack[height]
-            for d in range(4):
-                q = p + step[d]
-                if is_open[q]:
-                    gain[q] -= 2.0 * (beside if d < 2 else above)
-                    if gain[q] <= least:
-                        is_open[q] = False
-                        stack[height] = q
-                        height += 1
-    n_open = 0
-    for i in range(n):
-        p = cells[i]
-        if is_open[p]:
-            cells[n_open] = p
-            n_open += 1
-            n_beside = np.int64(is_open[p - 1]) + np.int64(is_open[p + 1])
-            n_above = np.int64(is_open[p - width]) + np.int64(is_open[p + width])
-            gain[p] -= n_beside * beside + n_above * above
-    return n_open
-
-
-@compiled
 def _change(a, b, cells, n, step, coupling, field, chosen):
     """change(A), and how many cells A has."""
     change = 0.0
@@ -213,8 +167,6 @@ def _swap_moves(u, tables, coupling, inner, step, least, label, field, look, mem
             c_beside = coupling[0, a, b]
             c_above = coupling[1, a, b]
             n = _hopeful(a, b, carriers, step, c_beside, c_above, least, label, field, cells, is_open, gain)
-            if n > 0:
-                n = _core(cells, n, step, c_beside, c_above, least, queue, is_open, gain)
             if n == 0:
                 continue
             best_set(cells, n, step, c_beside, c_above, least, is_open, gain, residual, distance, queue, chosen)
