@@ -25,7 +25,7 @@ import numpy as np
 
 from ...kernels import compiled, inlined
 from .grid_cuts import best_set
-from .grids import allowed_only, grid_score, table_sizes
+from .grids import grid_score
 
 _ROUNDING = 1e-14  # of the largest scores: smaller differences are not told from rounding errors
 
@@ -208,7 +208,6 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     step = np.array([-1, 1, -(cols + 2), cols + 2])
     tables = _neighbour_tables(horizontal, vertical)
     coupling = _couplings(horizontal, vertical)
-    sizes = table_sizes(horizontal, vertical)
     u = np.zeros((size, n_labels))
     field = np.zeros((size, n_labels))
     label = np.full(size, n_labels, np.int8)
@@ -229,9 +228,10 @@ def swap_all(unary, which, rows, cols, horizontal, vertical, labels, score, swap
     )
     for i in range(unary.shape[0]):
         t = which[i]
-        least = _ROUNDING * allowed_only(unary[i], sizes[t], inner, u)
+        least = _ROUNDING * max(np.abs(unary[i]).max(), np.abs(tables[t]).max())
         for r in range(inner.size):
             p = inner[r]
+            u[p] = unary[i, r]
             label[p] = labels[i, r]
             if labels[i, r] < 0:
                 label[p] = 0
