@@ -12,11 +12,10 @@ from parts_by_hand import every_constraint, hinges, looked_up, ragged
 from thinned import rotating
 
 from maxmargin.checkpoint import CheckpointFolder
-from maxmargin.checks import check_regularizer
 from maxmargin.problem import Problem
 from maxmargin.solvers import certify, solve
 from maxmargin.vision.parts.ascent import PartAscent, row_bytes
-from maxmargin.vision.parts.filters import FilterBound, TiedFilters
+from maxmargin.vision.parts.filters import FilterBound, tied_to
 from maxmargin.vision.parts.joint import JointSettings, JointTraining
 from maxmargin.vision.parts.patches import Patches
 from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
@@ -58,11 +57,11 @@ class Case:
         """The least value of the bound and the penalty, by an independent solver over all combinations of places."""
         X, loss, image = every_constraint(self.patches, self.label, self.weights, self.grids, self.held)
         last = self.last.ravel()
-        found = reference.quadratic(X, loss, image, self.budget, mean=tie / (1 + tie) * last, covariance=1 / (1 + tie))
-        return found.value + 0.5 * tie / (1 + tie) * float(last @ last)
+        mean, covariance = tie / (1 + tie) * last, 1 / (1 + tie)
+        return reference.quadratic(X, loss, image, self.budget, mean=mean, covariance=covariance).value
 
     def solved(self, tie=0.0, tol=1e-4, warm=None, callbacks=(), max_passes=4000, **solver):
-        problem = Problem(self.bound(), TiedFilters(self.last.ravel(), tie))
+        problem = Problem(self.bound(), tied_to(self.last.ravel(), tie))
         return problem, solve(
             problem, PartAscent(0, **solver), tol=tol, max_passes=max_passes, warm=warm, callbacks=callbacks
         )
@@ -91,13 +90,10 @@ def test_a_bound_touches_the_loss_and_is_nowhere_below(seed, shape):
         assert bound.evaluate(w.ravel()).total >= case.loss(w) - 1e-9
 
 
-@pytest.mark.parametrize("tie", [0.0, 0.5, 7.0])
-def test_the_penalty_and_its_conjugate(tie):
-    last, w, v, step = np.random.default_rng(0).normal(size=(4, 5))
-    penalty = TiedFilters(last, tie)
-    check_regularizer(penalty, 5)
-    assert penalty.value(w) == pytest.approx(0.5 * w @ w + 0.5 * tie * (w - last) @ (w - last))
-    np.testing.assert_allclose(penalty.weights(v + step) - penalty.weights(v), penalty.scale * step, atol=1e-12)
+def test_filters_are_tied_but_for_a_constant():
+    last, w, tie = *np.random.default_rng(0).normal(size=(2, 5)), 7.0
+    least = 0.5 * tie / (1 + tie) * last @ last
+    assert tied_to(last, tie).value(w) + least == pytest.approx(0.5 * w @ w + 0.5 * tie * (w - last) @ (w - last))
 
 
 # The ascent, and the optimum of the problem that is written out (Naderi Parizi, theorem 3.1).
@@ -174,7 +170,7 @@ def test_what_another_bound_has_learned_is_a_start(memory):
             assert (image.rival >= 0).all()
             ids = np.full(len(image), i)
             np.testing.assert_allclose(image.loss, bound.losses(ids, image.rival))
-        penalty = TiedFilters(case.last.ravel(), 1.0)
+        penalty = tied_to(case.last.ravel(), 1.0)
         linear, v, *_ = bound.totals(begun)
         assert linear - penalty.conjugate(v) <= case.optimum(1.0) + 1e-9
         _, found = case.solved(1.0, tol=1e-4, warm=warm)

@@ -30,16 +30,14 @@ def stronger_half(patches, i, whitening, keep=0.5):
     return set(sorted(view, key=lambda p: -strength[p])[: int(np.ceil(keep * len(view)))])
 
 
-@pytest.mark.parametrize("memory", [1, 1000, 2**20])
-def test_the_whitening_is_that_of_ledoit_and_wolf(memory, tmp_path):
+def test_the_whitening_is_that_of_ledoit_and_wolf(tmp_path):
     values = some_values(n=50).astype(np.float16)
     np.save(tmp_path / "values.npy", values)
-    found = estimated(np.load(tmp_path / "values.npy", mmap_mode="r"), memory=memory)
+    found = estimated(np.load(tmp_path / "values.npy", mmap_mode="r"))
     values = values.astype(np.float64)
     covariance, share = ledoit_wolf(values)
     assert found.mean == pytest.approx(values.mean(axis=0))
     assert found.shrinkage == pytest.approx(share)
-    assert 0.0 < share < 1.0
     assert np.linalg.inv(found.precision) == pytest.approx(covariance)
 
 

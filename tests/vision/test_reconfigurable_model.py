@@ -21,7 +21,6 @@ from maxmargin.vision.models.region_data import as_regions
 PARTS = ("separate", "shared")
 PAIRS = (None, "potts", "regular")
 COST = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 2.0, 0.0]])
-ALLOWED = np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]])
 
 
 def images(rng, n=6, grid=(2, 2), d=3, n_classes=3):
@@ -57,10 +56,8 @@ def score(model, x, y, z, w):
 
 
 def arrangements(model):
-    """Every z that the model allows."""
-    R = model.grid[0] * model.grid[1]
-    allowed = np.ones((R, model.n_parts), bool) if model.allowed is None else model.allowed
-    return list(product(*(np.flatnonzero(row).tolist() for row in allowed)))
+    """Every z."""
+    return list(product(range(model.n_parts), repeat=model.grid[0] * model.grid[1]))
 
 
 def allowed_weights(model, rng, size=1.0):
@@ -79,9 +76,7 @@ def dense(rows):
 # Features, scores and searches.
 
 
-@pytest.mark.parametrize(
-    ("pairs", "parts", "more"), rotating(PAIRS, PARTS, [{"cost": COST}, {"allowed": ALLOWED}], times=2)
-)
+@pytest.mark.parametrize(("pairs", "parts", "more"), rotating(PAIRS, PARTS, [{"cost": COST}, {}], times=2))
 def test_every_combination_passes_the_check_of_models(parts, pairs, more):
     X, y = images(np.random.default_rng(0))
     check_model(Reconfigurable(3, n_parts=3, parts=parts, pairs=pairs, **more), X, y)
@@ -99,11 +94,8 @@ def test_a_search_by_swaps_passes_the_check_of_models(pairs):
 def test_the_search_finds_what_trying_everything_finds(grid, parts, pairs):
     rng = np.random.default_rng(3)
     X, Y = images(rng, n=4, grid=grid)
-    R = grid[0] * grid[1]
-    allowed = rng.random((R, 2)) < 0.8
-    allowed[~allowed.any(axis=1)] = True
-    for table, free in ((None, None), (COST, allowed)):
-        model = Reconfigurable(3, 3, n_parts=2, grid=grid, parts=parts, pairs=pairs, cost=table, allowed=free)
+    for table in (None, COST):
+        model = Reconfigurable(3, 3, n_parts=2, grid=grid, parts=parts, pairs=pairs, cost=table)
         assert model.exact
         cost = 1.0 - np.eye(3) if table is None else table
         data = model.latent_oracle(X, Y)
@@ -328,25 +320,19 @@ def test_the_group_norm_drops_parts_that_are_not_needed():
 
 
 def test_parts_to_begin_with_are_those_of_the_regions():
-    for n_parts, allowed, expected in (
-        (2, None, [0, 0, 1, 1]), (4, None, [0, 1, 2, 3]), (2, [[0, 1], [1, 1], [1, 0], [1, 1]], [1, 0, 0, 1])
-    ):  # fmt: skip
-        model = Reconfigurable(2, 1, n_parts=n_parts, grid=(2, 2), allowed=allowed)
-        assert model.initial(None, 0).tolist() == expected
+    for n_parts, expected in ((2, [0, 0, 1, 1]), (4, [0, 1, 2, 3])):
+        assert Reconfigurable(2, 1, n_parts=n_parts, grid=(2, 2)).initial(None, 0).tolist() == expected
 
 
-def test_proposals_change_one_region_to_an_allowed_part():
+def test_proposals_change_one_region():
     rng = np.random.default_rng(21)
-    allowed = np.array([[1, 1, 1], [1, 0, 0], [0, 1, 1], [1, 1, 0]], bool)
-    model = Reconfigurable(2, 1, n_parts=3, grid=(2, 2), allowed=allowed)
+    model = Reconfigurable(2, 1, n_parts=3, grid=(2, 2))
     z, seen = np.array([0, 0, 1, 0], np.int16), set()
     for _ in range(200):
         other = model.propose(None, 0, z, None, rng)
-        assert np.count_nonzero(other != z) <= 1
-        assert allowed[np.arange(4), other].all()
+        assert np.count_nonzero(other != z) == 1
         seen.add(tuple(other.tolist()))
-    assert z.tolist() == [0, 0, 1, 0]
-    assert seen == {(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 1, 0), (0, 0, 2, 0), (0, 0, 1, 1)}
+    assert z.tolist() == [0, 0, 1, 0] and len(seen) == 8
 
 
 # What cannot be.
@@ -357,10 +343,7 @@ BROKEN = np.where(np.arange(48).reshape(X4.shape) == 27, np.nan, X4)
 
 
 def bound(Z=None, X=X4, y=(0, 1, 0, 1), **given):
-    allowed = np.array([[1, 1], [1, 0], [1, 1], [1, 1]])
-    model = Reconfigurable(
-        **{"n_classes": 2, "n_features": 3, "n_parts": 2, "grid": (2, 2), "allowed": allowed} | given
-    )
+    model = Reconfigurable(**{"n_classes": 2, "n_features": 3, "n_parts": 2, "grid": (2, 2)} | given)
     data = model.latent_oracle(X, list(y))
     return data if Z is None else data.bound(Z)
 
@@ -373,9 +356,6 @@ def bound(Z=None, X=X4, y=(0, 1, 0, 1), **given):
         ({"parts": "own"}, "parts must be 'separate' or 'shared', got 'own'"),
         ({"pairs": "ising"}, "pairs must be None, 'potts' or 'regular', got 'ising'"),
         ({"n_parts": 200, "pairs": "potts"}, "there can be 127 parts at most, got n_parts=200"),
-        ({"allowed": np.ones((4, 3))}, r"allowed must have shape \(n_regions, 2\), got \(4, 3\)"),
-        ({"allowed": [[1, 0], [0, 0]]}, "Region 1 may use no part"),
-        ({"allowed": np.ones((3, 2))}, "allowed has 3 rows, the grid has 4 regions"),
         ({"cost": [[0.0, -1.0], [1.0, 0.0]]}, "must be finite and not negative"),
         ({"n_classes": 3, "cost": [[0.0, 1.0], [1.0, 0.0]]}, "must be 3 × 3"),
         ({"n_classes": None}, "does not know its sizes"),
@@ -391,12 +371,11 @@ def bound(Z=None, X=X4, y=(0, 1, 0, 1), **given):
         ({"Z": [[0, 0, 0, 0], [0], [0], [0]]}, "must be whole numbers"),
         ({"Z": np.full((4, 4), 2)}, "Image 0 has part 2 in region 0"),
         ({"Z": np.full((4, 4), -1)}, "Image 0 has part -1 in region 0"),
-        ({"Z": np.tile([0, 1, 0, 0], (4, 1))}, "Image 0 has part 1 in region 1"),
     ],
 )
 def test_models_regions_and_parts_that_cannot_be(given, message):
     with pytest.raises(ValueError, match=message):
-        bound(**({"allowed": None} if "n_parts" in given else {}) | given)
+        bound(**given)
 
 
 def test_regions_without_features_cannot_be():

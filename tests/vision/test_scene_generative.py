@@ -9,9 +9,9 @@ from scipy.special import logsumexp
 from scipy.stats import multinomial
 from sklearn.naive_bayes import MultinomialNB
 
-from maxmargin.vision.scenes import BagOfWords, ReconfigurableBagOfWords, SpatialBagOfWords, counts
+from maxmargin.vision.scenes import ReconfigurableBagOfWords, SpatialBagOfWords, counts
 
-MODELS = (BagOfWords, SpatialBagOfWords, ReconfigurableBagOfWords)
+MODELS = (SpatialBagOfWords, ReconfigurableBagOfWords)
 ROUNDING = 1e-12  # of a likelihood, relative
 
 
@@ -37,16 +37,18 @@ def objective(model, X, y, smoothing, part_smoothing):
 
 def test_bag_of_words_is_multinomial_naive_bayes(rng):
     X, y = draw(rng)
-    model = BagOfWords.fit(X, y, smoothing=0.7)
-    reference = MultinomialNB(alpha=0.7).fit(X.sum(axis=1), y)
-    assert np.allclose(model.log_words, reference.feature_log_prob_)
-    assert np.allclose(model.scores(X), reference.predict_joint_log_proba(X.sum(axis=1)))
+    whole = X.sum(axis=1, keepdims=True)
+    model = SpatialBagOfWords.fit(whole, y, smoothing=0.7)
+    reference = MultinomialNB(alpha=0.7).fit(whole[:, 0], y)
+    assert np.allclose(model.log_words[:, 0], reference.feature_log_prob_)
+    assert np.allclose(model.scores(whole), reference.predict_joint_log_proba(whole[:, 0]))
 
 
 def test_spatial_scores_are_products_of_multinomials(rng):
     X, y = draw(rng)
-    model = SpatialBagOfWords.fit(X, y, prior=[1, 2, 3])
-    full = np.log([1 / 6, 2 / 6, 3 / 6]) + np.array(
+    y = np.sort(y) // 2  # of two images in three
+    model = SpatialBagOfWords.fit(X, y)
+    full = np.log(np.bincount(y) / y.size) + np.array(
         [
             [
                 sum(multinomial.logpmf(x, x.sum(), np.exp(v)) for x, v in zip(image, words, strict=True))
@@ -57,13 +59,6 @@ def test_spatial_scores_are_products_of_multinomials(rng):
     )
     missing = full - model.scores(X)  # the multinomial coefficients: of the image, not of the class
     assert np.allclose(missing, missing[:, :1])
-
-
-def test_linear_weights_give_the_scores(rng):
-    X, y = draw(rng)
-    for model, words in ((BagOfWords, X.sum(axis=1)), (SpatialBagOfWords, X.reshape(len(X), -1))):
-        fitted = model.fit(X, y, temperature=5.0)
-        assert np.allclose(np.hstack([words, np.ones((len(X), 1))]) @ fitted.linear().T, fitted.scores(X))
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -130,7 +125,10 @@ def test_parts_are_found_again():
     words = rng.dirichlet(np.full(12, 0.3), size=4)
     z = rng.integers(4, size=(60, 6))
     X = rng.multinomial(60, words[z])
-    model = ReconfigurableBagOfWords.fit(X, np.zeros(60, int), n_parts=4, temperature=1, n_init=5, random_state=0)
+    fits = [
+        ReconfigurableBagOfWords.fit(X, np.zeros(60, int), n_parts=4, temperature=1, random_state=s) for s in range(5)
+    ]
+    model = max(fits, key=lambda fit: fit.likelihoods[-1])
     found = model.assign(X, np.zeros(60, int))
     name = [np.bincount(z[found == j], minlength=4).argmax() for j in range(4)]
     assert sorted(name) == [0, 1, 2, 3]
@@ -146,7 +144,7 @@ def test_classes_that_share_parts_differ_in_where_these_are():
     upper = rng.random((80, 3)) < np.where(y[:, None] == 0, 0.9, 0.1)  # class 0 likes part 0 in the first three regions
     z = np.hstack([upper, ~upper]).astype(int)
     X = rng.multinomial(40, words[z])
-    model = ReconfigurableBagOfWords.fit(X, y, n_parts=2, shared=True, temperature=1, n_init=3, random_state=0)
+    model = ReconfigurableBagOfWords.fit(X, y, n_parts=2, shared=True, temperature=1, random_state=0)
     assert model.log_words.shape == (1, 2, 3)
     assert (model.scores(X).argmax(axis=1) == y).mean() > 0.9
 
@@ -156,8 +154,7 @@ def test_the_seed_alone_decides_and_max_iter_ends_em(rng):
     fits = [ReconfigurableBagOfWords.fit(X, y, n_parts=3, random_state=s) for s in (0, np.random.default_rng(0), 1)]
     assert np.array_equal(fits[0].log_words, fits[1].log_words)
     assert not np.array_equal(fits[0].log_words, fits[2].log_words)
-    few, many = (ReconfigurableBagOfWords.fit(X, y, n_parts=3, max_iter=n, random_state=0) for n in (2, 1000))
-    assert len(few.likelihoods) == 2 and not few.converged and many.converged
+    assert len(ReconfigurableBagOfWords.fit(X, y, n_parts=3, max_iter=2, random_state=0).likelihoods) == 2
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -197,8 +194,6 @@ def fit_with(model=ReconfigurableBagOfWords, X=((((1, 2),) * 2),) * 4, y=(0, 0, 
         ({"smoothing": "a"}, "smoothing must be a finite number, got 'a'"),
         ({"temperature": 0.5}, "temperature must be at least 1, got 0.5"),
         ({"temperature": np.inf}, "temperature must be a finite number, got inf"),
-        ({"prior": [1.0]}, "each of the 2 classes"),
-        ({"prior": [1.0, 0.0]}, "positive"),
     ],
 )
 @pytest.mark.parametrize("model", MODELS)
@@ -213,7 +208,6 @@ def test_bad_input_is_refused_with_what_to_do(model, given, message):
         ({"n_parts": 0}, "n_parts must be a whole number of at least 1, got 0"),
         ({"n_parts": 2.0}, "n_parts must be a whole number of at least 1, got 2.0"),
         ({"part_smoothing": -1}, "part_smoothing must be at least 0, got -1"),
-        ({"n_init": 0}, "n_init"),
         ({"max_iter": None}, "max_iter"),
         ({"tol": np.nan}, "tol"),
         ({"start": "middle"}, '"random", "fixed" or an array'),
@@ -237,7 +231,6 @@ def test_what_does_not_fit_the_model_is_refused():
         ),
         (lambda: fit_with(SpatialBagOfWords).scores(np.ones((1, 3, 2))), "2 regions and 2 words"),
         (lambda: fit_with().assign(np.ones((1, 2, 2)), [2]), "from 0 to 1"),
-        (lambda: BagOfWords(np.zeros((2, 2)), np.zeros(3)), "a class in each row"),
         (lambda: SpatialBagOfWords(np.zeros((2, 2)), np.zeros(3)), "a class in each row"),
         (lambda: ReconfigurableBagOfWords(np.zeros((2, 3, 4)), np.zeros((2, 5, 2)), np.zeros(2)), "have shapes"),
     ):

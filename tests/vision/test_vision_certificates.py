@@ -14,7 +14,7 @@ from maxmargin.vision.detection.mining import Mining
 from maxmargin.vision.detection.model import StarModel
 from maxmargin.vision.detection.star import Star
 from maxmargin.vision.parts.ascent import PartAscent
-from maxmargin.vision.parts.filters import FilterBound, FilterShares, ImageShare, TiedFilters
+from maxmargin.vision.parts.filters import FilterBound, FilterShares, ImageShare, tied_to
 from maxmargin.vision.parts.primal_dual import PrimalDual
 from maxmargin.vision.parts.responses import Pooling, Responder, respond_all
 from maxmargin.vision.parts.selection import _Task
@@ -48,15 +48,15 @@ def filter_problem(seed, dtype=np.float32, n_views=2):
     bound = FilterBound(
         responder, weights, np.arange(6) % 3, rng.uniform(0.5, 2.0, 6), respond_all(responder, last).places
     )
-    return Problem(bound, TiedFilters(last.ravel(), TIE)), rng
+    return Problem(bound, tied_to(last.ravel(), TIE)), rng
 
 
 def exact_filter_objective(problem, w):
     bound, penalty = problem.constraints, problem.regularizer
     patches, n_regions = bound.responder.patches, bound.responder.pooling.n_regions
     table, offset, filters = exact(bound.table), exact(bound.offset), exact(bound.filters(w))
-    away = [a - b for a, b in zip(exact(w), exact(penalty.last), strict=True)]
-    total = (product(exact(w), exact(w)) + Decimal(TIE) * product(away, away)) / 2
+    away = [a - b for a, b in zip(exact(w), exact(penalty.mean), strict=True)]
+    total = product(away, away) / exact(penalty.covariance) / 2
     for i, y in enumerate(bound.label.tolist()):
         free, held = np.full((2, bound.n_parts, n_regions), Decimal(0))
         for v in range(patches.n_views):

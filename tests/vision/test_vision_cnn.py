@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maxmargin.vision.features import cnn
-from maxmargin.vision.features.cnn import CNNRegions
+from maxmargin.vision.features.cnn import CNNRegions, last_map
 
 
 def image(seed=0, shape=(50, 70, 3)):
@@ -28,8 +28,7 @@ def network():
         ({"grid": 0}, "grid must be"), ({"grid": (2, 2, 2)}, "grid must be"), ({"grid": (2, 1.5)}, "grid must be"),
         ({"grid": True}, "grid must be"), ({"grid": "4"}, "grid must be"),
         ({"size": 250}, "multiple of 32"), ({"size": 0}, "multiple of 32"), ({"size": 224.0}, "multiple of 32"),
-        ({"grid": (4, 9)}, "size=288 or more"), ({"context": 1.5}, "between 0 and 1"),
-        ({"context": float("nan")}, "between 0 and 1"),
+        ({"grid": (4, 9)}, "size=288 or more"),
     ],
 )  # fmt: skip
 def test_settings_are_checked(settings, reason):
@@ -39,7 +38,6 @@ def test_settings_are_checked(settings, reason):
 
 def test_settings_tell_works_apart():
     works = [CNNRegions(), CNNRegions(2), CNNRegions((4, 2)), CNNRegions((2, 4)), CNNRegions(size=224)]
-    works += [CNNRegions(context=0.25), CNNRegions(root=False), CNNRegions(normalize=False)]
     assert len({work.settings() for work in works}) == len(works)
     again = pickle.loads(pickle.dumps(works[2]))
     assert again.settings() == works[2].settings()
@@ -72,26 +70,24 @@ def test_the_map_is_that_of_the_published_network(network):
     square = np.asarray(Image.fromarray(image()).resize((224, 224), Image.Resampling.BICUBIC), np.float32)
     with torch.inference_mode():
         expected = published.extract_features(torch.from_numpy((square - 127) / 128).permute(2, 0, 1)[None])[0]
-    found = CNNRegions(size=224).map(image())
+    found = last_map(image(), 224)
     assert found.shape == (7, 7, 1280) and found.dtype == np.float32
     assert np.allclose(found, expected.permute(1, 2, 0).numpy(), atol=1e-3)
 
 
-def test_regions_are_averages_of_the_map(network):
-    plain = {"size": 96, "context": 0.0, "root": False, "normalize": False}
-    cells = CNNRegions(1, size=96).map(image())
-    assert np.allclose(CNNRegions(3, **plain)(image()), cells, atol=1e-5)
-    assert np.allclose(CNNRegions(1, **plain)(image())[0, 0], cells.mean(axis=(0, 1)), atol=1e-5)
-    tall = CNNRegions((2, 1), **plain)(image())  # three rows of cells: the one in the middle belongs to both
-    assert np.allclose(tall[0, 0], cells[:2].mean(axis=(0, 1)), atol=1e-5)
-    assert np.allclose(tall[1, 0], cells[1:].mean(axis=(0, 1)), atol=1e-5)
+def test_regions_are_averages_of_the_map_and_of_the_whole(network):
+    cells = last_map(image(), 96)
+    whole = cells.mean(axis=(0, 1))
 
+    def tempered(values):
+        values = np.sqrt(0.5 * values + 0.5 * whole)
+        return values / np.linalg.norm(values, axis=-1, keepdims=True)
 
-def test_context_mixes_in_the_whole(network):
-    plain = {"size": 64, "root": False, "normalize": False}
-    local, mixed, whole = (CNNRegions(2, context=c, **plain)(image()) for c in (0.0, 0.25, 1.0))
-    assert np.allclose(mixed, 0.75 * local + 0.25 * whole, atol=1e-5)
-    assert np.allclose(whole, local.mean(axis=(0, 1)), atol=1e-5)
+    assert np.allclose(CNNRegions(3, size=96)(image()), tempered(cells), atol=1e-5)
+    assert np.allclose(CNNRegions(1, size=96)(image())[0, 0], tempered(whole), atol=1e-5)
+    tall = CNNRegions((2, 1), size=96)(image())  # three rows of cells: the one in the middle belongs to both
+    assert np.allclose(tall[0, 0], tempered(cells[:2].mean(axis=(0, 1))), atol=1e-5)
+    assert np.allclose(tall[1, 0], tempered(cells[1:].mean(axis=(0, 1))), atol=1e-5)
 
 
 def test_vectors_are_of_length_one_and_grey_is_read_as_colour(network):

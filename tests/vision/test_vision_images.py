@@ -8,8 +8,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ from thinned import rotating
 
 Image = pytest.importorskip("PIL.Image", reason="needs maxmargin[vision]")
 
+from maxmargin.vision.features import cache  # noqa: E402
 from maxmargin.vision.features.cache import FeatureCache  # noqa: E402
 from maxmargin.vision.features.extraction import over_images  # noqa: E402
-from maxmargin.vision.features.stacking import StackFile  # noqa: E402
 from maxmargin.vision.images import ImageError, ImageFolder, list_images, read_image  # noqa: E402
 
 
@@ -322,25 +322,24 @@ def refusing(monkeypatch, module, name, after):
     """Writing fails as on a full disk, from the given call on."""
     whole, calls = getattr(module, name), [0]
 
-    def write(*arguments):
+    def write(*arguments, **options):
         calls[0] += 1
         if calls[0] > after:
             raise OSError(errno.ENOSPC, "No space left on device")
-        return whole(*arguments)
+        return whole(*arguments, **options)
 
     monkeypatch.setattr(module, name, write)
 
 
-@pytest.mark.parametrize(
-    ("part", "name", "after"), [(FeatureCache, "store", 5), (StackFile, "append", 0), (StackFile, "finish", 0)]
-)
-def test_a_full_disk_is_said_once_and_loses_nothing(tmp_path, paths, plain, monkeypatch, part, name, after):
+@pytest.mark.parametrize(("part", "name", "after"), [(cache, "replacing", 5), (tempfile, "TemporaryFile", 0)])
+def test_a_full_disk_is_said_and_what_was_computed_is_kept(tmp_path, paths, plain, monkeypatch, part, name, after):
     refusing(monkeypatch, part, name, after)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        values, kept = over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a")
-    assert [w.category for w in said] == [RuntimeWarning] and "No space left" in str(said[0].message)
-    assert np.array_equal(values, plain) and kept.size == len(paths)
+    with pytest.raises(OSError, match=r"cache=.* cannot be written: No space left .* leave the cache out"):
+        over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a", on_error="skip")
+    monkeypatch.undo()
+    Brightness.calls = 0
+    assert np.array_equal(over_images(paths, Brightness(), cache=tmp_path / "cache", settings="a")[0], plain)
+    assert 0 < Brightness.calls < len(paths)
     assert not glob.glob(str(tmp_path / "cache" / ".*"))
 
 
@@ -387,13 +386,6 @@ except KeyboardInterrupt:
     assert not glob.glob(str(tmp_path / "stacked*"))
 
 
-class Tied(Brightness):
-    """Has an open file, which no other process can be sent."""
-
-    def __init__(self, path):
-        self.file = open(path, "rb")  # noqa: SIM115
-
-
 def test_what_is_given_is_checked(tmp_path, paths):
     for given, options, error, message in (
         (paths[0], {}, TypeError, "list_images"),
@@ -405,18 +397,3 @@ def test_what_is_given_is_checked(tmp_path, paths):
     ):
         with pytest.raises(error, match=message):
             over_images(given, Brightness(), **options)
-    tied = Tied(paths[0])
-    with tied.file, pytest.raises(TypeError, match="cannot be sent to other processes"):
-        over_images(paths, tied, n_jobs=2)
-
-
-class Dying:
-    color = False
-
-    def __call__(self, image):
-        os._exit(3)
-
-
-def test_a_process_that_dies_does_not_hang_the_others(paths):
-    with pytest.raises(RuntimeError, match="smaller n_jobs"):
-        over_images(paths, Dying(), n_jobs=2)

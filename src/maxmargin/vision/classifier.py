@@ -28,7 +28,7 @@ from .features.maps import MAPS, map_for, mapped, mostly_sparse
 from .features.numbers import checked_grid
 from .image_classifier import ImageClassifier
 from .models import Reconfigurable
-from .scenes import BagOfWords, ReconfigurableBagOfWords, SpatialBagOfWords
+from .scenes import ReconfigurableBagOfWords, SpatialBagOfWords
 from .scenes.counts import checked_temperature
 from .scenes.region_models import RegionModels
 
@@ -314,8 +314,7 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         image_inputs.check_counts("training='generative'", regions, "training='discriminative'")
         words = _flat(self._prepared(regions))
         if self.kind != "rbow":
-            cls = BagOfWords if self.kind == "bow" else SpatialBagOfWords
-            return cls.fit(words, label, smoothing=self.smoothing, temperature=self.temperature or 1.0)
+            return SpatialBagOfWords.fit(words, label, smoothing=self.smoothing, temperature=self.temperature or 1.0)
         begin = "fixed" if self.init == "fixed" else "random"
         return self._em(words, label, inputs.generator(self.random_state), begin if start is None else start)
 
@@ -503,11 +502,10 @@ class SceneClassifier(ImageClassifier, Reporting, BaseEstimator):
         learner: Any = self.learner_
         kind = type(learner).__name__
         if self.training == "generative":
-            words = {"bow": "BagOfWords", "sbow": "SpatialBagOfWords", "rbow": "ReconfigurableBagOfWords"}
-            fits = kind == words[self.kind] and learner.log_prior.shape == (k,) and learner.log_words.shape[-1] == d
-            if self.kind != "bow":
-                by_region = learner.log_words if learner.log_parts is None else learner.log_parts
-                fits = fits and by_region.shape[1] == n_regions
+            fits = kind == ("ReconfigurableBagOfWords" if self._has_parts() else "SpatialBagOfWords")
+            fits = fits and learner.log_prior.shape == (k,) and learner.log_words.shape[-1] == d
+            by_region = learner.log_words if not fits or learner.log_parts is None else learner.log_parts
+            fits = fits and by_region.shape[1] == n_regions
         elif self._has_parts():
             fits = kind == "LatentStructuralSVM" and isinstance(learner.model_, Reconfigurable)
             fits = fits and (learner.model_.n_classes, learner.model_.grid, learner.model_.n_features) == (k, grid, d)

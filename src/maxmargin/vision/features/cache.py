@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.lib import format as npy
@@ -13,6 +15,18 @@ from ...files import replacing
 
 _VERSION = "1"  # of the files; older ones are not found any more
 _DIGEST = 16  # bytes at the end of an entry, by which damage is seen
+
+
+@contextlib.contextmanager
+def writing(folder: str) -> Iterator[None]:
+    """Whoever writes into the folder of a cache: where that fails the error says what can be done."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(
+            f"cache={folder!r} cannot be written: {error.strerror or error}. Make room, and what is in it will not be "
+            "computed again; or leave the cache out."
+        ) from error
 
 
 class FeatureCache:
@@ -73,10 +87,11 @@ class FeatureCache:
         npy.write_array(buffer, value, allow_pickle=False)
         body = buffer.getvalue()
         path = self._path(key)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with replacing(path, flush=False) as new, open(new, "wb") as file:
-            file.write(body)
-            file.write(_digest(body))
+        with writing(self.folder):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with replacing(path, flush=False) as new, open(new, "wb") as file:
+                file.write(body)
+                file.write(_digest(body))
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, key[:2], key[2:] + ".feature")

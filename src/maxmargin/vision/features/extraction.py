@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
-import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..images import ImageError, ImageSource, decode, read_bytes, read_image, some
 from .cache import FeatureCache
-from .stacking import Stack, warn_of_cache
-
-_BLOCK = 8  # images handed to a process at a time
-
-# Workers divide the cores among themselves already.
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENCV_FOR_THREADS_NUM": "1",
-}  # fmt: skip
+from .stacking import Stack
 
 
 class Work(Protocol):
@@ -180,21 +169,18 @@ def feed_images(
     from ...estimators.inputs import check_threads  # the processes that work on images import this file, but not those
 
     _check(images, settings, cache, on_error)
-    n, workers = len(images), check_threads(n_jobs)
+    n = len(images)
     task = _Task(work, None if cache is None else FeatureCache(cache, f"color={bool(work.color)} {settings}"))
     broken: list[tuple[ImageSource, int, str]] = []
     kept: list[int] = []
-    trouble = ""
-    with _progress(n, verbose) as progress, contextlib.closing(_in_order(task, images, workers)) as all_done:
-        for i, (source, done) in enumerate(all_done):
+    all_done = _in_order(task, images, min(check_threads(n_jobs), n))
+    with _progress(n, verbose) as progress, contextlib.closing(all_done):
+        for i, (source, done) in enumerate(zip(images, all_done, strict=True)):
             reason = done.reason or take(i, done.value)  # type: ignore[arg-type]
             if reason:
                 broken.append((source, i, reason))
             else:
                 kept.append(i)
-            if done.trouble and not trouble:
-                trouble = done.trouble
-                warn_of_cache(trouble)
             progress(i + 1, done.cached)
         if broken:
             _complain(broken, n, on_error)
@@ -231,25 +217,33 @@ def _named(source: ImageSource, i: int, reason: str) -> str:
 
 
 class _Done(NamedTuple):
-    """What became of an image: its value, or the reason why there is none; and what the cache had to do with it."""
+    """What became of an image: its value, or the reason why there is none; and whether the cache had it."""
 
     value: np.ndarray | None
     reason: str = ""
     cached: bool = False
-    trouble: str = ""
 
 
 class _Task:
-    """The work of a block of images, wherever it is done."""
+    """The work of an image, wherever it is done."""
 
     def __init__(self, work: Work, cache: FeatureCache | None) -> None:
         self.work = work
         self.cache = cache
-        self.full = False  # the disk refused: go on without
 
     def __call__(self, source: ImageSource) -> _Done:
+        key = ""
         try:
-            return self._done(source)
+            data, path = self._content(source)
+            if self.cache:
+                key = self.cache.key(data)
+                value = self.cache.load(key)
+                if value is not None:
+                    return _Done(value, cached=True)
+            image = decode(data, path, color=bool(self.work.color)) if isinstance(data, bytes) else data
+            value = np.asarray(self.work(image))
+            if value.dtype.hasobject:
+                raise TypeError(f"The work gave objects ({value.dtype}), not numbers.")
         except (ImportError, MemoryError):  # no image is to blame
             raise
         except ValueError as error:
@@ -258,105 +252,25 @@ class _Task:
             if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # as compiled code raises it
                 raise KeyboardInterrupt from error
             return _Done(None, f"{type(error).__name__}: {error}")
+        if self.cache:
+            self.cache.store(key, value)
+        return _Done(value)
 
-    def _done(self, source: ImageSource) -> _Done:
-        color = bool(self.work.color)
-        data: bytes | np.ndarray
+    def _content(self, source: ImageSource) -> tuple[bytes | np.ndarray, str]:
+        """What an image is known by in the cache, and its path."""
         if isinstance(source, str | os.PathLike):
             path = os.fspath(source)
-            data = read_bytes(path)
-        else:
-            path, data = "", read_image(source, color=color)
-        key = self.cache.key(data) if self.cache else ""
-        value = self.cache.load(key) if self.cache else None
-        if value is not None:
-            return _Done(value, cached=True)
-        image = decode(data, path, color=color) if isinstance(data, bytes) else data
-        value = np.asarray(self.work(image))
-        if value.dtype.hasobject:
-            raise TypeError(f"The work gave objects ({value.dtype}), not numbers.")
-        trouble = ""
-        if self.cache and not self.full:
-            try:
-                self.cache.store(key, value)
-            except OSError as error:
-                self.full, trouble = True, f"{self.cache.folder}: {error.strerror or error}"
-        return _Done(value, trouble=trouble)
+            return read_bytes(path), path
+        return read_image(source, color=bool(self.work.color)), ""
 
 
-def _in_order(
-    task: _Task, images: Sequence[ImageSource], workers: int
-) -> Generator[tuple[ImageSource, _Done], None, None]:
-    """Images and what became of them, in their order."""
-    workers = min(workers, -(-len(images) // _BLOCK))
-    if workers == 1:
-        yield from ((source, task(source)) for source in images)
-        return
-    threads = getattr(task.work, "releases_gil", False)
-    with (_in_threads if threads else _in_processes)(task, workers) as submit:
-        ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]] = deque()
-        sources = iter(images)
-        while block := list(itertools.islice(sources, 1 if threads else _BLOCK)):
-            ahead.append((block, submit(block)))
-            if len(ahead) > 2 * workers:
-                yield from _first(ahead)
-        while ahead:
-            yield from _first(ahead)
+def _in_order(task: _Task, images: Sequence[ImageSource], workers: int) -> Generator[_Done, None, None]:
+    """What became of the images, in their order: on threads, or in processes where the work keeps threads waiting."""
+    from joblib import Parallel, delayed
 
-
-def _first(ahead: deque[tuple[list[ImageSource], Future[list[_Done]]]]) -> Iterator[tuple[ImageSource, _Done]]:
-    block, future = ahead.popleft()
-    return zip(block, future.result(), strict=True)
-
-
-_Submit = Callable[[list[ImageSource]], "Future[list[_Done]]"]
-
-
-@contextlib.contextmanager
-def _in_threads(task: _Task, workers: int) -> Iterator[_Submit]:
-    executor = ThreadPoolExecutor(workers, thread_name_prefix="maxmargin-images")
-    try:
-        yield lambda block: executor.submit(lambda: [task(source) for source in block])
-    finally:
-        # Interrupted or not, nobody is still at work afterwards; at most the image in hand is waited for.
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-_task: _Task
-
-
-def _bind(pickled: bytes) -> None:
-    import pickle
-
-    global _task  # noqa: PLW0603
-    _task = pickle.loads(pickled)
-
-
-def _block_done(block: list[ImageSource]) -> list[_Done]:
-    return [_task(source) for source in block]
-
-
-@contextlib.contextmanager
-def _in_processes(task: _Task, workers: int) -> Iterator[_Submit]:
-    from loky import BrokenProcessPool, ProcessPoolExecutor
-    from loky.backend.reduction import dumps
-
-    try:
-        pickled = bytes(dumps(task))  # once, and where its failure can be told
-    except Exception as error:
-        raise TypeError(
-            f"The work cannot be sent to other processes ({type(error).__name__}: {error}). Use n_jobs=None."
-        ) from error
-    executor = ProcessPoolExecutor(workers, initializer=_bind, initargs=(pickled,), env=_ONE_THREAD)
-    try:
-        yield lambda block: executor.submit(_block_done, block)
-    except BrokenProcessPool as error:
-        raise RuntimeError(
-            "A process that worked on images came to an end before its work did, most often for want of memory. Use a "
-            "smaller n_jobs; n_jobs=None shows other reasons. With a cache, what was done before is kept."
-        ) from error
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
+    backend = "threading" if getattr(task.work, "releases_gil", False) else "loky"
+    parallel = Parallel(workers, backend=backend, return_as="generator", pre_dispatch="2 * n_jobs")
+    yield from parallel(delayed(task)(source) for source in images)
 
 
 @contextlib.contextmanager
@@ -366,21 +280,15 @@ def _progress(n: int, verbose: int) -> Iterator[Callable[[int, bool], None]]:
         yield lambda done, cached: None
         return
     from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    console, begin, line, from_cache = Console(stderr=True), time.perf_counter(), "", 0
-    try:
-        with console.status(f"images: 0 of {n}") as status:
+    columns = TextColumn("images:"), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as line:
+        shown, from_cache = line.add_task("", total=n), 0
 
-            def show(done: int, cached: bool) -> None:
-                nonlocal line, from_cache
-                from_cache += cached
-                seconds = max(time.perf_counter() - begin, 1e-9)
-                kept = f" ({from_cache} from the cache)" if from_cache else ""
-                line = f"images: {done} of {n}{kept}, {done / seconds:,.0f} images/s, {seconds:.1f} s"
-                left = (n - done) * seconds / done
-                status.update(line + (f", about {left:.0f} s left" if done < n else ""))
+        def show(done: int, cached: bool) -> None:
+            nonlocal from_cache
+            from_cache += cached
+            line.update(shown, completed=done, description=f"({from_cache} from the cache)" if from_cache else "")
 
-            yield show
-    finally:
-        if line:
-            console.print(line, highlight=False)
+        yield show

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...persistence import storable_part
 from ..images import ImageSource
-from .extraction import Draw, feed_images, lacking
+from .extraction import Draw, lacking, over_ragged_images
 from .numbers import whole
 from .patch_format import checked_precision, patch_dtype
 
@@ -38,7 +38,7 @@ class ReducedPatches:
         Gives an array with the fields ``window`` and ``value`` for an image.
     n_components : int, default 128
         Features that remain.
-    n_sampled : int, default 300 000
+    n_sampled : int, default 100 000
         Patches that mean and directions are estimated from: as many from each image, drawn at random. Images that have
         fewer give all.
     random_state : int, default 0
@@ -69,7 +69,7 @@ class ReducedPatches:
     extractor: Any
     n_components: int = 128
     _: KW_ONLY
-    n_sampled: int = 300_000
+    n_sampled: int = 100_000
     random_state: int = 0
     dtype: str = "float32"
     mean_: np.ndarray = field(init=False)
@@ -106,20 +106,24 @@ class ReducedPatches:
     def fit(self, images: Sequence[ImageSource], **run: Any) -> ReducedPatches:
         """Estimate mean and directions from images: paths or arrays, whatever ``read_image`` takes.
 
-        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. The sample is not
-        held in memory. Where this is interrupted, what was learned before remains.
+        ``cache``, ``n_jobs``, ``on_error`` and ``verbose`` are those of ``extraction.over_images``. Where this is
+        interrupted, what was learned before remains.
         """
         if not len(images):
             raise ValueError("Directions are estimated from images, and none were given.")
-        extractor, each = self.extractor, -(-self.n_sampled // len(images))
         draw = Draw(
-            lambda image: extractor(image)["value"], extractor.settings(), each, self.random_state,
+            self._values, self.extractor.settings(), -(-self.n_sampled // len(images)), self.random_state,
             color=self.color, releases_gil=self.releases_gil,
         )  # fmt: skip
-        moments = _Moments(self.n_components)
-        feed_images(images, draw, moments.take, settings=draw.settings(), **run)
-        self.mean_, self.basis_, self.variances_ = moments.leading()
+        sample, _, _ = over_ragged_images(images, draw, settings=draw.settings(), **run)
+        self.mean_, self.basis_, self.variances_ = principal_components(sample, self.n_components)
         return self
+
+    def _values(self, image: np.ndarray) -> np.ndarray:
+        values = self.extractor(image)["value"]
+        if not np.isfinite(values).all():
+            raise ValueError("some features are infinite or not a number")
+        return values
 
     def __call__(self, image: np.ndarray) -> np.ndarray:
         """The patches of an image, reduced."""
@@ -153,60 +157,28 @@ class ReducedPatches:
         return basis
 
 
-class _Moments:
-    """Mean and covariance of rows that are not kept.
+def principal_components(sample: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean of rows, the directions with the largest variances, and those.
 
-    Products of a block are in single precision, about the mean of the first block, and are added up in double.
+    Products of a block are in single precision, and are added up in double.
     """
-
-    def __init__(self, n_components: int) -> None:
-        self.n_components = n_components
-        self.n_rows = 0
-        self._waiting: list[np.ndarray] = []
-        self._shift: np.ndarray | None = None
-
-    def take(self, i: int, value: np.ndarray) -> str:
-        if value.ndim != 2 or value.shape[1] < self.n_components:
-            return f"patches of {value.shape[-1]} features cannot be reduced to {self.n_components}"
-        if self._waiting and value.shape[1] != self._waiting[0].shape[1]:
-            return f"its patches have {value.shape[1]} features, those before have {self._waiting[0].shape[1]}"
-        if not np.isfinite(value).all():
-            return "some features are infinite or not a number"
-        self._waiting.append(value.astype(np.float32))
-        if sum(map(len, self._waiting)) >= _BLOCK:
-            self._add()
-        return ""
-
-    def leading(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The mean, the directions with the largest variances, and those."""
-        self._add()
-        if self.n_rows <= self.n_components:
-            raise ValueError(
-                f"{self.n_rows} patches are too few to estimate {self.n_components} directions from. Give more images, "
-                "or use a smaller n_components or a larger n_sampled."
-            )
-        away = self._sum / self.n_rows
-        covariance = self._products / self.n_rows - np.outer(away, away)
-        variances, directions = np.linalg.eigh(covariance)
-        basis = directions[:, ::-1][:, : self.n_components].T
-        basis = with_signs(basis)
-        variances = np.maximum(variances[::-1][: self.n_components], 0.0)
-        mean = np.add(self._shift, away).astype(np.float32)  # type: ignore[arg-type]
-        return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
-
-    def _add(self) -> None:
-        if not self._waiting:
-            return
-        rows = np.concatenate(self._waiting)
-        if self._shift is None:
-            self._shift = rows.mean(axis=0) if len(rows) else np.zeros(rows.shape[1], np.float32)
-            self._sum = np.zeros(rows.shape[1])
-            self._products = np.zeros((rows.shape[1], rows.shape[1]))
-        rows -= self._shift
-        self._sum += rows.sum(axis=0, dtype=np.float64)
-        self._products += rows.T @ rows
-        self.n_rows += len(rows)
-        self._waiting = [rows[:0]]
+    n, d = sample.shape
+    if d < n_components:
+        raise ValueError(f"Patches of {d} features cannot be reduced to {n_components}. Use a smaller n_components.")
+    if n <= n_components:
+        raise ValueError(
+            f"{n} patches are too few to estimate {n_components} directions from. Give more images, or use a smaller "
+            "n_components or a larger n_sampled."
+        )
+    mean = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
+    covariance = np.zeros((d, d))
+    for start in range(0, n, _BLOCK):
+        off = sample[start : start + _BLOCK] - mean
+        covariance += off.T @ off
+    variances, directions = np.linalg.eigh(covariance / n)
+    basis = with_signs(directions[:, ::-1][:, :n_components].T)
+    variances = np.maximum(variances[::-1][:n_components], 0.0)
+    return mean, np.ascontiguousarray(basis, np.float32), variances.astype(np.float32)
 
 
 def with_signs(basis: np.ndarray) -> np.ndarray:

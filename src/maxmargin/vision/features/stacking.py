@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tempfile
-import warnings
-from typing import Any
 
 import numpy as np
+
+from .cache import writing
 
 _GROWTH = 1.25
 
 
-def warn_of_cache(trouble: str) -> None:
-    """Say that the cache cannot be written."""
-    message = f"The cache cannot be written ({trouble}). The work goes on without it, in memory."
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
-
-
 class Growing:
-    """Rows in memory, to which more are added. What was added before is moved, not held twice.
+    """Rows in memory, to which more are added. What was added before is moved, not held twice."""
 
-    With ``apart`` the fields of rows are arrays of their own, each in one piece.
-    """
-
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, room: int = 0, apart: bool = False) -> None:
-        self.n_rows, self._apart = 0, apart
-        kinds = {name: dtype[name] for name in dtype.names or ()} if apart else {"": dtype}
-        self._fields = {name: np.empty((room, *shape, *kind.shape), kind.base) for name, kind in kinds.items()}
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, room: int = 0) -> None:
+        self.n_rows, self._values = 0, np.empty((room, *shape), dtype)
 
     def append(self, rows: np.ndarray) -> None:
         end = self.n_rows + len(rows)
-        for name, values in self._fields.items():
-            if end > len(values):
-                values.resize((max(end, int(_GROWTH * len(values))), *values.shape[1:]), refcheck=False)
-            values[self.n_rows : end] = rows[name] if self._apart else rows
+        if end > len(self._values):
+            self._values.resize((max(end, int(_GROWTH * len(self._values))), *self._values.shape[1:]), refcheck=False)
+        self._values[self.n_rows : end] = rows
         self.n_rows = end
 
-    def finish(self) -> np.ndarray | dict[str, np.ndarray]:
+    def finish(self) -> np.ndarray:
         """All rows. Nothing can be added any more."""
-        for values in self._fields.values():
-            values.resize((self.n_rows, *values.shape[1:]), refcheck=False)
-        return self._fields if self._apart else self._fields[""]
+        self._values.resize((self.n_rows, *self._values.shape[1:]), refcheck=False)
+        return self._values
 
 
 class StackFile:
@@ -53,33 +39,29 @@ class StackFile:
     """
 
     def __init__(self, folder: str, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self.shape, self.dtype, self.n_rows = shape, dtype, 0
-        # Without a buffer: a row that was taken is on disk, and a full disk refuses the row that it has no room for.
-        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        self.folder, self.shape, self.dtype, self.n_rows = folder, shape, dtype, 0
+        with writing(folder):
+            # Without a buffer: a row that was taken is on disk, and a full disk refuses the row it has no room for.
+            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
 
     def append(self, rows: np.ndarray) -> None:
         left = memoryview(np.ascontiguousarray(rows).reshape(-1).view(np.uint8).data)
-        while left:
-            left = left[self._file.write(left) :]
+        with writing(self.folder):
+            while left:
+                left = left[self._file.write(left) :]
         self.n_rows += len(rows)
 
-    def written(self) -> np.ndarray:
-        """All rows so far, in memory."""
-        self._file.seek(0)
-        found = np.fromfile(self._file, self.dtype, self.n_rows * math.prod(self.shape))
-        return found.reshape(self.n_rows, *self.shape)
-
     def finish(self) -> np.ndarray:
-        mapped = np.memmap(self._file, self.dtype, "r", shape=(self.n_rows, *self.shape))
-        self.discard()
-        return mapped
+        if not self.n_rows:  # what is empty cannot be mapped
+            return np.empty((0, *self.shape), self.dtype)
+        return np.memmap(self._file, self.dtype, "r", shape=(self.n_rows, *self.shape))
 
     def discard(self) -> None:
         self._file.close()
 
 
 class Stack:
-    """Rows of one shape and type, in a file of the cache's folder as long as the disk takes them.
+    """Rows of one shape and type: in memory, or in a file of the cache's folder.
 
     Parameters
     ----------
@@ -88,15 +70,11 @@ class Stack:
         Whether each image has as many rows as it has, one image after the other, or one row.
     room : int
         Rows that there will be at most, if that is known.
-    apart : bool
-        Whether fields of rows are arrays of their own, where they are in memory.
     """
 
-    def __init__(
-        self, cache: str | os.PathLike[str] | None, *, ragged: bool = False, room: int = 0, apart: bool = False
-    ) -> None:
+    def __init__(self, cache: str | os.PathLike[str] | None, *, ragged: bool = False, room: int = 0) -> None:
         self._folder = None if cache is None else os.fspath(cache)
-        self._ragged, self._room, self._apart = ragged, room, apart
+        self._ragged, self._room = ragged, room
         self._like: tuple[tuple[int, ...], np.dtype, int] | None = None
         self._rows: Growing | StackFile | None = None
         self._ends = [0]
@@ -118,9 +96,12 @@ class Stack:
         if self._ragged and not value.ndim:
             return "the work gave a single number, but rows are needed: an array with as many as the image has"
         rows = value if self._ragged else value[None]
-        if self._like is None:
+        if self._like is None or self._rows is None:
             self._like = rows.shape[1:], rows.dtype, i
-            self._rows = self._begun(rows.shape[1:], rows.dtype)
+            in_memory = self._folder is None or 0 in rows.shape[1:]
+            self._rows = (
+                Growing(*self._like[:2], self._room) if in_memory else StackFile(str(self._folder), *self._like[:2])
+            )
         shape, dtype, image = self._like
         if (rows.shape[1:], rows.dtype) != (shape, dtype):
             like = f"({', '.join(['n', *map(str, shape)])}{'' if shape else ','})" if self._ragged else str(shape)
@@ -128,35 +109,11 @@ class Stack:
                 f"the work gave {rows.dtype} of shape {value.shape}, but {dtype} of shape {like} for image {image}; "
                 f"it must be the same for all{', but for the number of rows' if self._ragged else ''}"
             )
-        try:
-            self._rows.append(rows)  # type: ignore[union-attr]
-        except OSError as error:
-            self._to_memory(error).append(rows)
+        self._rows.append(rows)
         self._ends.append(self._ends[-1] + len(rows))
         return ""
 
-    def finish(self) -> Any:
+    def finish(self) -> np.ndarray:
         """All rows: a map of the file, or in memory."""
-        if isinstance(self._rows, StackFile) and not self._rows.n_rows:
-            self._to_memory()  # what is empty cannot be mapped
-        try:
-            return self._rows.finish()  # type: ignore[union-attr]
-        except OSError as error:
-            return self._to_memory(error).finish()
-
-    def _begun(self, shape: tuple[int, ...], dtype: np.dtype) -> Growing | StackFile:
-        if self._folder is not None and 0 not in shape:
-            try:
-                return StackFile(self._folder, shape, dtype)
-            except OSError as error:
-                warn_of_cache(f"{self._folder}: {error.strerror or error}")
-        return Growing(shape, dtype, self._room, self._apart)
-
-    def _to_memory(self, error: OSError | None = None) -> Growing:
-        if error is not None:
-            warn_of_cache(f"{self._folder}: {error.strerror or error}")
-        file: StackFile = self._rows  # type: ignore[assignment]
-        self._rows = memory = Growing(file.shape, file.dtype, max(self._room, file.n_rows), self._apart)
-        memory.append(file.written())
-        file.discard()
-        return memory
+        assert self._rows is not None
+        return self._rows.finish()

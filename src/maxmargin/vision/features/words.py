@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
@@ -118,8 +117,7 @@ class WordHistograms:
         if words is None:
             words = learn_words(drawn, self.n_words, self.max_iter, self.random_state, n_jobs)
             if kept is not None:
-                with contextlib.suppress(OSError):  # a full disk: it is learned anew the next time
-                    kept.store(key, words)
+                kept.store(key, words)
         self.vocabulary_ = words
         return self
 

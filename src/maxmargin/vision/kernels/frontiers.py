@@ -15,7 +15,7 @@ and this Viterbi's algorithm (1967).
 import numpy as np
 
 from ...kernels import compiled
-from .grids import allowed_only, grid_score, table_sizes
+from .grids import grid_score
 
 
 @compiled
@@ -76,17 +76,13 @@ def frontier_all(unary, which, rows, cols, horizontal, vertical, labels, score):
     first = np.empty(rows * cols, np.int64)
     for s in range(rows * cols):
         first[s] = s if width == cols else (s % width) * cols + s // width
-    sizes = table_sizes(horizontal, vertical)
-    places = np.arange(rows * cols)
-    u = np.empty((rows * cols, n_labels))
     value = np.empty((rows * cols + 1, n_labels**width))
     for i in range(unary.shape[0]):
         t = which[i]
-        allowed_only(unary[i], sizes[t], places, u)
         if width == cols:
             along, across = horizontal[t], vertical[t]
         else:
             along, across = vertical[t], horizontal[t]
-        _forward(u, length, width, first, along, across, value)
+        _forward(unary[i], length, width, first, along, across, value)
         _backward(length, width, n_labels, first, across, value, labels[i])
         score[i] = grid_score(unary[i], rows, cols, horizontal[t], vertical[t], labels[i])

@@ -89,8 +89,7 @@ class GridSearch:
         Parameters
         ----------
         unary : float array (n, n_cells, n_labels)
-            Scores of labels by themselves. −inf says that a label is not allowed: no cell takes such a label if it has
-            an allowed one.
+            Scores of labels by themselves.
         horizontal, vertical : array (N, n_labels, n_labels) or (n_labels, n_labels)
             Scores of labels side by side, the left one first; and of labels one above the other, the upper one first.
         which : int array (n,) or None
@@ -114,8 +113,9 @@ class GridSearch:
             np.ascontiguousarray(table, np.float64).reshape(-1, self.n_labels, self.n_labels)
             for table in (horizontal, vertical)
         )
-        # The largest of several numbers is NaN if one of them is; −inf forbids a label.
-        if not (unary.max(initial=-np.inf) < np.inf and np.isfinite(horizontal).all() and np.isfinite(vertical).all()):
+        # The largest of several numbers is NaN if one of them is.
+        given = (unary.min(initial=0.0), unary.max(initial=0.0), horizontal, vertical)
+        if not all(np.isfinite(scores).all() for scores in given):
             raise ValueError("Scores of labels must be finite: weights or features have a NaN or an infinity.")
         if which is None:
             which = np.arange(n) if len(horizontal) == n else np.zeros(n, np.int64)

@@ -44,8 +44,6 @@ class Reconfigurable:
     pairs : {None, "potts", "regular"}
         None: regions are independent. "potts": borders between parts j and k cost (T_{y,j} + T_{y,k})/2, with T ≥ 0.
         "regular": any S with S_jj + S_kk ≥ S_jk + S_kj, one for horizontal and one for vertical neighbours.
-    allowed : bool array (n_regions, n_parts) or None
-        Which parts each region may use; any by default.
     cost : array (n_classes, n_classes) or None
         Loss of answering the column where the row is true; 1 for every confusion by default.
 
@@ -61,7 +59,6 @@ class Reconfigurable:
     n_parts: int
     grid: tuple[int, int] | None
     pair_kind: int
-    allowed: np.ndarray | None
     cost: np.ndarray | None
 
     def __init__(
@@ -73,7 +70,6 @@ class Reconfigurable:
         grid: tuple[int, int] | None = None,
         parts: str = "separate",
         pairs: str | None = None,
-        allowed: ArrayLike | None = None,
         cost: ArrayLike | None = None,
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features)
@@ -92,7 +88,6 @@ class Reconfigurable:
         self.parts = parts
         self.pairs = pairs
         self.pair_kind = PAIRS.index(pairs)
-        self.allowed = None if allowed is None else _check_allowed(allowed, self.n_parts)
         self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)
         if self.cost is not None:
             labelling.check_loss(self.cost, n_classes)
@@ -126,8 +121,6 @@ class Reconfigurable:
                 "This model does not know its sizes: give n_classes, n_features and grid, or use sized(X, Y)."
             )
         M, R = self.n_parts, self.grid[0] * self.grid[1]
-        if self.allowed is not None and self.allowed.shape[0] != R:
-            raise ValueError(f"allowed has {self.allowed.shape[0]} rows, the grid has {R} regions.")
         Q = {None: 0, "potts": M, "regular": 2 * M * M}[self.pairs]
         return self.n_classes, 1 if self.parts == "shared" else self.n_classes, R, self.n_features, Q
 
@@ -253,8 +246,7 @@ class Reconfigurable:
         """One region has another part."""
         z = np.array(z)
         r = int(rng.integers(0, z.size))
-        others = np.arange(self.n_parts) if self.allowed is None else np.flatnonzero(self.allowed[r])
-        others = others[others != z[r]]
+        others = np.flatnonzero(np.arange(self.n_parts) != z[r])
         if others.size:
             z[r] = rng.choice(others)
         return z
@@ -262,22 +254,7 @@ class Reconfigurable:
     def initial(self, x: object, y: int) -> np.ndarray:
         """Parts dealt out to the regions row by row: with as many parts as regions, one for each."""
         R = self.sizes()[2]
-        z = (np.arange(R) * self.n_parts // R).astype(np.int16)
-        if self.allowed is None:
-            return z
-        # A region that may not use its part gets the next one that it may.
-        ahead = (z[:, None].astype(np.int64) + np.arange(self.n_parts)) % self.n_parts
-        first = np.argmax(np.take_along_axis(self.allowed, ahead, axis=1), axis=1)
-        return ahead[np.arange(R), first].astype(np.int16)
+        return (np.arange(R) * self.n_parts // R).astype(np.int16)
 
     def latent_oracle(self, X: ArrayLike, Y: ArrayLike) -> RegionData:
         return RegionData(self, X, Y)
-
-
-def _check_allowed(allowed: ArrayLike, n_parts: int) -> np.ndarray:
-    allowed = np.asarray(allowed, dtype=bool)
-    if allowed.ndim != 2 or allowed.shape[1] != n_parts:
-        raise ValueError(f"allowed must have shape (n_regions, {n_parts}), got {allowed.shape}.")
-    if not allowed.any(axis=1).all():
-        raise ValueError(f"Region {int(np.argmin(allowed.any(axis=1)))} may use no part at all.")
-    return allowed

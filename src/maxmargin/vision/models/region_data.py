@@ -101,13 +101,6 @@ class RegionData:
 
     # Scores at some weights.
 
-    def _prior(self, w: np.ndarray) -> np.ndarray:
-        """A, and minus infinity where a part is not allowed."""
-        prior = self.model.preference(w)
-        if self.model.allowed is None:
-            return np.ascontiguousarray(prior)
-        return np.where(self.model.allowed, prior, -np.inf)
-
     def _products(self, ids: np.ndarray, B: np.ndarray) -> np.ndarray:
         """B·x_r for some images: (n, R, sets of parts, M)."""
         x = self.X[ids].reshape(-1, self.D).astype(np.float64, copy=False)
@@ -117,7 +110,7 @@ class RegionData:
         """What each part scores in each region, for the true class: (n, R, M)."""
         if np.array_equal(w, self._last[0]):
             return self._last[1][ids]
-        B, prior = self.model.appearance(w), self._prior(w)
+        B, prior = self.model.appearance(w), self.model.preference(w)
         out = np.empty((ids.size, self.R, self.M))
         if self.P == 1:
             np.add(self._products(ids, B)[:, :, 0], prior[self.y[ids]], out=out)
@@ -209,7 +202,7 @@ class RegionData:
     ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """The scores of all classes, (n, N), and what gives the best parts of one class for each of these images."""
         w = labelling.as_weights(w, self.n_weights)
-        prior, tables = self._prior(w), self.model.tables(w)
+        prior, tables = self.model.preference(w), self.model.tables(w)
         products = self._products(ids, self.model.appearance(w))
         scores = cost[self.y[ids]] if cost.size else np.zeros((ids.size, self.N))
         every = np.arange(ids.size)
@@ -284,8 +277,6 @@ class RegionData:
             )
         z = z.reshape(ids.size, self.R)
         bad = (z < 0) | (z >= self.M)
-        if self.model.allowed is not None and not bad.any():
-            bad = ~self.model.allowed[np.arange(self.R), z]
         if bad.any():
             p, r = np.argwhere(bad)[0]
             raise ValueError(f"Image {ids[p]} has part {z[p, r]} in region {r}, which is not one of its parts.")

@@ -16,11 +16,12 @@ import numpy as np
 
 from ...problem import Problem
 from ...protocols import Seed
+from ...regularizers import GaussianPrior
 from ...rounding import UNIT
 from ...solvers.searchers import search
 from ...solvers.state import Progress
 from ..kernels import part_ascent as kernels
-from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
+from .filters import FilterBound, FilterShares, ImageShare
 
 _CHUNK = 32  # images that are searched at the same filters
 
@@ -90,7 +91,7 @@ class PartAscent:
 
     def _visit(self, state: PartState, ids: np.ndarray, found: _Found) -> float:
         """Returns how much of the duality gap is these images', as far as seen."""
-        gap, bound, scale = 0.0, state.bound, state.regularizer.scale
+        gap, bound, scale = 0.0, state.bound, float(state.regularizer.covariance)
         for p, i in enumerate(ids.tolist()):
             budget, image = float(bound.budget[i]), found.images[p]
             state.alpha.places[i] = found.places[p]
@@ -125,8 +126,8 @@ class PartState(Progress):
         return cast(FilterBound, self.problem.constraints)
 
     @property
-    def regularizer(self) -> TiedFilters:
-        return cast(TiedFilters, self.problem.regularizer)
+    def regularizer(self) -> GaussianPrior:
+        return cast(GaussianPrior, self.problem.regularizer)
 
     def rivals(self, ids: np.ndarray, w: np.ndarray) -> _Found:
         """The worst rival of each image joins those that it has, all of them with their parts at the best places."""

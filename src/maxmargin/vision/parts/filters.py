@@ -20,7 +20,6 @@ from ...kernels.shared import project
 from ...kernels.sums import within
 from ...problem import Rivals, RowErrors, TotalLoss, Totals
 from ...regularizers import GaussianPrior
-from ...regularizers.shape import Shape
 from ...regularizers.vectors import dot
 from ...rounding import gamma
 from ...solvers.threads import in_parts
@@ -31,43 +30,13 @@ from .weights import PartWeights
 _TOGETHER = 32  # images whose features are formed in one call
 
 
-@dataclass(frozen=True)
-class TiedFilters:
-    """Ω(w) = ½‖w‖² + ½ tie ‖w − last‖².
+def tied_to(last: np.ndarray, tie: float) -> GaussianPrior:
+    """½‖w‖² + ½ tie ‖w − last‖², less its least value, ½ tie/(1 + tie) ‖last‖².
 
     A bound is good near the filters at which it touches F, and its minimiser may be far from there. Tied to these
     filters it is a bound that touches F in the same place still, and its minimiser comes in fewer passes.
-
-    Parameters
-    ----------
-    last : float array (n_weights,)
-    tie : float
     """
-
-    last: np.ndarray
-    tie: float = 0.0
-
-    def value(self, w: np.ndarray) -> float:
-        away = w - self.last
-        return 0.5 * dot(w, w) + 0.5 * self.tie * dot(away, away)
-
-    def weights(self, v: np.ndarray) -> np.ndarray:
-        return (v + self.tie * self.last) * self.scale
-
-    def conjugate(self, v: np.ndarray) -> float:
-        w = self.weights(v)
-        return dot(v, w) - self.value(w)
-
-    def dual_scale(self, v: np.ndarray) -> float:
-        return 1.0
-
-    def shape(self, n_weights: int) -> Shape:
-        return GaussianPrior(self.weights(np.zeros(n_weights)), np.full(n_weights, self.scale)).shape(n_weights)
-
-    @property
-    def scale(self) -> float:
-        """How w moves with v."""
-        return 1.0 / (1.0 + self.tie)
+    return GaussianPrior(tie / (1.0 + tie) * last, 1.0 / (1.0 + tie))
 
 
 @dataclass

@@ -26,11 +26,11 @@ from ...rounding import gamma
 from ...solvers import solve
 from ...solvers.solve import first_interrupt
 from .ascent import PartAscent, row_bytes
-from .filters import FilterBound, FilterShares, ImageShare, TiedFilters
+from .filters import FilterBound, FilterShares, ImageShare, tied_to
 from .responses import Placed, Responder, respond_all
 from .weights import PartWeights, WeightProblem, squared_penalty
 
-_TIE = 0.5  # see TiedFilters
+_TIE = 0.5  # see tied_to
 _PASSES = 5  # over a bound, before the filters are tried
 _WORTH = 0.25  # of the share that ends the training: a step that gains so much is taken at once
 _PATIENCE = 6  # tries, each with twice as many passes, for a step that gains so much; then any gain will do
@@ -209,7 +209,7 @@ class JointTraining:
         for attempt in range(_MOST_TRIES):
             placed = None  # or there would be a third one in memory when the next filters are tried
             found = solve(
-                Problem(bound, TiedFilters(last, _TIE)),
+                Problem(bound, tied_to(last, _TIE)),
                 solver,
                 tol=self.settings.tol,
                 max_passes=_PASSES * 2**attempt,
@@ -220,7 +220,7 @@ class JointTraining:
             filters = found.weights.reshape(self.filters.shape)
             placed = self._respond(filters)
             gain = self.objective - self._objective(self.weights, filters, placed)
-            bracket = self._bracket(found.certificate)
+            bracket = self._bracket(found.certificate.shifted(*squared_penalty(_TIE / (1.0 + _TIE), last)))
             wanted = _WORTH * self.settings.bound_tol * self.objective if attempt + 1 < _PATIENCE else 0.0
             little = _little(self.objective, bracket.lower, self.settings.bound_tol)
             if gain > wanted or found.converged or found.interrupted or little:
@@ -234,7 +234,7 @@ class JointTraining:
 
     def _bracket(self, found: Certificate) -> Certificate:
         """Of O over filters, where ρ was divided out of the budgets: each of these is rounded."""
-        share, weights = gamma(4), self.weights
+        share, weights = gamma(8), self.weights
         lower, upper = self.penalty * found.lower, self.penalty * found.upper
         scaled = Certificate(lower - share * abs(lower), upper + share * abs(upper), found.exact)
         return scaled.shifted(*squared_penalty(1.0, weights.table, weights.bias))

@@ -165,12 +165,16 @@ def gather_patches(
     """
     views = int(getattr(extractor, "n_views", 1))
     work = _Checked(extractor, views)
-    with Stack(cache, ragged=True, apart=True) as rows:
-        kept = feed_images(images, work, rows.take, settings=extractor.settings(), cache=cache, **run)
-        found = rows.finish()
-    # Those of each image are divided evenly among its views.
-    starts = rows.first[:-1, None] + np.diff(rows.first)[:, None] // views * np.arange(views)
-    return Patches(found["value"], np.append(starts.ravel(), rows.first[-1]), found["window"], views), kept
+    with Stack(cache, ragged=True) as values, Stack(cache, ragged=True) as windows:
+
+        def take(i: int, found: np.ndarray) -> str:
+            return values.take(i, found["value"]) or windows.take(i, found["window"])
+
+        kept = feed_images(images, work, take, settings=extractor.settings(), cache=cache, **run)
+        # Those of each image are divided evenly among its views.
+        starts = values.first[:-1, None] + np.diff(values.first)[:, None] // views * np.arange(views)
+        first = np.append(starts.ravel(), values.first[-1])
+        return Patches(values.finish(), first, windows.finish(), views), kept
 
 
 class _Checked:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from .patches import Patches
-
-_MEMORY = 2**27  # bytes of patches that are looked at together
 
 
 @dataclass(frozen=True)
@@ -46,44 +43,36 @@ class Whitening:
         *,
         rng: np.random.Generator,
         shrinkage: str | float = "auto",
-        n_sampled: int = 300_000,
-        memory: int = _MEMORY,
+        n_sampled: int = 50_000,
     ) -> Whitening:
         """From patches of many images.
 
         Parameters
         ----------
         values : array (n_patches, n_features)
-            In memory, or a map of a file: it is read in blocks, from its beginning to its end, twice.
+            In memory, or a map of a file.
         rng : Generator
             Says which patches are looked at, if there are more than ``n_sampled``.
         shrinkage : "auto" or float
             From 0, the covariance as it is, to 1, a multiple of the identity. "auto" is the share that Ledoit and
             Wolf (2004) found to be nearest to the true covariance.
         n_sampled : int
-            Most patches to look at.
-        memory : int
-            Bytes of a block, as float64.
+            Most patches to look at: they are held in memory, as float64.
         """
-        chosen = np.arange(len(values))
+        from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage, shrunk_covariance
+
         if len(values) > n_sampled:
-            chosen = np.sort(rng.choice(len(values), size=n_sampled, replace=False))
-        n, d = chosen.size, values.shape[1]
-        mean = sum((block.sum(axis=0) for block in _blocks(values, chosen, memory)), np.zeros(d)) / n
+            values = values[np.sort(rng.choice(len(values), size=n_sampled, replace=False))]
+        sample = values.astype(np.float64)
+        n, d = sample.shape
+        mean = sample.mean(axis=0)
         if not np.isfinite(mean).all():
             raise ValueError("Patches must be finite, and some are not.")
-        covariance, fourth = np.zeros((d, d)), 0.0
-        for block in _blocks(values, chosen, memory):
-            off = block - mean
-            covariance += off.T @ off
-            fourth += float((np.einsum("ij,ij->i", off, off) ** 2).sum())
-        covariance /= n
-        share = _ledoit_wolf(covariance, fourth, n) if isinstance(shrinkage, str) else float(shrinkage)
-        level = float(np.trace(covariance)) / d
-        if not level > 0.0:
+        sample -= mean
+        share = ledoit_wolf_shrinkage(sample, True) if isinstance(shrinkage, str) else float(shrinkage)
+        covariance = shrunk_covariance(empirical_covariance(sample, assume_centered=True), share)
+        if not np.trace(covariance) > 0.0:
             raise ValueError(f"All of the {n} patches are the same: there is nothing to tell them apart by.")
-        covariance *= 1.0 - share
-        covariance[np.diag_indices(d)] += share * level
         try:
             np.linalg.cholesky(covariance)
         except np.linalg.LinAlgError:
@@ -115,26 +104,6 @@ class Whitening:
         """
         off = np.asarray(values, dtype=np.float64) - self.mean
         return np.sqrt(np.maximum(np.einsum("ij,ij->i", off @ self.precision, off), 0.0))
-
-
-def _blocks(values: np.ndarray, chosen: np.ndarray, memory: int) -> Iterator[np.ndarray]:
-    """The chosen rows, as many at a time as fit into so much memory."""
-    step = max(1, memory // (8 * values.shape[1]))
-    for start in range(0, chosen.size, step):
-        yield values[chosen[start : start + step]].astype(np.float64)
-
-
-def _ledoit_wolf(covariance: np.ndarray, fourth: float, n: int) -> float:
-    """The share, from the covariance S and Σ‖x‖⁴ of the centred rows.
-
-    It is the mean of ‖xxᵀ − S‖²/n, which is how much S itself varies, over ‖S − mI‖², which is how much of S there is
-    to lose. scikit-learn's ``ledoit_wolf`` computes the same, but wants all rows at once, and their squares.
-    """
-    d = len(covariance)
-    squares = float(np.einsum("ij,ij->", covariance, covariance))
-    off = squares - float(np.trace(covariance)) ** 2 / d
-    noise = (fourth / n - squares) / n
-    return min(max(noise, 0.0) / off, 1.0) if off > 0.0 else 1.0
 
 
 def random_parts(

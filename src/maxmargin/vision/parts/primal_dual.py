@@ -26,9 +26,9 @@ from ...constraints import Classes
 from ...problem import Problem
 from ...solvers.state import Progress
 
-# Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: of which the ratio
-# is some 1/‖X‖. The ratio is learned on the way, but weights on their way to zero must not be taken for a small scale.
-_LEAST_BALANCE, _FIRST_BALANCE, _MOST_BALANCE = 2.0, 4.0, 32.0
+# Scores of about 1 are what is wanted, so ‖U‖ is some √n/‖X‖ in the end, and shares move by some √n: steps in U should
+# be longer than those in shares by some 1/‖X‖. From 2 to 8 times that the number of passes is the same.
+_BALANCE = 4.0
 
 # The steps begin anew when the gap is so small a share of what it was at the last beginning, or after so large a share
 # of all steps so far (Applegate et al., 2021).
@@ -141,7 +141,7 @@ class PrimalDual:
         work, truth, bias = state.work, state.truth, state.bias
         U, b, shares = state.U[state.columns], state.b, state.shares
         total = state.total
-        tau, sigma = state.balance / state.size, 1.0 / (state.balance * state.size)
+        tau, sigma = _BALANCE / state.size**2, 1.0 / _BALANCE
         blame = shares - truth
         for _ in range(self.n_steps):
             before, b_before = U, b
@@ -184,8 +184,6 @@ class PrimalDualState(Progress):
     columns: np.ndarray = field(init=False)
     size: float = 1.0
     """‖work‖, with some room."""
-    balance: float = 0.0
-    """How much longer steps in U are than steps in the shares."""
     best: float = np.inf
     found: np.ndarray | None = None
     """The weights that have this objective."""
@@ -195,12 +193,9 @@ class PrimalDualState(Progress):
     n_steps: int = 0
     n_since: int = 0
     """Steps since the last beginning."""
-    first: _Point = field(init=False)
-    """Where that was."""
     first_gap: float = np.inf
     total: _Point = field(init=False)
     """Sums over all points since."""
-    direction: np.ndarray | None = None
 
     def here(self) -> _Point:
         return _Point(self.U[self.columns], self.b, self.shares)
@@ -209,43 +204,23 @@ class PrimalDualState(Progress):
         return _Point(*(each / self.n_since for each in self.total))
 
     def begin(self, point: _Point, gap: float) -> None:
-        """Go on from a point as if it were the first; steps of both kinds should take equally long to arrive."""
-        moved = float(np.linalg.norm(point.U - self.first.U))
-        moved_shares = float(np.linalg.norm(point.shares - self.first.shares))
-        if moved > 0.0 and moved_shares > 0.0:
-            wanted = np.sqrt(self.balance * moved / moved_shares)
-            self.balance = float(np.clip(wanted, _LEAST_BALANCE / self.size, _MOST_BALANCE / self.size))
+        """Go on from a point as if it were the first."""
         self.U[self.columns], self.b, self.shares = point
-        self._forget(gap)
-
-    def _forget(self, gap: float) -> None:
-        self.first, self.first_gap, self.n_since = self.here(), gap, 0
-        self.total = _Point(*(np.zeros_like(a) for a in self.first))
+        self.first_gap, self.n_since = gap, 0
+        self.total = _Point(*(np.zeros_like(a) for a in point))
 
     def take(self, parts: np.ndarray, n_regions: int) -> None:
         """Work on these parts from now on; no other may have weights."""
         self.parts = parts
         self.columns = (parts[:, None] * n_regions + np.arange(n_regions)).ravel()
         self.work = np.ascontiguousarray(self.X[:, self.columns])
-        self._measure()
-        if self.balance == 0.0:
-            self.balance = _FIRST_BALANCE / self.size
-        self._forget(self.first_gap)
-
-    def _measure(self) -> None:
-        """‖work‖ by power iterations. They fall short a little: 5 % more is taken, and 4/3 in τσ‖X‖² does no harm."""
-        work = self.work
-        z = np.ones(len(work)) if self.direction is None else self.direction
-        z = z + 0.01 * np.cos(np.arange(len(work)))
-        length = 0.0
-        for _ in range(12):
-            z = work @ (work.T @ z.astype(work.dtype))
-            length = float(np.linalg.norm(z))
-            if length == 0.0:
-                break
-            z = z / length
-        self.direction = z
-        self.size = 1.05 * max(float(np.sqrt(length)), abs(self.bias) * np.sqrt(len(work)))
+        # ‖work‖ by power iterations. They fall short a little: 5 % more is taken, and 4/3 in τσ‖X‖² does no harm.
+        z = 1.0 + 0.01 * np.cos(np.arange(len(self.work)))
+        for _ in range(20):
+            z = self.work @ (self.work.T @ (z / max(float(np.linalg.norm(z)), 1e-300)).astype(self.work.dtype))
+        length = float(np.sqrt(np.linalg.norm(z)))
+        self.size = 1.05 * max(length, abs(self.bias) * np.sqrt(len(self.work)))
+        self.begin(self.here(), self.first_gap)
 
     @property
     def alpha(self) -> np.ndarray:

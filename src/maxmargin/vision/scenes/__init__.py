@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .em import ReconfigurableBagOfWords
-from .multinomial import BagOfWords, SpatialBagOfWords
+from .multinomial import SpatialBagOfWords
 
-__all__ = ["BagOfWords", "ReconfigurableBagOfWords", "SpatialBagOfWords"]
+__all__ = ["ReconfigurableBagOfWords", "SpatialBagOfWords"]

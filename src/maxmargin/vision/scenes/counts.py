@@ -13,7 +13,7 @@ from ...validation import shown
 _CHUNK_BYTES = 32 << 20  # of float64 in flight where images are scored
 
 
-def checked_counts(X: ArrayLike, shape: tuple[int | None, int] | None = None) -> np.ndarray:
+def checked_counts(X: ArrayLike, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """The counts as an array (n, R, K), in the precision they came in; ``shape`` is what a model wants of (R, K)."""
     X = np.asarray(X)
     if X.ndim != 3:
@@ -27,11 +27,10 @@ def checked_counts(X: ArrayLike, shape: tuple[int | None, int] | None = None) ->
         raise ValueError(f"X holds {X.dtype}; counts of words are real numbers.")
     if X.size and not (X.min() >= 0 and np.isfinite(X.max())):
         raise ValueError("X holds negative numbers, infinities or NaN; counts of words are finite and not below 0.")
-    if shape is not None and (X.shape[2] != shape[1] or shape[0] not in (None, X.shape[1])):
-        wanted = f"{shape[1]} words" if shape[0] is None else f"{shape[0]} regions and {shape[1]} words"
+    if shape is not None and X.shape[1:] != shape:
         raise ValueError(
-            f"X has {X.shape[1]} regions and {X.shape[2]} words, but the model is of {wanted}. "
-            "Count with the grid and the vocabulary of the training images."
+            f"X has {X.shape[1]} regions and {X.shape[2]} words, but the model is of {shape[0]} regions and {shape[1]} "
+            "words. Count with the grid and the vocabulary of the training images."
         )
     return X
 
@@ -69,14 +68,10 @@ def checked_temperature(temperature: float) -> float:
     return float(temperature)
 
 
-def log_class_prior(y: np.ndarray, n_classes: int, prior: ArrayLike | None) -> np.ndarray:
-    """log p(y), (N,): of the frequencies in ``y``, or of what the user gives."""
-    if prior is None:
-        prior = np.bincount(y, minlength=n_classes)
-    prior = np.asarray(prior, np.float64)
-    if prior.shape != (n_classes,) or not (np.isfinite(prior).all() and (prior > 0).all()):
-        raise ValueError(f"prior is {prior}; give one positive number for each of the {n_classes} classes.")
-    return np.log(prior / prior.sum())
+def log_class_prior(y: np.ndarray, n_classes: int) -> np.ndarray:
+    """log p(y), (N,): of the frequencies in ``y``."""
+    sizes = np.bincount(y, minlength=n_classes)
+    return np.log(sizes / sizes.sum())
 
 
 def log_frequencies(counts: np.ndarray, smoothing: float) -> np.ndarray:

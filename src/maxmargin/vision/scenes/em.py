@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,6 @@ from .counts import (
 
 @storable_part(
     log_words="float[...]", log_parts="float[...]", log_prior="float[k]", temperature="float", likelihoods="any",
-    converged="any",
 )  # fmt: skip
 @dataclass(frozen=True)
 class ReconfigurableBagOfWords:
@@ -50,8 +49,6 @@ class ReconfigurableBagOfWords:
         of the part, and of the class.
     likelihoods : float array (n_steps,)
         What EM made of its objective, see ``fit``; it never falls.
-    converged : bool
-        Whether EM ended because it gained little, rather than at ``max_iter``.
 
     Examples
     --------
@@ -69,7 +66,6 @@ class ReconfigurableBagOfWords:
     log_prior: np.ndarray
     temperature: float = 1.0
     likelihoods: np.ndarray | None = None
-    converged: bool = True
 
     def __post_init__(self) -> None:
         words, parts, n_classes = self.log_words.shape, self.log_parts.shape, len(self.log_prior)
@@ -90,10 +86,8 @@ class ReconfigurableBagOfWords:
         smoothing: float = 1.0,
         part_smoothing: float = 0.1,
         temperature: float | None = None,
-        prior: ArrayLike | None = None,
         shared: bool = False,
         start: str | ArrayLike = "random",
-        n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
         random_state: int | np.random.Generator | None = None,
@@ -126,15 +120,11 @@ class ReconfigurableBagOfWords:
         temperature : float, 1 or more
             A tenth of the mean number of words in a region unless said otherwise: patches that overlap say the same
             again, so that a denser sample is no surer. Words that are independent want 1.
-        prior : array (n_classes,), optional
-            Weights of the classes; their frequencies unless said otherwise.
         shared : bool
             One set of parts for all classes; where they are likely remains a matter of the class.
         start : "random", "fixed" or int array (n, n_regions)
             The parts that regions have at first: random ones, part r for region r in all images (neighbours have the
             same where there are fewer parts than regions), or those given.
-        n_init : int
-            Random starts, of which each class takes the likeliest outcome.
         max_iter : int
         tol : float
             Stop when a step gains less than this for each region of each image.
@@ -151,23 +141,20 @@ class ReconfigurableBagOfWords:
             "max_iter": whole("max_iter", max_iter),
             "tol": check_positive("tol", tol, zero=True),
         }
-        n_init = whole("n_init", n_init)
-        log_prior = log_class_prior(y, n_classes, prior)
         z = _start(start, X.shape[0], X.shape[1], n_parts)
         rng = np.random.default_rng(random_state)
         alone = np.zeros_like(y)
         owner, within = (alone, y) if shared else (y, alone)  # of the parts, and the class among those that share them
-        runs = [
-            _best_run(X[own], within[own], None if z is None else z[own], n_init, settings, rng)
-            for own in (owner == c for c in range(owner.max() + 1))
-        ]
+        runs = []
+        for own in (owner == c for c in range(owner.max() + 1)):
+            first = rng.integers(n_parts, size=(int(own.sum()), X.shape[1])) if z is None else z[own]
+            runs.append(_run(X[own], within[own], first, **settings))
         return cls(
             np.array([run.log_words for run in runs]),
             np.concatenate([run.log_parts for run in runs]),
-            log_prior,
+            log_class_prior(y, n_classes),
             float(temperature),
             _total([run.likelihoods for run in runs]),
-            all(run.converged for run in runs),
         )
 
     def scores(self, X: ArrayLike) -> np.ndarray:
@@ -206,11 +193,10 @@ class _Run(NamedTuple):
     log_words: np.ndarray  # (M, K)
     log_parts: np.ndarray  # (G, R, M)
     likelihoods: list[float]
-    converged: bool
 
 
 def _start(start: str | ArrayLike, n_images: int, n_regions: int, n_parts: int) -> np.ndarray | None:
-    """The first parts (n, R), or None where they are drawn for each run."""
+    """The first parts (n, R), or None where they are drawn for each set of parts."""
     if isinstance(start, str):
         if start == "random":
             return None
@@ -233,22 +219,12 @@ def _start(start: str | ArrayLike, n_images: int, n_regions: int, n_parts: int) 
     return z
 
 
-def _best_run(
-    X: np.ndarray, y: np.ndarray, z: np.ndarray | None, n_init: int, settings: dict[str, Any], rng: np.random.Generator
-) -> _Run:
-    n_images, n_regions, n_words = X.shape
-    x = X.reshape(-1, n_words).astype(np.float64)
-    if z is not None:
-        return _run(x, y, z, **settings)
-    starts = (rng.integers(settings["n_parts"], size=(n_images, n_regions)) for _ in range(n_init))
-    return max((_run(x, y, first, **settings) for first in starts), key=lambda run: run.likelihoods[-1])
-
-
 def _run(
-    x: np.ndarray, y: np.ndarray, z: np.ndarray, *, n_parts: int, smoothing: float, part_smoothing: float,
+    X: np.ndarray, y: np.ndarray, z: np.ndarray, *, n_parts: int, smoothing: float, part_smoothing: float,
     temperature: float, max_iter: int, tol: float,
 ) -> _Run:  # fmt: skip
-    """EM on the regions x (n R, K) of images whose classes y (n,) share their parts, from the parts z (n, R)."""
+    """EM on images X (n, R, K) whose classes y (n,) share their parts, from the parts z (n, R)."""
+    x = X.reshape(-1, X.shape[2]).astype(np.float64)
     shape = (*z.shape, n_parts)
     member = np.eye(y.max() + 1)[:, y]  # (G, n)
     Q = np.eye(n_parts)[z]
@@ -268,7 +244,7 @@ def _run(
             likelihood += part_smoothing * log_parts.sum()
         converged = bool(likelihoods) and likelihood - likelihoods[-1] <= tol * z.size
         likelihoods.append(float(likelihood))
-    return _Run(log_words, log_parts, likelihoods, converged)
+    return _Run(log_words, log_parts, likelihoods)
 
 
 def _log_sum_exp(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
