@@ -17,7 +17,6 @@ from maxmargin.checkpoint import CheckpointError
 from maxmargin.latent import (
     CCCP,
     Biased,
-    BiasedJointly,
     Coherence,
     MaximumEntropy,
     MultiFold,
@@ -33,7 +32,7 @@ from maxmargin.solvers import CuttingPlane, OracleAscent
 
 CHOOSERS = [CCCP(), RandomWalk(3), RandomSubset(0.5), MultiFold(4), MultiFold(None), MaximumEntropy(0.99)]
 # Functions of the user's: known when they fit, not in files.
-WITH_FUNCTIONS = [Biased(lambda i, z, w: -float(z)), BiasedJointly(lambda latent, w: 0.0)]
+WITH_FUNCTIONS = [Biased(lambda i, z, w: -float(z))]
 
 
 def named(part):

@@ -20,7 +20,6 @@ from maxmargin.kernels import vectors, walks
 from maxmargin.latent import (
     CCCP,
     Biased,
-    BiasedJointly,
     Coherence,
     MaximumEntropy,
     MultiFold,
@@ -43,16 +42,11 @@ def low_values(i, z, w):
     return -float(z)
 
 
-def alike(latent, w):
-    return -float(len({int(z) for z in latent}))
-
-
 LISTED = {
     "cccp": CCCP(),
     "walk": RandomWalk(5),
     "subset": RandomSubset(0.3),
     "biased": Biased(low_values),
-    "jointly": BiasedJointly(alike),
     "folds": MultiFold(3),
     "leave-one-out": MultiFold(None),
     "gmme": MaximumEntropy(),
@@ -345,11 +339,6 @@ def test_a_bias_that_the_budget_allows_is_followed_to_the_end():
     search_state = evaluation.search_state(10.0)
     assert Biased(low_values).choose(search_state, None).tolist() == [0, 0, 0, 0]
     assert Biased(lambda i, z, w: z).choose(search_state, None).tolist() == [1, 2, 3, 0]
-    rng = np.random.default_rng(0)
-    for listed in (True, False):
-        search_state = Regrets(UNEVEN, listed=listed).search_state(10.0)
-        together = BiasedJointly(lambda latent, w: -float(sum(latent)), sweeps=50).choose(search_state, rng)
-        assert list(together) == [0, 0, 0, 0]
 
 
 def test_a_bias_by_proposals_climbs_within_the_budget():
@@ -368,8 +357,6 @@ def test_a_bias_that_is_no_number_is_refused(nonsense, listed):
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"example 1.*must give"):
         Biased(lambda i, z, w: nonsense if i == 1 else 0.0).choose(search_state, rng)
-    with pytest.raises(ValueError, match="must give"):
-        BiasedJointly(lambda latent, w: nonsense).choose(search_state, rng)
 
 
 def test_coherence_counts_neighbours_that_differ():

@@ -42,10 +42,10 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     Minimises Σ_i s_i ‖x_i − μ_{z_i}‖² over centres μ and labels z. Each step fixes labels, which bounds the objective
     from above, and moves the centres to the minimiser of that bound. Lloyd's algorithm fixes the labels of the nearest
     centres. Here any labels will do that keep a share ``eta`` of the progress: they give up clusters that are of more
-    use elsewhere, are drawn at random, or balance clusters, and lead out of poor minima. Bounds stay below a ceiling
-    that sinks, and no centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends
-    with Lloyd's steps, so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the
-    better end is kept: a fit is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
+    use elsewhere, or are drawn at random, and lead out of poor minima. Bounds stay below a ceiling that sinks, and no
+    centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends with Lloyd's steps,
+    so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the better end is kept: a fit
+    is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
 
     Parameters
     ----------
@@ -54,16 +54,16 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     eta : float
         Progress that each bound must make at least, as a share of the most that is possible, in (0, 1]. Small values
         explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``. "merge" makes 0.3 at least.
-    bound : {"merge", "random", "balanced", "kmeans", "gmme"}
+    bound : {"merge", "random", "kmeans", "gmme"}
         How labels are chosen: clusters that cost little are merged with their neighbours, and their centres go where
-        they gain more; by a random walk over all that are valid; by moves to smaller clusters, the best value for its
-        price first; as the nearest centres (Lloyd's algorithm); or drawn with the largest entropy under which
-        progress is made in expectation. "merge" is by far the best and quickest of the five on all data we tried.
+        they gain more; by a random walk over all that are valid; as the nearest centres (Lloyd's algorithm); or drawn
+        with the largest entropy under which progress is made in expectation. "merge" is by far the best and quickest of
+        the four on all data we tried.
     init : {"k-means++", "forgy", "random_partition"}, array (n_clusters, n_features) or function
         Where to start: points far from each other; any points; means of points dealt out at random; or given. A
         function is called as ``init(X, n_clusters, random_state=…)``, with a ``RandomState``.
     n_init : int
-        Starts, of which the best is kept. From an array, "balanced" and "kmeans" start once.
+        Starts, of which the best is kept. From an array, "kmeans" starts once.
     max_iter : int
         The most bounds of one run.
     tol : float
@@ -155,7 +155,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
                 "or bring more rows."
             )
         start, chosen = self._start(X, warm)
-        if chosen and not settings.by_chance:
+        if chosen and settings.touching:
             n_init = 1
         inner = threads if n_init == 1 else 1  # starts side by side leave no thread for parts of the points
         points = Points(X, weight, k, inner) if heavy.all() else Points(X[heavy], weight[heavy], k, inner)

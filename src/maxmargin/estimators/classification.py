@@ -16,12 +16,11 @@ from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
-from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
+from ..problem import Problem, Solution
+from ..protocols import Chunk, Loss, Regularizer, Seekable
 from ..validation import shown
 from . import inputs, training
-from .certified import Callbacks, Folder, Run, Workers
-from .fit_callbacks import Callback
+from .certified import Callbacks
 from .holders import Holder, Whole, is_whole, of_arrays
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
@@ -115,39 +114,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     coef_: np.ndarray = field(init=False)
     intercept_: np.ndarray = field(init=False)
     _label: np.ndarray | None = field(init=False)
-
-    def fit(
-        self,
-        X: Matrix | Source,
-        y: Column = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> LinearSVC:
-        """Train on a matrix (dense or sparse, float32 or float64) and one label per row, or on a source of both.
-
-        Parameters
-        ----------
-        X : matrix, or a source from ``maxmargin.data.open``
-            A source need not fit into memory: ``memory`` then bounds all that training holds at a time.
-        y : labels; None with a source, which brings them
-        sample_weight : array or None
-        cluster : str, Transport or None
-            Where to train, if not in this process: ``"local:4"`` (processes of this machine), ``"ray"``,
-            ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
-            of which it opens its own files; ``memory`` is then that of one worker.
-        checkpoint : path or None
-            A folder to save the run in. The same call goes on from what is saved there.
-        checkpoint_every : float
-            Seconds between two savings.
-        callbacks : functions
-            Each is given a ``Record`` after every pass, and ends the run by returning True.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Matrix, y: Column, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
@@ -315,14 +281,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         coefficients = -self._alpha.T
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
-
-    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
-
-        X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
-        or nothing, the lower bound may be the trivial one, and a warning says so.
-        """
-        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def decision_function(self, X: Matrix) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""

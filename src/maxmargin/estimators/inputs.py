@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.arrays import check_unmasked, checked_sparse
+from ..data.errors import DataError
 from ..data.sizes import as_bytes, few_threads
 from ..protocols import Seed, is_source
 from ..schema import is_label
@@ -208,20 +209,20 @@ def check_vectors(classes: np.ndarray, coef: np.ndarray) -> None:
         raise ValueError(f"{classes.size} classes have {len(coef)} vectors of weights")
 
 
-def check_numbers(y: Any, meaning: str) -> np.ndarray:
-    """y as float64 (float32 stays); text must be text of numbers."""
-    if getattr(y, "dtype", None) == np.float32:
-        return np.ascontiguousarray(y)
+def check_numbers(y: Any, meaning: str, ids: np.ndarray | None = None) -> np.ndarray:
+    """y as float64, of rows that have these numbers in their data; text must be text of numbers."""
     try:
         numbers = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
+        raise DataError(
             f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}. Turn them into numbers, or "
             "use LinearSVC if they name classes."
         ) from None
     if not np.isfinite(numbers).all():
         at = int(np.argmax(~np.isfinite(numbers)))
-        raise ValueError(f"y contains NaN or infinity: y[{at}] is {numbers[at]:g}. Drop the rows without a number.")
+        row = at if ids is None else int(ids[at])
+        message = f"y contains NaN or infinity: y[{row}] is {numbers[at]:g}. Drop the rows without a number."
+        raise DataError(message, row=row)
     return numbers
 
 
@@ -275,14 +276,19 @@ def check_weights(sample_weight: Column, X: Any) -> np.ndarray | None:
     weights = np.full(n, weights) if weights.ndim == 0 else weights
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), one number for each row; got shape {weights.shape}.")
-    if not np.isfinite(weights).all():
-        at = int(np.argmax(~np.isfinite(weights)))
-        raise ValueError(f"sample_weight contains NaN or infinity: sample_weight[{at}] is {weights[at]:g}.")
-    if (weights < 0).any():
-        at = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight must not be negative; sample_weight[{at}] is {weights[at]:g}.")
-    if not weights.any():
+    if not not_negative(weights, np.arange(n)).any():
         raise ValueError("All entries of sample_weight are zero: no example is left to learn from.")
+    return weights
+
+
+def not_negative(weights: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Weights of rows that have these numbers in their data, if all are finite and none is below zero."""
+    right = np.isfinite(weights) & (weights >= 0.0)
+    if not right.all():
+        at = int(np.argmin(right))
+        row = int(ids[at])
+        message = f"sample_weight must be finite and must not be negative; sample_weight[{row}] is {weights[at]:g}."
+        raise DataError(message, row=row)
     return weights
 
 

@@ -25,7 +25,7 @@ from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_numbers, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, labels_of, rows_of
 from .settings import with_parameters
 
 
@@ -105,14 +105,13 @@ class RankingSVM(LinearEstimator):
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
-        grades = inputs.check_numbers(y, "grades")
-        return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
+        return self._whole(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in labels_of(source):
-            checked_numbers(chunk, "grades")
+            inputs.check_numbers(chunk.y, "grades", chunk.ids)
             if chunk.group is None:
                 raise DataError(
                     "The source has no groups, so that all rows would be compared with each other. Give them: "
@@ -212,7 +211,7 @@ def _groups(groups: Column, y: np.ndarray) -> np.ndarray:
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Grades and groups of a chunk."""
-    return checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
+    return inputs.check_numbers(chunk.y, "grades", chunk.ids), _groups(chunk.group, chunk.y)
 
 
 def _count_pairs(chunk: Chunk) -> int:

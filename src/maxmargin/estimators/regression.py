@@ -13,14 +13,11 @@ from .. import losses
 from ..constraints.base import Closed
 from ..models import regression
 from ..persistence import storable
-from ..problem import Certificate
-from ..protocols import Chunk, Loss, Seekable, Source
+from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .certified import Folder, Run, Workers
-from .fit_callbacks import Callback
 from .holders import Whole, of_arrays
 from .inputs import Column, Matrix
-from .linear import LinearEstimator, RowFacts, checked_numbers, checked_weights, labels_of, rows_of
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters
 
 
@@ -63,42 +60,24 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     coef_: np.ndarray = field(init=False)
     intercept_: float = field(init=False)
 
-    def fit(
-        self,
-        X: Matrix | Source,
-        y: Column = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> LinearSVR:
-        """Train on a matrix (dense or sparse) and one number per row, or on a source of both.
-
-        The parameters are those of :meth:`LinearSVC.fit`.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
-
     def partial_fit(self, X: Matrix, y: Column, sample_weight: Column = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
         return training.partial_fit(self, X, y=y, sample_weight=sample_weight)
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
-        target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
-        return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
+        weight = inputs.check_weights(sample_weight, X)
+        return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         for chunk in labels_of(source):
-            checked_numbers(chunk, "targets")
+            inputs.check_numbers(chunk.y, "targets", chunk.ids)
         return source, RowFacts(self.n_features_in_)
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
             rows_of(chunk.x, self._bias()),
-            checked_numbers(chunk, "targets"),
+            inputs.check_numbers(chunk.y, "targets", chunk.ids),
             self._budget(checked_weights(chunk)),
             loss=self._loss(),
         )
@@ -111,13 +90,6 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     def _loss(self) -> Loss:
         epsilon = inputs.check_positive("epsilon", self.epsilon, zero=True)
         return losses.named(self.loss, losses.DISTANCE, epsilon=epsilon)
-
-    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
-
-        X may be a source of both.
-        """
-        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def predict(self, X: Matrix) -> np.ndarray:
         return self._scores(X) + self.intercept_

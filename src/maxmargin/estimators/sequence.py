@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Sized
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from itertools import islice
@@ -17,12 +17,10 @@ from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
-from ..problem import Certificate
 from ..protocols import Source
 from ..validation import shown
 from . import inputs, training
-from .certified import Folder, Run, Workers
-from .fit_callbacks import Callback, users_line
+from .fit_callbacks import users_line
 from .holders import Whole, is_whole
 from .inputs import Column, Matrix
 from .sequence_data import (
@@ -87,6 +85,14 @@ class SequenceSVM(StructuredEstimator):
         All weights: emissions by feature and label, then bias, transitions, start and end where present.
     certificate_, history_, n_passes_ : as for StructuralSVM
 
+    Notes
+    -----
+    X is a list of sequences. Each is a matrix of tokens by features (dense or sparse), or a list of tokens, each a
+    word (text, its one feature), a dict of features, or a list of the names of those that are present. In dicts,
+    numbers count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
+    the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are tokens, dicts
+    of its columns. Y is a list of lists of labels: text, numbers or anything that can be sorted.
+
     Examples
     --------
     >>> X = [[{"word": "the"}, {"word": "dog"}, {"word": "barks"}], [{"word": "dog"}, {"word": "barks"}]]
@@ -116,36 +122,6 @@ class SequenceSVM(StructuredEstimator):
     classes_: np.ndarray = field(init=False)
     _names: list[Any] | None = field(init=False)
     _attributes: Attributes | None = field(default=None, init=False)
-
-    def fit(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> SequenceSVM:
-        """Train on sequences and their labels.
-
-        Parameters
-        ----------
-        X : list of sequences
-            A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a word (text,
-            its one feature), a dict of features, or a list of the names of those that are present. In dicts, numbers
-            count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
-            the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are
-            tokens, dicts of its columns. Or a source of sequences and labels that need not fit into memory: it is
-            read once for labels and names of features, and once in every epoch.
-        Y : list of lists of labels
-            Text, numbers or anything that can be sorted.
-        sample_weight : array (n_sequences,) or None
-        cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[Any] | None = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -329,18 +305,6 @@ class SequenceSVM(StructuredEstimator):
         right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(plain(y), z, strict=True)]
         weights = inputs.check_weights(sample_weight, Y)
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
-
-    def certify(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-    ) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
-
-        X may be a source of sequences and labels.
-        """
-        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = as_pairs(X, Y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,6 +80,40 @@ class StructuredEstimator(Task[ModelFacts, Source]):
         "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
         "estimator."
     )
+
+    def fit(
+        self,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Train on inputs and true answers, one of each per example.
+
+        X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
+        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
+        are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
+        lists of them.
+
+        On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
+        and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
+        which cost the most, are made side by side. Where what is kept would not fit into this machine,
+        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
+        takes many more epochs, most of all where weights are few.
+        """
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
+
+    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        On data other than the training data the bounds are those of the problem on that data. X may be a source.
+        """
+        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     @property
     def _alpha(self) -> Planes:
@@ -284,33 +318,6 @@ class StructuralSVM(StructuredEstimator):
     _: KW_ONLY
     max_passes: int = 1000
 
-    def fit(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> StructuralSVM:
-        """Train on inputs and true answers, one of each per example.
-
-        X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
-        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
-        are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
-        lists of them.
-
-        On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
-        and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
-        which cost the most, are made side by side. Where what is kept would not fit into this machine,
-        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
-        takes many more epochs, most of all where weights are few.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
-
     def partial_fit(self, X: Examples, Y: Examples) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
 
@@ -345,13 +352,6 @@ class StructuralSVM(StructuredEstimator):
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
-
-    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
-
-        On data other than the training data the bounds are those of the problem on that data. X may be a source.
-        """
-        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.structural import content
