@@ -230,9 +230,9 @@ class _Failing:
     [
         (_Failing(x=np.array([[1, 1e300], [0, 0]])), r"1e\+300 in row 2, column 1 is too large for float32"),
         (_Failing(), "The data cannot be read on after 2 rows: Input/output error"),
-        (_Failing(y=np.array([1, np.nan])), r"y contains NaN or infinity: y\[3\] is nan"),
-        (_Failing(weight=np.array([-1.0, 0])), r"must not be negative; sample_weight\[2\] is -1"),
-        (_Failing(weight=np.array([0.0, np.nan])), r"sample_weight\[3\] is nan"),
+        (_Failing(y=np.array([1, np.nan])), "The label of row 3 is nan; it must be finite"),
+        (_Failing(weight=np.array([-1.0, 0])), "The weight of row 2 is -1.0; it must be not negative"),
+        (_Failing(weight=np.array([0.0, np.nan])), "The weight of row 3 is nan"),
         (_Failing(weight=None), r"changes its kind at row 2: .* labels, weights before, .* labels now"),
         (_Failing(y=np.array(["a", "b"])), "float64 labels, weights before, dense rows of 2, utf8 labels"),
     ],

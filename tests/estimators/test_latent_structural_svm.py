@@ -122,9 +122,7 @@ def test_a_model_in_plain_python_learns_what_the_compiled_one_does(easy):
 
 
 @pytest.mark.rounding
-@pytest.mark.parametrize(
-    "bound", ["gmm", Biased(Coherence([[0, 1], [1, 2]])), "cccp", RandomSubset(), MultiFold(3)], ids=named
-)
+@pytest.mark.parametrize("bound", ["gmm", Biased(Coherence([[0, 1], [1, 2]])), "cccp", RandomSubset()], ids=named)
 def test_latent_structures_that_are_not_listed(bound):
     X, Y = regions(np.random.default_rng(1))
     svm = LatentStructuralSVM(Regions(), C=1.0, bound=bound, eta=0.3, random_state=0).fit(X, Y)

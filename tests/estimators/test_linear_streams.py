@@ -218,7 +218,7 @@ def test_what_needs_all_data_or_compiled_steps_is_refused():
     X, y = _classes()
     with pytest.raises(ValueError, match="balanced"):
         LinearSVC(class_weight="balanced").partial_fit(X, y)
-    with pytest.raises(ValueError, match="do not go together in a stream"):
+    with pytest.raises(ValueError, match="do not go together"):
         LinearSVC(regularizer=GroupNorm([[0, 1, 2, 3, 4]], l2=1.0)).partial_fit(X, y)
 
 

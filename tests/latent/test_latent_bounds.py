@@ -51,8 +51,7 @@ LISTED = {
     "leave-one-out": MultiFold(None),
     "gmme": MaximumEntropy(),
 }
-UNLISTED = {name: chooser for name, chooser in LISTED.items() if name != "gmme"}
-CASES = [(name, True) for name in LISTED] + [(name, False) for name in UNLISTED]
+CASES = [(name, True) for name in LISTED] + [(name, False) for name in ("cccp", "walk", "subset", "biased")]
 
 
 class Watched:
@@ -454,14 +453,12 @@ def test_folds_without_shares_are_not_trained_again():
     assert {0, 5} <= set(left_out)
 
 
-@pytest.mark.parametrize("listed", [True, False])
-def test_leaving_one_out_is_training_without_it(listed):
+def test_leaving_one_out_is_training_without_it():
     rng = np.random.default_rng(12)
     X, Y = tables(rng, 12, most=2)
     for x, y in zip(X, Y, strict=True):
         x[y][:, 0] += 4.0  # margins are wide: not everybody has a share
-    model = Table() if listed else UnlistedTable()
-    objective = objective_of(model, X, Y, 0.2)
+    objective = objective_of(Table(), X, Y, 0.2)
     latent = objective.initial(np.random.default_rng(1))
     solution = solve(objective.problem(latent), OracleAscent(random_state=0), tol=1e-9)
     evaluation = objective.evaluate(solution.weights)
@@ -485,7 +482,7 @@ def test_leaving_one_out_is_training_without_it(listed):
     mask = np.ones(12)
     mask[3] = 0.0
     others = [i for i in range(12) if i != 3]
-    less = objective_of(model, [X[i] for i in others], [Y[i] for i in others], 0.2)
+    less = objective_of(Table(), [X[i] for i in others], [Y[i] for i in others], 0.2)
     scratch = solve(less.problem([latent[i] for i in others]), OracleAscent(random_state=0), tol=1e-9)
     np.testing.assert_allclose(train(mask), scratch.weights, atol=1e-3)
 

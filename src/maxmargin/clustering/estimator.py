@@ -21,7 +21,6 @@ from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
 from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
-from ..validation import whole
 from .bounds import BOUNDS
 from .kmeans import ClusterRecord, Settings, cluster
 from .points import Measured, Past, Points
@@ -145,7 +144,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     def _cluster(self, X: np.ndarray, weight: np.ndarray | None, warm: np.ndarray | None) -> None:
         settings = self._settings()
-        k, n_init, threads = self._whole("n_clusters"), self._whole("n_init"), inputs.check_threads(self.n_jobs)
+        k, n_init, threads = int(self.n_clusters), int(self.n_init), inputs.check_threads(self.n_jobs)
         weight = np.ones(X.shape[0]) if weight is None else weight
         heavy = weight > 0.0
         if np.count_nonzero(heavy) < k:
@@ -274,12 +273,8 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         points = Points(X, weight, centres.shape[0], inputs.check_threads(self.n_jobs))
         return points.measure(centres, np.zeros(X.shape[0], np.int32))
 
-    def _whole(self, name: str) -> int:
-        return whole(name, getattr(self, name))
-
     def _check_settings(self) -> None:
         self._settings()
-        self._whole("n_clusters")
 
     def _settings(self) -> Settings:
         check_settings(self)
@@ -292,7 +287,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             eta=eta,
             sweeps=None if self.sweeps is None else inputs.check_positive("sweeps", self.sweeps),
             tol=inputs.check_positive("tol", self.tol, zero=True),
-            max_iter=self._whole("max_iter"),
+            max_iter=int(self.max_iter),
             never_worse=True,
         )
 

@@ -309,13 +309,10 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
             weights = self._flat()
             if self._positive_at == data.place and weights.size == objective.n_weights:
                 return self._hot_start(objective, weights)
-        if isinstance(self.init, np.ndarray):
-            return {"weights": self._checked_weights(objective)}
-        if callable(self.init):
-            return {"latent": np.array([self.init(x, one) for x, one in zip(data.bags, data.y, strict=True)])}
-        if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
-            return {"latent": objective.initial(rng if self.init == "random" else None)}
-        return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
+        if isinstance(self.init, str) and self.init == "mean":
+            return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
+        begun = self._begun(objective, rng, data.bags, data.y, ("mean", "contrast", "random"))
+        return {name: np.asarray(value) for name, value in begun.items()}
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""

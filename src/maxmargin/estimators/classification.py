@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
-from ..checkpoint import CheckpointFolder
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
-from ..problem import Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer, Seekable
+from ..protocols import Chunk, Loss, Seekable
 from ..validation import shown
 from . import inputs, training
-from .certified import Callbacks
-from .holders import Holder, Whole, is_whole, of_arrays
+from .holders import Whole, is_whole, of_arrays
 from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
 from .settings import with_parameters
@@ -177,13 +174,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
                 raise ValueError(
                     f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
                 )
-        facts = self._facts(known, np.ones(known.size))
-        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
-        if facts.n_columns > 1 and not _has_class_steps(
-            self._regularizer(facts.n_features, facts.n_columns), n_weights
-        ):
-            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
-        return source, facts
+        return source, self._facts(known, np.ones(known.size))
 
     def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
@@ -191,10 +182,18 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
         if joint and losses.shape_of(self._loss()) != losses.LossShape():
             raise ValueError(f"loss={self.loss!r} has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
+        if joint and not self._has_class_steps(classes.size):
+            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together. Use multi_class='ovr'.")
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
         return RowFacts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
+
+    def _has_class_steps(self, n_classes: int) -> bool:
+        """Whether kernels have steps over classes for this weight map."""
+        regularizer = self._regularizer(self.n_features_in_, n_classes)
+        n_weights = (self.n_features_in_ + (self._bias() != 0.0)) * n_classes
+        return not getattr(regularizer, "pure", False) and regularizer.shape(n_weights).kind in CLASS_MAPS
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
@@ -231,28 +230,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         if cost.shape != (n_classes, n_classes):
             raise ValueError(f"cost must have shape {(n_classes, n_classes)}, one row per class, got {cost.shape}.")
         return cost
-
-    def _solve(
-        self, holder: Holder, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
-    ) -> Solution:
-        """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
-        problem: Problem = holder.problems[k]
-        n_columns = (*problem.constraints.dual_shape, 1)[1]  # type: ignore[attr-defined]
-        if n_columns == 1 or _has_class_steps(problem.regularizer, problem.n_weights):
-            return super()._solve(holder, k, warm, threads, callbacks, folder)
-        if not holder.whole:
-            raise ValueError(
-                f"{self.regularizer!r} and Crammer–Singer do not go together in training from a source. Use "
-                "multi_class='ovr'."
-            )
-        constraints: Any = problem.closed
-        rivals = constraints.rivals_of()
-        holder.problems[k] = Problem(constraints.explicit(), problem.regularizer)
-        warm = None if warm is None else warm.ravel()[rivals]
-        solution = super()._solve(holder, k, warm, threads, callbacks, folder)
-        alpha = np.zeros(constraints.dual_shape)
-        alpha.ravel()[rivals] = solution.alpha
-        return replace(solution, alpha=alpha)
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
@@ -322,10 +299,3 @@ def _codes(chunk: Chunk, classes: np.ndarray) -> np.ndarray:
 
 def _signs(label: np.ndarray, positive: int) -> np.ndarray:
     return 2 * (label == positive).astype(np.int8) - 1
-
-
-def _has_class_steps(regularizer: Regularizer, n_weights: int) -> bool:
-    """Whether kernels have steps over classes for this weight map; a pure group norm becomes a grouped one."""
-    if getattr(regularizer, "pure", False):
-        regularizer = regularizer.around(np.zeros(n_weights), 1.0)  # type: ignore[attr-defined]
-    return regularizer.shape(n_weights).kind in CLASS_MAPS

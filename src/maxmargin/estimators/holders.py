@@ -221,27 +221,17 @@ class _Together:
 
 def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
     """Structured examples in a short text that changes when they do."""
-    return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
+    return f"{PairList(_Together(X, Y)).fingerprint}-{of_values(weight)}"
 
 
 def of_values(values: Any) -> str:
-    """Values of any kind in a short text."""
+    """Values of any kind in a short text; the bytes of objects are where they lie, and say nothing."""
     if values is None:
         return ""
-    text = (
-        values.tobytes() if isinstance(values, np.ndarray) and values.dtype != object else repr(list(values)).encode()
-    )
-    return f"{zlib.crc32(text):08x}"
-
-
-def _crc(column: Column) -> str:
-    if column is None:
-        return ""
-    values = np.asarray(column)
-    values = values.astype(str) if values.dtype.kind == "O" else values  # the bytes of objects are where they lie
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
+    plain = isinstance(values, np.ndarray) and values.dtype != object
+    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes() if plain else repr(list(values)).encode()):08x}"
 
 
 def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
     """Arrays in a short text that changes when they do."""
-    return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])
+    return "-".join([Arrays(X, np.asarray(y)).fingerprint, of_values(weight), of_values(group)])

@@ -158,12 +158,7 @@ def check_labels(y: Any, name: str = "y") -> None:
         raise ValueError(
             f"{name}[{values.index(None)}] is None. Every row needs a label; drop the rows that have none."
         )
-    table = next((i for i, v in enumerate(values) if isinstance(v, dict | set)), None)
-    if table is not None:
-        raise ValueError(
-            f"{name}[{table}] is {shown(values[table])}, which is no class label. Labels are text, whole numbers or "
-            "booleans; rows with several labels each are for MultilabelSVM."
-        )
+    check_nameable(values)
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
@@ -171,13 +166,6 @@ def check_labels(y: Any, name: str = "y") -> None:
             f"{name} mixes text and other labels: {name}[{text}] is {shown(values[text])}, {name}[{other}] is "
             f"{shown(values[other])}. Make them all strings or all numbers."
         )
-    try:
-        min(values, default=None)
-    except TypeError:
-        raise ValueError(
-            f"{name} has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or "
-            "booleans."
-        ) from None
 
 
 def check_classes(y: np.ndarray) -> None:
@@ -333,18 +321,15 @@ def check_memory(memory: object) -> int | None:
 
 def check_seed(random_state: object) -> None:
     """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
-    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return
-    several = isinstance(random_state, list | tuple | np.ndarray) and np.shape(random_state) not in ((), (0,))
-    seeds: Any = random_state if several else [random_state]
-    for seed in seeds:
-        if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
-            continue
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(
-                "random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got "
-                f"{shown(random_state)}."
-            )
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        isinstance(random_state, np.random.RandomState) or np.random.default_rng(random_state)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got "
+            f"{shown(random_state)}."
+        ) from None
 
 
 def generator(random_state: Seed) -> np.random.Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,6 @@ class LatentStructuralSVM(LatentEstimator):
     model: Model | None = None
     C: float = 1.0
     _: KW_ONLY
-    init: str | np.ndarray | Callable[[Any, Any], Any] = "model"
     group_norm: Column = None
     max_passes: int = 1000
 
@@ -197,14 +196,7 @@ class LatentStructuralSVM(LatentEstimator):
             return {"latent": _checked_latent(objective, Z)}
         if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:
             return self._hot_start(objective, self.coef_)
-        init = self.init
-        if callable(init):
-            return {"latent": [init(x, y) for x, y in zip(X, Y, strict=True)]}
-        if isinstance(init, str):
-            if init not in ("model", "random"):
-                raise ValueError(f"init must be 'model', 'random', weights or a function (x, y) -> z, got {init!r}.")
-            return {"latent": objective.initial(rng if init == "random" else None)}
-        return {"weights": self._checked_weights(objective)}
+        return self._begun(objective, rng, X, Y, ("model", "random"))
 
     def _check_fitted_sizes(self) -> None:
         if not is_latent(self.model_):

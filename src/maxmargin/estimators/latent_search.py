@@ -47,6 +47,7 @@ class LatentEstimator(CertifiedEstimator):
     n_init: int = 1
     bound_tol: float = 1e-3
     max_bounds: int = 100
+    init: str | np.ndarray | Callable[[Any, Any], Any] = "model"
 
     coef_: np.ndarray = field(init=False)
     history_: list[BoundRecord] = field(init=False)  # type: ignore[assignment]
@@ -195,14 +196,21 @@ class LatentEstimator(CertifiedEstimator):
         except (ValueError, IndexError, OracleError):
             return None
 
-    def _checked_weights(self, objective: LatentObjective) -> np.ndarray:
-        """``init`` as weights to start from."""
+    def _begun(
+        self, objective: LatentObjective, rng: np.random.Generator, X: Any, y: Any, words: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """What ``init`` says to begin with: a function, weights, or one of these words."""
+        if callable(self.init):
+            return {"latent": [self.init(x, one) for x, one in zip(X, y, strict=True)]}
+        if isinstance(self.init, str):
+            one_of("init", self.init, words, ", weights or a function (x, y) -> z")
+            return {"latent": objective.initial(rng if self.init == "random" else None)}
         weights = np.asarray(self.init, dtype=np.float64)
         if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
             raise ValueError(
                 f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
             )
-        return weights
+        return {"weights": weights}
 
     def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
         """The last weights, with dual variables to match if there are any."""

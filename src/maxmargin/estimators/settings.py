@@ -97,6 +97,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "max_iter": whole,
     "max_passes": whole,
     "max_rounds": whole,
+    "n_clusters": whole,
     "memory": lambda name, value: inputs.check_memory(value),
     "n_init": lambda name, value: whole(name, value, most=10**6),
     "n_jobs": lambda name, value: inputs.check_threads(value),

@@ -14,9 +14,12 @@ from ..validation import shown
 
 NUMBERS = "Every cell of X must be a number, or a string that spells a number"
 _ENCODE = f"{NUMBERS}. Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+_LENGTHS = (
+    "Rows of X must have as many numbers each, and y one label for each row. Sequences are for SequenceSVM, bags for "
+    "LatentSVC."
+)
 _ADVICE = {
-    "inhomogeneous|setting an array element": "Rows of X must have as many numbers each, and y one label for each row. "
-    "Sequences are for SequenceSVM, bags for LatentSVC.",
+    "inhomogeneous|setting an array element": _LENGTHS,
     "Expected 2D array|Found array with dim": "X must be a matrix with at least one row, one row per example. Or are X "
     "and y swapped?",
     "inconsistent numbers of samples": "Give one entry of y for each row of X.",
@@ -138,7 +141,10 @@ def explained(error: Exception, X: Any) -> Exception:
     text = str(error)
     advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), "")
     if advice == _ENCODE:
-        text = _wrong_cell(X) or text
+        cell = _wrong_cell(X)
+        text, advice = (cell, advice) if cell else (f"y: {text}", "Turn y into numbers.")
+    elif advice == _LENGTHS:
+        text = "X or y has rows of different lengths"
     return type(error)(f"{text.rstrip().rstrip('.')}. {advice}".rstrip())
 
 

@@ -22,14 +22,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from ..checkpoint import CheckpointFolder
 from ..constraints.duals_on_disk import stacked
 from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import Chunk, OracleError, Source, is_source
 from ..solvers import certify as certify_problem
 from ..validation import check_object, shown
 from . import inputs
-from .certified import Callbacks, CertifiedEstimator, Run, Shares, total
+from .certified import CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
 from .holders import Holder, Whole, fingerprint_of
 from .streams import ClosedStream, OpenStream
@@ -97,18 +96,6 @@ class Task(CertifiedEstimator, Generic[F, S]):
     def _centre(self, problem: Problem, warm: Shares) -> np.ndarray | None:
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         return None
-
-    def _solve(
-        self,
-        holder: Holder,
-        k: int,
-        warm: Shares,
-        threads: int,
-        callbacks: Callbacks,
-        folder: CheckpointFolder | None,
-    ) -> Solution:
-        """Solve problem k of a fit."""
-        return holder.solve(k, warm, threads, callbacks, folder)
 
     def _learned(self, facts: F, weights: list[np.ndarray]) -> None:
         """Keep what was learned: the weights of each problem become attributes."""
@@ -199,7 +186,7 @@ def _solved(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]
 
         def solved(k: int, stop: Callable[[Record], object]) -> Solution:
             with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
-                return task._solve(holder, k, warm[k], threads, (*callbacks, stop), folder)
+                return holder.solve(k, warm[k], threads, (*callbacks, stop), folder)
 
         return _side_by_side(solved, len(holder.problems), holder.at_a_time() if several else 1)
 
