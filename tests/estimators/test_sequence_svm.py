@@ -384,7 +384,7 @@ def test_data_that_does_not_fit_the_model_is_refused(svm, numeric):
         svm.predict([])
     with pytest.raises(ValueError, match="Sequence 1 is empty"):
         svm.predict([X_WORDS[0], []])
-    with pytest.raises(ValueError, match="must be a list of sequences"):
+    with pytest.raises(ValueError, match="must be a list with one entry per example"):
         svm.predict("the dog")
     with pytest.raises(ValueError, match="Sequence 0 has 3 tokens, but 2 labels"):
         svm.score(X_WORDS[:1], [["DET", "NOUN"]])
@@ -423,7 +423,7 @@ def test_forbidden_pairs_are_not_among_the_top_transitions():
 def test_settings_of_the_problem_stay_during_a_stream(change):
     X, Y = [[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]]
     svm = SequenceSVM(random_state=0).partial_fit(X, Y)
-    with pytest.raises(ValueError, match="Between chunks of a stream only C"):
+    with pytest.raises(ValueError, match="Settings of a stream must not change"):
         svm.set_params(**change).partial_fit(X, Y)
 
 

@@ -98,7 +98,7 @@ CASES = [
     setting("got 0.0", "greater than 0", intercept_scaling=0.0),
     Wrong("text grades", "y", lambda _: RankingSVM().fit(X, TEXT), ValueError, "hold grades.*such as 'b'", "one number per row"),
     Wrong("cost text", "cost", fit(X, Y3, cost="high"), ValueError, "got 'high'", "table of numbers"),
-    Wrong("cost shape", "cost", fit(X, Y3, cost=np.ones((2, 2))), ValueError, r"got \(2, 2\)", r"shape \(3, 3\)"),
+    Wrong("cost shape", "cost", fit(X, Y3, cost=np.ones((2, 2))), ValueError, r"got shape \(2, 2\)", "3 × 3"),
     Wrong("no joint form", "loss", fit(X, Y3, loss="squared_hinge"), ValueError, "no Crammer–Singer", "Use multi_class"),
     Wrong("prior", "mean", fit(X, Y2, regularizer=GaussianPrior(np.ones(4))), ValueError, "for 4 weights", "one per"),
     Wrong("groups", "groups", fit(X, Y2, regularizer=GroupNorm([[0, 1]])), ValueError, "cover 2 weights", "Put every"),

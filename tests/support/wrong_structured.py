@@ -75,7 +75,7 @@ def check(model):
 CASES = [
     # Models written for PyStruct.
     Wrong("PyStruct class", "model", lambda _: models.from_pystruct(PystructClasses), ValueError, "class PystructClasses", r"\(…\)"),
-    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "called psi: rename"),
+    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "psi for joint_feature: rename"),
     Wrong("no return", "most_violated", learn(spoiled(loss_augmented_inference=lambda *_: None), ROWS, LABELS), mm.protocols.OracleError, "gave None on example", r"a return\? PyStruct calls most_violated loss_augmented_inference\."),
     Wrong("relaxed", "relaxed", check(spoiled(inference=lambda *_: (np.ones((3, 2)), np.ones((2, 4))))), AssertionError, "inference gave a relaxed answer", "Labels are needed"),
     Wrong("sign", "features", check(spoiled(inference=lambda self, x, w: PystructClasses.inference(self, x, -w))), AssertionError, "predict on example", "same signs.*calls features joint_feature"),
@@ -117,7 +117,7 @@ CASES = [
     Wrong("solver for others", "solver", tag(SEQUENCES, solver="dual_coordinate"), ValueError, "got 'dual_coordinate'", "'oracle_ascent'"),
     Wrong("predict one", "X", lambda _: tagger().predict(SEQUENCES[0]), ValueError, "got dict", r"one alone goes in as \[x\]"),
     Wrong("predict matrices", "X", lambda _: tagger().predict([np.ones((2, 3))]), ValueError, "X holds matrices", "lists of dicts"),
-    Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "list of sequences"),
+    Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "one entry per example"),
     Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
     # Models.

@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..constraints.oracle import count
 from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
 from ..latent import value
@@ -189,8 +188,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self._search_settings()
         bags, y = self._check(X, y)
         classes = np.unique(y)
-        if classes.size < 2:
-            raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
+        inputs.check_several(self, classes)
         data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
         self._fit(
@@ -301,18 +299,15 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self, data: _Labelled, Z: Column, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the first search begins with."""
-        if Z is not None:
-            if count(Z) != len(data.bags):
-                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
-            return {"latent": np.asarray(Z)}
+        weights = None
         if self.warm_start and "classes_" in vars(self) and np.array_equal(self.classes_, data.classes):
-            weights = self._flat()
-            if self._positive_at == data.place and weights.size == objective.n_weights:
-                return self._hot_start(objective, weights)
-        if isinstance(self.init, str) and self.init == "mean":
+            same = self._positive_at == data.place and self._flat().size == objective.n_weights
+            weights = self._flat() if same else None
+        if Z is None and weights is None and isinstance(self.init, str) and self.init == "mean":
             return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
-        begun = self._begun(objective, rng, data.bags, data.y, ("mean", "contrast", "random"))
-        return {name: np.asarray(value) for name, value in begun.items()}
+        words = ("mean", "contrast", "random")
+        begun = self._begun(objective, rng, data.bags, data.y, Z, weights, words)
+        return begun | ({"latent": np.asarray(begun["latent"])} if "latent" in begun else {})
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""

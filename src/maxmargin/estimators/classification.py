@@ -14,9 +14,9 @@ from .. import losses
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
+from ..models.labelling import check_loss
 from ..persistence import storable
 from ..protocols import Chunk, Loss, Seekable
-from ..validation import shown
 from . import inputs, training
 from .holders import Whole, is_whole, of_arrays
 from .inputs import Column, Matrix
@@ -149,7 +149,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             classes = classes if classes.size else values
         if len(found) > classes.size:
             classes = np.array(sorted(found))
-        _check_several(classes)
+        inputs.check_several(self, classes)
         return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
 
     def _known(self, source: Seekable) -> tuple[Seekable, RowFacts]:
@@ -167,7 +167,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             inputs.check_classes(np.asarray(classes))
         if self._stream is None:
             known = np.unique(source.labels().y if classes is None else classes)
-            _check_several(known)
+            inputs.check_several(self, known)
         else:
             known = self.classes_
             if classes is not None and not np.array_equal(np.unique(classes), known):
@@ -223,13 +223,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:
             return 1.0 - np.eye(n_classes)
-        try:
-            cost = np.asarray(self.cost, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"cost must be a table of numbers, true class × other, got {shown(self.cost)}.") from None
-        if cost.shape != (n_classes, n_classes):
-            raise ValueError(f"cost must have shape {(n_classes, n_classes)}, one row per class, got {cost.shape}.")
-        return cost
+        check_loss(self.cost, n_classes, "cost", ())
+        return np.asarray(self.cost, dtype=np.float64)
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
@@ -273,12 +268,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Share of the rows whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
-
-
-def _check_several(classes: np.ndarray) -> None:
-    if classes.size < 2:
-        found = f"y has one class only: {shown(classes[0])}" if classes.size else "got none"
-        raise ValueError(f"LinearSVC needs examples of at least 2 classes, {found}.")
 
 
 def _codes(chunk: Chunk, classes: np.ndarray) -> np.ndarray:

@@ -180,6 +180,13 @@ def check_classes(y: np.ndarray) -> None:
         )
 
 
+def check_several(estimator: BaseEstimator, classes: np.ndarray) -> None:
+    """One class alone cannot be told apart."""
+    if classes.size < 2:
+        found = f"y has one class only: {shown(classes.tolist()[0])}" if classes.size else "got none"
+        raise ValueError(f"{type(estimator).__name__} needs examples of at least 2 classes, {found}.")
+
+
 def check_nameable(labels: Iterable[Any]) -> None:
     """Complain of labels that a model could not be saved with, before it is trained; one of each type is looked at."""
     one_each = {type(label): label for label in labels}

@@ -192,11 +192,13 @@ class LatentStructuralSVM(LatentEstimator):
         self, X: Examples, Y: Examples, Z: Examples | None, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the first search begins with."""
-        if Z is not None:
-            return {"latent": _checked_latent(objective, Z)}
-        if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:
-            return self._hot_start(objective, self.coef_)
-        return self._begun(objective, rng, X, Y, ("model", "random"))
+        listed = None if Z is None else objective.evaluate(np.zeros(objective.n_weights)).listed()
+        if listed is not None and count(Z) == objective.n_examples:  # kernels look up what such numbers stand for
+            values, sizes = np.asarray(Z), np.diff(listed[1])
+            if values.dtype.kind not in "iu" or ((values < 0) | (values >= sizes)).any():
+                raise ValueError(f"Z must be whole numbers from 0 on, below {shown(sizes.tolist())}; got {shown(Z)}.")
+        warm = self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights
+        return self._begun(objective, rng, X, Y, Z, self.coef_ if warm else None, ("model", "random"))
 
     def _check_fitted_sizes(self) -> None:
         if not is_latent(self.model_):
@@ -254,25 +256,6 @@ def _check_latent(model: Any) -> None:
             f"model must have the methods of maxmargin.protocols.LatentModel; {model!r} lacks complete. A model "
             "without latent variables belongs to StructuralSVM."
         )
-
-
-def _checked_latent(objective: LatentObjective, Z: Examples) -> Examples:
-    """Latent values to start from, one for each example; in range, where they are numbers in a list."""
-    if count(Z) != objective.n_examples:
-        raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
-    latent = Z if isinstance(Z, np.ndarray) else list(Z)
-    listed = objective.evaluate(np.zeros(objective.n_weights)).listed()
-    if listed is not None:
-        values, sizes = np.asarray(latent), np.diff(listed[1])
-        if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ValueError(
-                f"Z must be whole numbers, one for each example; got {values.dtype} of shape {values.shape}."
-            )
-        wrong = np.flatnonzero((values < 0) | (values >= sizes))
-        if wrong.size:
-            i = int(wrong[0])
-            raise ValueError(f"Z[{i}] is {values[i]}, example {i} has latent values 0 to {sizes[i] - 1}.")
-    return latent
 
 
 def selected(model: Any, weights: np.ndarray) -> list[Any]:

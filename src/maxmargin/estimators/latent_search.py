@@ -197,9 +197,22 @@ class LatentEstimator(CertifiedEstimator):
             return None
 
     def _begun(
-        self, objective: LatentObjective, rng: np.random.Generator, X: Any, y: Any, words: tuple[str, ...]
+        self,
+        objective: LatentObjective,
+        rng: np.random.Generator,
+        X: Any,
+        y: Any,
+        Z: Any,
+        warm: np.ndarray | None,
+        words: tuple[str, ...],
     ) -> dict[str, Any]:
-        """What ``init`` says to begin with: a function, weights, or one of these words."""
+        """What to begin with: ``Z``, the last weights, or what ``init`` says: a function, weights, one of ``words``."""
+        if Z is not None:
+            if count(Z) != objective.n_examples:
+                raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
+            return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
+        if warm is not None:
+            return self._hot_start(objective, warm)
         if callable(self.init):
             return {"latent": [self.init(x, one) for x, one in zip(X, y, strict=True)]}
         if isinstance(self.init, str):

@@ -74,7 +74,6 @@ class LinearEstimator(Task[RowFacts, Seekable]):
     _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
     _new_stream = ClosedStream
-    _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
 
     def fit(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from itertools import islice
@@ -18,7 +18,7 @@ from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
 from ..protocols import Source
-from ..validation import shown
+from ..validation import shown, whole
 from . import inputs, training
 from .fit_callbacks import users_line
 from .holders import Whole, is_whole
@@ -39,7 +39,7 @@ from .sequence_data import (
     sorted_classes,
 )
 from .settings import with_parameters
-from .structured import Examples, ModelFacts, StructuredEstimator, check_pairs, look_at, paired
+from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -235,15 +235,11 @@ class SequenceSVM(StructuredEstimator):
         warning says so.
         """
         check_is_fitted(self)
-        X = as_sequences(X)
+        X = check_inputs(as_sequences(X))
         if isinstance(X, Sequences):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
-        if not isinstance(X, Sized) or isinstance(X, str | dict):
-            raise ValueError(f"X must be a list of sequences, got {shown(X)}. One sequence goes in as [x].")
-        if len(X) == 0:
-            raise ValueError("X has no sequences. Give a list with at least one.")
         if self._names is None:
             return Sequences.of(X, self.model_.n_features)
         if is_numeric(X):
@@ -281,10 +277,8 @@ class SequenceSVM(StructuredEstimator):
 
     def k_best(self, x: Any, k: int = 5) -> list[tuple[list[Any], float]]:
         """The k best labellings of one sequence with their scores, best first."""
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
         classes = self._class_list()
-        found = self.model_.k_best(self.prepare([x])[0], self.coef_, int(k))
+        found = self.model_.k_best(self.prepare([x])[0], self.coef_, whole("k", k))
         return [([classes[j] for j in path.tolist()], score) for path, score in found]
 
     def margins(self, X: Examples) -> list[np.ndarray]:

@@ -76,10 +76,6 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     model_: Model
     _shares: Planes
     _new_stream = OpenStream
-    _stream_rule = (
-        "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
-        "estimator."
-    )
 
     def fit(
         self,

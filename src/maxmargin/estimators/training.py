@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -45,8 +45,6 @@ class Task(CertifiedEstimator, Generic[F, S]):
     """
 
     coef_: np.ndarray
-    _stream_rule: ClassVar[str]
-    """What to say where settings have changed between two chunks of a stream."""
     _size: Callable[[Chunk], int] = staticmethod(len)
     """How many dual variables, or rows of them, a chunk has in each problem."""
     _arrays: Callable[..., Whole]
@@ -139,7 +137,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
             now, began = self._stream_settings(), self._stream.began
             changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
             if changed:
-                raise ValueError(self._stream_rule.format(changed=changed))
+                raise ValueError(f"Settings of a stream must not change between chunks: {changed}. Begin a new one.")
         elif "coef_" in vars(self):
             self._trained_before()
 
