@@ -395,16 +395,11 @@ X0 = np.arange(12.0).reshape(6, 2)
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"n_clusters": 7}, "n_samples=6 rows should be >= n_clusters=7"),
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 2.5}, "n_clusters must be a whole number"),
         ({"eta": 1.5}, r"eta must be in \(0, 1\], got 1.5"),
-        ({"eta": np.nan}, "eta must be a finite number"),
         ({"bound": "lloyd"}, "bound must be one of .* got 'lloyd'"),
-        ({"init": "spectral"}, "init must be one of .* got 'spectral'"),
         ({"init": np.zeros((3, 2))}, r"init has the shape \(3, 2\); n_clusters=2 and 2 features need \(2, 2\)"),
         ({"init": [[0.0, np.nan], [1.0, 1.0]]}, "init contains NaN or infinity"),
-        ({"init": 3.0}, r"init has the shape \(\)"),
         ({"init": object()}, "init must be one of .* or a function"),
         ({"init": lambda X, k, random_state: X}, r"init has the shape \(6, 2\)"),
         ({"sweeps": 0}, "sweeps must be greater than 0"),

@@ -107,6 +107,7 @@ CASES = [
     Wrong("sequence None", "Sequence 0", tag([None, [{"w": 1}]]), ValueError, "got NoneType", "list of tokens"),
     Wrong("no answers", "Y", tag(SEQUENCES, None), ValueError, "Y is None", r"fit\(X, Y\)"),
     Wrong("widths", "Sequence 1", tag([np.ones((2, 3)), np.ones((1, 2))]), ValueError, "2 features", "3 are needed"),
+    Wrong("sequence NaN", "Sequence 1", tag([np.ones((1, 2)), np.array([[1.0, np.nan]])], [[0], [1]]), ValueError, "at token 0, feature 1", "not finite"),
     Wrong("one matrix", "sequences", tag(X, Y2), ValueError, r"one matrix of shape \(20, 3\)", r"into a list: \[x\]"),
     Wrong("transitions word", "allowed_transitions", tag(SEQUENCES, allowed_transitions="all"), ValueError, "got 'all'", "'observed' or pairs"),
     Wrong("transitions label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "Z")]), ValueError, "'Z'", r"labels are \['A', 'B'\]"),
