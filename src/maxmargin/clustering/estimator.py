@@ -214,14 +214,6 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         self._mass, self._means, self._least = past
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """``fit``, and the labels of X."""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """``fit``, and the distances of X to all centres."""
-        return self.fit(X, sample_weight=sample_weight).transform(X)
-
     def predict(self, X: Any) -> np.ndarray:
         """The nearest centre of each row."""
         X = self._seen(X)

@@ -270,7 +270,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         each = np.ones(label.size) if weights is None else weights
         counts = np.bincount(label, weights, minlength=classes.size)
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
-        budget = inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        budget = inputs.check_budget(self.C, each, None if factors is None else factors[label])
         return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:

@@ -199,11 +199,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
         classes = facts.classes
         rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
-        weights = checked_weights(chunk)
-        if facts.factors is not None:
-            factors = facts.factors[label]
-            weights = factors if weights is None else inputs.times(factors, weights)
-        budget = self._budget(weights)
+        factors = None if facts.factors is None else facts.factors[label]
+        budget = inputs.check_budget(self.C, factors, checked_weights(chunk))
         if facts.n_columns > 1:
             return [multiclass(rows, label, self._cost(classes.size), budget)]
         positive = [1] if classes.size == 2 else range(classes.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterable, Sized
@@ -230,19 +231,13 @@ def check_positive(name: str, value: object, *, zero: bool = False) -> float:
     return number
 
 
-def times(weights: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """The product of weights; what is too large for it is left to ``check_budget``."""
-    with np.errstate(over="ignore"):
-        return weights * factors
-
-
-def check_budget(C: float, weights: np.ndarray | None) -> np.ndarray:
-    """C_i for every example, or one C for all."""
-    C = check_positive("C", C)
-    if weights is None:
+def check_budget(C: float, *weights: np.ndarray | None) -> np.ndarray:
+    """C_i for every example, which is C times all these weights that there are; or one C for all."""
+    C, known = check_positive("C", C), [one for one in weights if one is not None]
+    if not known:
         return np.array([C])
     with np.errstate(over="ignore"):
-        budget = C * weights
+        budget = C * functools.reduce(np.multiply, known)
         if np.isfinite(budget.sum()):
             return budget
     raise ValueError(

@@ -134,10 +134,6 @@ class LinearEstimator(Task[RowFacts, Seekable]):
             return 0.0
         return inputs.check_positive("intercept_scaling", self.intercept_scaling)
 
-    def _budget(self, weights: np.ndarray | None) -> np.ndarray:
-        """C_i for every example, or one C for all."""
-        return inputs.check_budget(self.C, weights)
-
     def _regularizer(self, n_features: int, n_classes: int = 1) -> Regularizer:
         """The user's regularizer for the features, l2 for the intercept, the same for every class.
 

@@ -128,7 +128,7 @@ class RankingSVM(LinearEstimator):
         return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
 
     def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
-        return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
+        return ranking(rows, *_graded(chunk), inputs.check_budget(self.C), loss=self._loss())
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.coef_, self._example_coef = weights[0], None

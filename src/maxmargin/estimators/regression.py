@@ -78,7 +78,7 @@ class LinearSVR(RegressorMixin, LinearEstimator):
         constraints = regression(
             rows_of(chunk.x, self._bias()),
             inputs.check_numbers(chunk.y, "targets", chunk.ids),
-            self._budget(checked_weights(chunk)),
+            inputs.check_budget(self.C, checked_weights(chunk)),
             loss=self._loss(),
         )
         return [constraints]
