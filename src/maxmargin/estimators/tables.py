@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ..validation import shown
 
-NUMBERS = "Every cell of X must be a number, or a string that spells a number"
+NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"  # as scikit-learn asks
 _ENCODE = f"{NUMBERS}. Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
 _LENGTHS = (
     "Rows of X must have as many numbers each, and y one label for each row. Sequences are for SequenceSVM, bags for "
