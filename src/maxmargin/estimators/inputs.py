@@ -159,7 +159,7 @@ def check_labels(y: Any, name: str = "y") -> None:
         raise ValueError(
             f"{name}[{values.index(None)}] is None. Every row needs a label; drop the rows that have none."
         )
-    check_nameable(values)
+    check_nameable(v for v in values if not isinstance(v, list | np.ndarray))  # which scikit-learn flattens, or refuses
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
