@@ -132,7 +132,8 @@ def check_kind(X: Any) -> None:
             f"X is a dict. {NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
         )
     check_unmasked("X", X)
-    check_types(X)
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
+        check_types(X)
 
 
 def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:

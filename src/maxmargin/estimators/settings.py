@@ -35,7 +35,7 @@ def with_parameters(cls: type[T]) -> type[T]:
     ``__init__`` is made of them, and only stores. What ``fit`` learns is annotated with ``field(init=False)``.
     """
     made = dataclass(eq=False, repr=False, match_args=False)(cls)
-    made.__init__ = with_known_settings(made.__init__)  # type: ignore[misc]
+    made.__init__ = with_known_settings(made.__init__)  # type: ignore[method-assign]
     return made
 
 
