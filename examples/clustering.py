@@ -17,7 +17,6 @@ BOUNDS = {
     "kmeans": "Lloyd (k-means)",
     "random": "random bounds",
     "gmme": "maximum entropy",
-    "balanced": "balanced bounds",
     "merge": "merging bounds",
 }
 rng = np.random.default_rng(0)

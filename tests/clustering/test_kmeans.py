@@ -54,7 +54,7 @@ def problems(draw):
 
 
 @settings(deadline=None, max_examples=60)
-@given(problems(), st.sampled_from(["merge", "random", "balanced", "kmeans"]), st.sampled_from([0.02, 0.3, 1.0]),
+@given(problems(), st.sampled_from(["merge", "random", "kmeans"]), st.sampled_from([0.02, 0.3, 1.0]),
        st.sampled_from(sorted(STARTS)))  # fmt: skip
 def test_bounds_stay_below_a_sinking_ceiling_and_gaps_sum_up_to_no_more_than_was_gained(problem, bound, eta, start):
     points, rng = problem
@@ -77,7 +77,7 @@ def test_bounds_stay_below_a_sinking_ceiling_and_gaps_sum_up_to_no_more_than_was
 
 
 @settings(deadline=None, max_examples=60)
-@given(problems(), st.sampled_from(["merge", "random", "balanced"]), st.floats(0.01, 2.0))
+@given(problems(), st.sampled_from(["merge", "random"]), st.floats(0.01, 2.0))
 def test_chosen_labels_stay_within_the_budget(problem, bound, share):
     points, rng = problem
     centres = STARTS["forgy"](points, rng)
@@ -88,9 +88,6 @@ def test_chosen_labels_stay_within_the_budget(problem, bound, share):
     table = regrets(points.X.astype(np.float64), points.weight, centres)
     assert label.min() >= 0 and label.max() < points.n_clusters
     assert table[np.arange(points.n), label].sum() <= budget * (1 + 1e-6) + 1e-9 * table.max()
-    if bound == "balanced":
-        weights = [np.bincount(z, points.weight, points.n_clusters) for z in (at.near, label)]
-        assert (weights[1] ** 2).sum() <= (weights[0] ** 2).sum() * (1 + 1e-12)
 
 
 @settings(deadline=None, max_examples=40)
@@ -208,10 +205,10 @@ def test_random_bounds_leave_minima_in_which_lloyd_stays():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 0.1, size=(50, 2)) for c in ((0, 0), (0, 1), (1, 0), (1, 1))])
     totals = {}
-    for bound in ("kmeans", "random", "balanced", "merge"):
+    for bound in ("kmeans", "random", "merge"):
         fits = [GMMKMeans(4, bound=bound, init="forgy", random_state=s).fit(X) for s in range(20)]
         totals[bound] = np.mean([km.inertia_ for km in fits])
-    assert totals["random"] < 0.95 * totals["kmeans"] and totals["balanced"] < 0.95 * totals["kmeans"]
+    assert totals["random"] < 0.95 * totals["kmeans"]
     assert totals["merge"] < 0.6 * totals["kmeans"]
 
 
@@ -398,16 +395,11 @@ X0 = np.arange(12.0).reshape(6, 2)
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"n_clusters": 7}, "n_samples=6 rows should be >= n_clusters=7"),
         ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1, got 0"),
-        ({"n_clusters": 2.5}, "n_clusters must be a whole number"),
         ({"eta": 1.5}, r"eta must be in \(0, 1\], got 1.5"),
-        ({"eta": np.nan}, "eta must be a finite number"),
         ({"bound": "lloyd"}, "bound must be one of .* got 'lloyd'"),
-        ({"init": "spectral"}, "init must be one of .* got 'spectral'"),
         ({"init": np.zeros((3, 2))}, r"init has the shape \(3, 2\); n_clusters=2 and 2 features need \(2, 2\)"),
         ({"init": [[0.0, np.nan], [1.0, 1.0]]}, "init contains NaN or infinity"),
-        ({"init": 3.0}, r"init has the shape \(\)"),
         ({"init": object()}, "init must be one of .* or a function"),
         ({"init": lambda X, k, random_state: X}, r"init has the shape \(6, 2\)"),
         ({"sweeps": 0}, "sweeps must be greater than 0"),
@@ -475,15 +467,9 @@ def test_kernels_equal_their_source(width, rng):
     both(clusters.add_rows, X, s, label, 3, n, np.zeros((k, width)), np.zeros(k))
     spent, _ = both(clusters.walk, X, s, centres, near, least, label, 5.0, 3000, 12345678901234567)
     assert 0.0 < spent <= 5.0 + 1e-9
-    mass, wish, price, worth = np.bincount(near, s, k), np.zeros(n, np.int32), np.zeros(n), np.zeros(n)
-    both(clusters.wishes, X, s, shift, centres, near, mass, wish, price, worth, 0, n)
-    clusters.wishes(X, s, shift, centres, near, mass, wish, price, worth, 0, n)
     both(clusters.runners_up, X, s, shift, centres, near, least, label, np.zeros(k), 0, n)
     alone = np.zeros(n, np.int32), least, label, np.zeros(1)
     both(clusters.runners_up, X, s, shift, centres[:1], *alone, 0, n)
-    ranked = np.argsort(-worth)[: np.count_nonzero(worth)]
-    (moved, room), _ = both(clusters.grant, s, ranked, wish, price, mass, near.copy(), 8.0)
-    assert moved > 0 and room >= 0.0
     both(clusters.expected_regret, X, s, shift, centres, least, 0.3, 0, n)
     both(clusters.draw, X, s, shift, centres, near, least, 0.3, rng.random(n), label, 0, n)
     both(clusters.approach, X, s, least, np.array([1, 5, 9]), np.zeros(3), 0, n)

@@ -17,7 +17,6 @@ from maxmargin.checkpoint import CheckpointError
 from maxmargin.latent import (
     CCCP,
     Biased,
-    BiasedJointly,
     Coherence,
     MaximumEntropy,
     MultiFold,
@@ -33,7 +32,7 @@ from maxmargin.solvers import CuttingPlane, OracleAscent
 
 CHOOSERS = [CCCP(), RandomWalk(3), RandomSubset(0.5), MultiFold(4), MultiFold(None), MaximumEntropy(0.99)]
 # Functions of the user's: known when they fit, not in files.
-WITH_FUNCTIONS = [Biased(lambda i, z, w: -float(z)), BiasedJointly(lambda latent, w: 0.0)]
+WITH_FUNCTIONS = [Biased(lambda i, z, w: -float(z))]
 
 
 def named(part):
@@ -123,9 +122,7 @@ def test_a_model_in_plain_python_learns_what_the_compiled_one_does(easy):
 
 
 @pytest.mark.rounding
-@pytest.mark.parametrize(
-    "bound", ["gmm", Biased(Coherence([[0, 1], [1, 2]])), "cccp", RandomSubset(), MultiFold(3)], ids=named
-)
+@pytest.mark.parametrize("bound", ["gmm", Biased(Coherence([[0, 1], [1, 2]])), "cccp", RandomSubset()], ids=named)
 def test_latent_structures_that_are_not_listed(bound):
     X, Y = regions(np.random.default_rng(1))
     svm = LatentStructuralSVM(Regions(), C=1.0, bound=bound, eta=0.3, random_state=0).fit(X, Y)
@@ -685,7 +682,7 @@ def test_data_that_makes_no_sense_is_refused(hard):
     svm = LatentStructuralSVM(Table())
     with pytest.raises(ValueError, match="Z has 3 latent values, X has 16"):
         svm.fit(X, Y, Z=[0, 0, 0])
-    with pytest.raises(ValueError, match=r"Z\[0\] is 17, example 0 has latent values 0 to \d"):
+    with pytest.raises(ValueError, match=r"Z must be whole numbers from 0 on, below .* got \[17, 17"):
         svm.fit(X, Y, Z=[17] * 16)
     with pytest.raises(ValueError, match="negative"):
         svm.fit(X, Y, sample_weight=-np.ones(16))

@@ -360,7 +360,7 @@ REFUSED = {
     "NaN in labels": ({}, (GOOD[0], np.where(GOOD[1], np.nan, 0.0)), "y contains NaN"),
     "negatives": ({"negatives": "all"}, GOOD, r"negatives must be one of \['bag', 'instances'\], got 'all'"),
     "solver": ({"solver": "newton"}, GOOD, "solver must be one of"),
-    "too few Z": ({}, (*GOOD, np.zeros(9, int)), "Z has 9 instances, one for each of 10 bags"),
+    "too few Z": ({}, (*GOOD, np.zeros(9, int)), "Z has 9 latent values, X has 10 examples"),
     "Z too large": ({}, (*GOOD, np.full(10, 99)), "Instance 99 of bag 1 does not exist"),
     "Z negative": ({}, (*GOOD, np.full(10, -1)), "Instance -1 of bag 1 does not exist"),
     "Z of floats": ({}, (*GOOD, np.zeros(10)), "a whole number; got float64"),

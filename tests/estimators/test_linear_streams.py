@@ -187,17 +187,6 @@ def test_settings_and_widths_must_stay_as_they_were():
     assert svm._stream.states[0].n_seen == 60
 
 
-def test_regularizers_that_differ_in_their_numbers_only_are_told_apart():
-    X, y = _binary()
-    for one, other in (
-        (GaussianPrior(np.zeros(6), np.ones(6)), GaussianPrior(np.ones(6), np.ones(6))),
-        (GroupNorm([[0, 1, 2], [3, 4, 5]], l2=1.0), GroupNorm([[0, 1], [2, 3, 4, 5]], l2=1.0)),
-    ):
-        svm = LinearSVC(regularizer=one, random_state=0).partial_fit(X[:50], y[:50])
-        with pytest.raises(ValueError, match="must not change"):
-            svm.set_params(regularizer=other).partial_fit(X[:50], y[:50])
-
-
 def test_streams_begin_with_new_estimators(tmp_path):
     X, y = _binary()
     fitted = LinearSVC(random_state=0).fit(X, y)
@@ -218,7 +207,7 @@ def test_what_needs_all_data_or_compiled_steps_is_refused():
     X, y = _classes()
     with pytest.raises(ValueError, match="balanced"):
         LinearSVC(class_weight="balanced").partial_fit(X, y)
-    with pytest.raises(ValueError, match="do not go together in a stream"):
+    with pytest.raises(ValueError, match="do not go together"):
         LinearSVC(regularizer=GroupNorm([[0, 1, 2, 3, 4]], l2=1.0)).partial_fit(X, y)
 
 

@@ -273,28 +273,6 @@ def test_crammer_singer_regularizer_is_repeated_for_every_class(rng):
     assert found.certificate_.upper == pytest.approx(reference.quadratic(*arrays, lower=floor).value, rel=1e-6)
 
 
-def test_crammer_singer_with_a_full_prior_is_written_out_and_exact(rng):
-    X, y = many_classes(rng, n=30, d=3, k=3)
-    full = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 0.7]])
-    found = LinearSVC(regularizer=GaussianPrior(0.0, full), **TIGHT).fit(X, y)
-    whole = np.eye(12)
-    whole[:9, :9] = np.kron(full, np.eye(3))
-    optimum = reference.quadratic(*_crammer_singer_rows(X, y, 3), covariance=whole)
-    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
-    assert found.certify(X, y).relative_gap <= 1e-8 * (1 + 1e-3)
-    assert found.dual_coef_.shape == (3, 30)
-
-
-def test_crammer_singer_with_a_pure_group_norm_is_exact(rng):
-    X, y = many_classes(rng, n=30, d=3, k=3)
-    groups = [[0, 2], [1]]
-    found = LinearSVC(regularizer=GroupNorm(groups, 1.5), **TIGHT).fit(X, y)
-    flat = [np.concatenate([[3 * j + k] for j in g]) for k in range(3) for g in groups]
-    optimum = reference.group_norm_and_l2(*_crammer_singer_rows(X, y, 3), groups=flat, strength=1.5, free=[9, 10, 11])
-    assert found.certificate_.upper == pytest.approx(optimum.value, rel=1e-6)
-    assert found.certificate_.relative_gap <= TIGHT["tol"]
-
-
 def test_decision_function_shapes_and_values(two, four):
     X, y = two
     found = LinearSVC(random_state=0).fit(X, y)

@@ -62,15 +62,3 @@ def test_a_stream_has_a_true_lower_bound(data):
     assert full.upper >= whole.certificate_.lower
     with pytest.raises(ValueError, match="Start with partial_fit"):
         whole.partial_fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"loss": "zero_one"}, "loss must be one of"),
-        ({"loss": [1.0]}, "costs of labels must be 5"),
-    ],
-)
-def test_bad_settings_are_refused(data, settings, message):
-    with pytest.raises(ValueError, match=message):
-        MultilabelSVM(**settings).fit(*data)

@@ -254,17 +254,6 @@ def test_settings_that_do_not_go_with_sources(settings, message):
         svm.fit(mm.data.open(data.X, labels=data.y, chunk_rows=20))
 
 
-def test_columns_next_to_a_source_are_refused():
-    for name, extra in (("hinge", {"y": 1}), ("regression", {"sample_weight": [1]}), ("ranking", {"groups": [1]})):
-        svm, data = _task(name)
-        source = mm.data.open(data.X, **data.columns())
-        with pytest.raises(ValueError, match="beside it"):
-            svm.fit(source, **extra)
-        svm.fit(source)
-        with pytest.raises(ValueError, match="beside it"):
-            svm.certify(source, **extra)
-
-
 def test_sources_that_lack_something_are_refused():
     data = _binary()
     with pytest.raises(mm.data.DataError, match="no labels"):

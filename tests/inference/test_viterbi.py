@@ -243,12 +243,6 @@ def test_data_that_does_not_fit_is_refused_by_name():
     assert (chain.n_labels, chain.n_features) == (2, 2)
     with pytest.raises(ValueError, match="does not know its sizes"):
         Chain().n_weights  # noqa: B018
-    with pytest.raises(ValueError, match="Example 1 has 3 positions, but 2 labels"):
-        chain.oracle(X, [[0, 1], [1, 1]])
-    with pytest.raises(ValueError, match="X has 2 examples, Y has 1"):
-        chain.oracle(X, [[0, 1]])
-    with pytest.raises(ValueError, match=r"Y\[1\] has labels from 0 to 2"):
-        chain.oracle(X, [[0, 1], [2, 1, 0]])
     with pytest.raises(ValueError, match="whole numbers"):
         chain.oracle(X, [[0, 1], [0.5, 1, 0]])
     with pytest.raises(ValueError, match="Sequence 1 has 3 features per token, 2"):

@@ -269,7 +269,7 @@ def test_unknown_solvers_and_solvers_that_search_are_refused(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: MaxMin(0), "levels must be a whole number from 1 to 15, got 0"),
+        (lambda: MaxMin(0), "levels must be a whole number of at least 1, got 0"),
         (lambda: MaxMin(bias=np.inf), "bias must be a finite number"),
         (lambda: MaxMin().n_weights, "does not know its sizes"),
         (lambda: MaxMin(2).sized([np.ones((2, 2, 3))], [1]), r"shape \(A1, B1, A2, B2, n_features\).*it has 5 axes"),

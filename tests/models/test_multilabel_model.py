@@ -154,8 +154,6 @@ def test_bad_examples_are_named(X, Y, message):
 
 
 def test_bad_settings_are_named():
-    with pytest.raises(ValueError, match="edges must be"):
-        Multilabel(edges="ring")
     with pytest.raises(ValueError, match="loss must be"):
         Multilabel(loss="f1")
     with pytest.raises(ValueError, match="two different labels"):

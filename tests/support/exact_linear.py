@@ -27,13 +27,8 @@ def linear(rng: np.random.Generator) -> Case:
     X, what = matrix(rng, n, d)
     way = str(rng.choice(["fit", "fit", "fit", "source", "stream", "warm"]))
     plain = way in ("source", "stream")
-    kinds = (
-        ["l2", "diagonal", "bounded", "bounded prior", "boxed", "boxed prior"]
-        if plain and kind == "crammer_singer"
-        else ()
-    )
-    smooth = ["l2", "diagonal", "full", "bounded", "bounded prior", "boxed", "boxed prior", "group and l2"]
-    kinds = kinds or (smooth if plain else ())
+    joint = ["l2", "diagonal", "bounded", "bounded prior", "boxed", "boxed prior"]
+    kinds = joint if kind == "crammer_singer" else [*joint, "full", "group and l2"] if plain else ()
     ours, theirs, name = regularizer(rng, d, kinds)
     settings = common(rng) | {"regularizer": ours}
     scalar = kind != "crammer_singer" and name in ("l2", "diagonal", "full")

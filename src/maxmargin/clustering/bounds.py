@@ -50,31 +50,6 @@ class RandomWalk(Chooser):
 
 
 @dataclass(frozen=True)
-class Balanced(Chooser):
-    """Clusters of even weight: the least Σ_z (weight of cluster z)², as far as single moves, best value first, lead."""
-
-    rounds: int = 5
-
-    def choose(
-        self, points: Points, centres: np.ndarray, at: Measured, budget: float, rng: np.random.Generator
-    ) -> np.ndarray:
-        label = at.near.copy()
-        _, mass = points.sums(label)
-        wish, price, worth = np.zeros(points.n, np.int32), np.zeros(points.n), np.empty(points.n)
-
-        def work(start: int, stop: int) -> None:
-            kernels.wishes(points.X, points.weight, points.shift, centres, label, mass, wish, price, worth, start, stop)
-
-        for _ in range(self.rounds):
-            points.over_parts(work)
-            order = np.argsort(-worth, kind="stable")[: np.count_nonzero(worth > 0.0)]
-            moved, budget = kernels.grant(points.weight, order, wish, price, mass, label, budget)
-            if not moved:
-                break
-        return label
-
-
-@dataclass(frozen=True)
 class Merge(Chooser):
     """Clusters that cost little are given up to their neighbours: their centres are free to go where they are needed.
 
@@ -185,6 +160,5 @@ class MaximumEntropy(Chooser):
 BOUNDS: dict[str, Callable[[float], Chooser]] = {
     "merge": lambda sweeps: Merge(),
     "random": RandomWalk,
-    "balanced": lambda sweeps: Balanced(),
     "gmme": lambda sweeps: MaximumEntropy(),
 }

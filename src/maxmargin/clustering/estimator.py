@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,8 @@ from .. import persistence
 from ..estimators import inputs
 from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
-from ..estimators.settings import check_settings
+from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
-from ..validation import whole
 from .bounds import BOUNDS
 from .kmeans import ClusterRecord, Settings, cluster
 from .points import Measured, Past, Points
@@ -35,16 +34,17 @@ if TYPE_CHECKING:
     cluster_centers_="float[k, d]", labels_="int[n]<k", inertia_="float", n_iter_="int", _mass="float[k]",
     _means="float[k, d]", _least="float", record=ClusterRecord, certified=False,
 )  # fmt: skip
+@with_parameters
 class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means by Generalized Majorization-Minimization: less at the mercy of its start than Lloyd's algorithm.
 
     Minimises Σ_i s_i ‖x_i − μ_{z_i}‖² over centres μ and labels z. Each step fixes labels, which bounds the objective
     from above, and moves the centres to the minimiser of that bound. Lloyd's algorithm fixes the labels of the nearest
     centres. Here any labels will do that keep a share ``eta`` of the progress: they give up clusters that are of more
-    use elsewhere, are drawn at random, or balance clusters, and lead out of poor minima. Bounds stay below a ceiling
-    that sinks, and no centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends
-    with Lloyd's steps, so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the
-    better end is kept: a fit is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
+    use elsewhere, or are drawn at random, and lead out of poor minima. Bounds stay below a ceiling that sinks, and no
+    centres on the way are worse than those at the start (for "gmme" in expectation). Every run ends with Lloyd's steps,
+    so that labels are nearest centres. From each start Lloyd's algorithm is run, too, and the better end is kept: a fit
+    is never worse than one with ``bound="kmeans"`` and the same ``random_state``.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     eta : float
         Progress that each bound must make at least, as a share of the most that is possible, in (0, 1]. Small values
         explore more and take longer; 1 is Lloyd's algorithm, whatever ``bound``. "merge" makes 0.3 at least.
-    bound : {"merge", "random", "balanced", "kmeans", "gmme"}
+    bound : {"merge", "random", "kmeans", "gmme"}
         How labels are chosen: clusters that cost little are merged with their neighbours, and their centres go where
-        they gain more; by a random walk over all that are valid; by moves to smaller clusters, the best value for its
-        price first; as the nearest centres (Lloyd's algorithm); or drawn with the largest entropy under which
-        progress is made in expectation. "merge" is by far the best and quickest of the five on all data we tried.
+        they gain more; by a random walk over all that are valid; as the nearest centres (Lloyd's algorithm); or drawn
+        with the largest entropy under which progress is made in expectation. "merge" is by far the best and quickest of
+        the four on all data we tried.
     init : {"k-means++", "forgy", "random_partition"}, array (n_clusters, n_features) or function
         Where to start: points far from each other; any points; means of points dealt out at random; or given. A
         function is called as ``init(X, n_clusters, random_state=…)``, with a ``RandomState``.
     n_init : int
-        Starts, of which the best is kept. From an array, "balanced" and "kmeans" start once.
+        Starts, of which the best is kept. From an array, "kmeans" starts once.
     max_iter : int
         The most bounds of one run.
     tol : float
@@ -106,41 +106,26 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     array([ True,  True])
     """
 
-    cluster_centers_: np.ndarray
-    labels_: np.ndarray
-    inertia_: float
-    history_: list[ClusterRecord]
-    n_iter_: int
-    _compared_with_labels = False
+    n_clusters: int = 8
+    _: KW_ONLY
+    eta: float = 0.02
+    bound: str = "merge"
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-3
+    sweeps: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        eta: float = 0.02,
-        bound: str = "merge",
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        sweeps: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.eta = eta
-        self.bound = bound
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sweeps = sweeps
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    cluster_centers_: np.ndarray = field(init=False)
+    labels_: np.ndarray = field(init=False)
+    inertia_: float = field(init=False)
+    history_: list[ClusterRecord] = field(init=False)
+    n_iter_: int = field(init=False)
+    _compared_with_labels = False
 
     @notified
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:
@@ -160,7 +145,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
 
     def _cluster(self, X: np.ndarray, weight: np.ndarray | None, warm: np.ndarray | None) -> None:
         settings = self._settings()
-        k, n_init, threads = self._whole("n_clusters"), self._whole("n_init"), inputs.check_threads(self.n_jobs)
+        k, n_init, threads = int(self.n_clusters), int(self.n_init), inputs.check_threads(self.n_jobs)
         weight = np.ones(X.shape[0]) if weight is None else weight
         heavy = weight > 0.0
         if np.count_nonzero(heavy) < k:
@@ -170,7 +155,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
                 "or bring more rows."
             )
         start, chosen = self._start(X, warm)
-        if chosen and not settings.by_chance:
+        if chosen and settings.touching:
             n_init = 1
         inner = threads if n_init == 1 else 1  # starts side by side leave no thread for parts of the points
         points = Points(X, weight, k, inner) if heavy.all() else Points(X[heavy], weight[heavy], k, inner)
@@ -230,14 +215,6 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         self._mass, self._means, self._least = past
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """``fit``, and the labels of X."""
-        return self.fit(X, sample_weight=sample_weight).labels_
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """``fit``, and the distances of X to all centres."""
-        return self.fit(X, sample_weight=sample_weight).transform(X)
-
     def predict(self, X: Any) -> np.ndarray:
         """The nearest centre of each row."""
         X = self._seen(X)
@@ -282,12 +259,8 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
         points = Points(X, weight, centres.shape[0], inputs.check_threads(self.n_jobs))
         return points.measure(centres, np.zeros(X.shape[0], np.int32))
 
-    def _whole(self, name: str) -> int:
-        return whole(name, getattr(self, name))
-
     def _check_settings(self) -> None:
         self._settings()
-        self._whole("n_clusters")
 
     def _settings(self) -> Settings:
         check_settings(self)
@@ -300,7 +273,7 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
             eta=eta,
             sweeps=None if self.sweeps is None else inputs.check_positive("sweeps", self.sweeps),
             tol=inputs.check_positive("tol", self.tol, zero=True),
-            max_iter=self._whole("max_iter"),
+            max_iter=int(self.max_iter),
             never_worse=True,
         )
 

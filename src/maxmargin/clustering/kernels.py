@@ -219,56 +219,6 @@ def runners_up(X, s, shift, centres, near, least, second, price, start, stop):
 
 
 @compiled
-def wishes(X, s, shift, centres, label, mass, wish, price, worth, start, stop):
-    """For each point the smaller cluster to which a move evens out the most for its price.
-
-    A move of point i from a to z lowers Σ_z mass_z² by 2 s_i (mass_a − mass_z − s_i) and adds to the regrets its
-    price, s_i (‖x_i − μ_z‖² − ‖x_i − μ_a‖²). ``worth`` is the ratio, 0 where no move evens out anything.
-    """
-    k = centres.shape[0]
-    table, half, rows, products, out = _prepared(shift, centres)
-    for first in range(start, stop, BLOCK):
-        last = min(first + BLOCK, stop)
-        _block(X, shift, table, half, rows, products, first, last, out)
-        for i in range(first, last):
-            a = label[i]
-            line = out[i - first]
-            own = line[a]
-            nothing = 1e-12 * own + 1e-300  # what costs less costs nothing
-            room = mass[a] - s[i]
-            most = 0.0
-            paid = 1.0
-            best = -1
-            for z in range(k):
-                gain = room - mass[z]
-                cost = line[z] - own
-                if gain > 0.0 and gain * paid > most * cost:
-                    most = gain
-                    paid = max(cost, nothing)
-                    best = z
-            worth[i] = most / paid
-            if best >= 0:
-                wish[i] = best
-                price[i] = s[i] * (_far(X, i, centres, best) - _far(X, i, centres, a))
-
-
-@compiled
-def grant(s, order, wish, price, mass, label, room):
-    """The moves of ``order``, one after another, that still even out and still fit: (how many, room left)."""
-    moved = 0
-    for i in order:
-        a = label[i]
-        z = wish[i]
-        if mass[a] - mass[z] - s[i] > 0.0 and price[i] <= room:
-            room -= price[i]
-            mass[a] -= s[i]
-            mass[z] += s[i]
-            label[i] = z
-            moved += 1
-    return moved, room
-
-
-@compiled
 def expected_regret(X, s, shift, centres, least, t, start, stop):
     """Mean and variance of Σ_i regret_i(z_i) where P_i(z) ∝ exp(−t·regret_i(z)), independently (§5.6.1)."""
     k = centres.shape[0]

@@ -67,7 +67,7 @@ class Settings:
 
     Parameters
     ----------
-    bound : {"merge", "random", "balanced", "gmme", "kmeans"}
+    bound : {"merge", "random", "gmme", "kmeans"}
         How the next bound is chosen.
     eta : float
         The share of the gap that every bound must close, in (0, 1].
@@ -95,11 +95,6 @@ class Settings:
     def touching(self) -> bool:
         """Whether all bounds touch the objective: then there is no choice, and no chance."""
         return self.bound == "kmeans" or self.eta == 1.0
-
-    @property
-    def by_chance(self) -> bool:
-        """Whether two runs from the same centres may end differently."""
-        return not self.touching and self.bound != "balanced"
 
 
 @dataclass

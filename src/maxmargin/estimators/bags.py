@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..constraints.oracle import count
 from ..data.arrays import as_rows
 from ..data.bags import Bags, as_bags
 from ..latent import value
@@ -20,16 +19,17 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver, is_source
+from ..protocols import LatentObjective, Regularizer, is_source
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified, users_line
 from .holders import of_arrays, of_values
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .latent_search import LatentEstimator, objective_of
 from .linear import repeated
+from .settings import with_parameters
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -62,6 +62,7 @@ class _Labelled:
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", objective_="float", latent_="int[n]",
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
@@ -143,48 +144,19 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     array([ True])
     """
 
-    intercept_: np.ndarray
-    classes_: np.ndarray
-    n_features_in_: int
-    _positive_at: int = 1  # of the positive class among two; files of models that do not say mean the second
+    C: float = 1.0
+    _: KW_ONLY
+    positive: Any = None
+    negatives: str = "bag"
+    init: str | np.ndarray | Callable[[Any, Any], Any] = "mean"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: dict[Any, float] | str | None = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.1,
-        positive: Any = None,
-        negatives: str = "bag",
-        init: str | np.ndarray | Callable[[Any, Any], Any] = "mean",
-        n_init: int = 1,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        regularizer: Regularizer | None = None,
-        tol: float = 1e-3,
-        bound_tol: float = 1e-3,
-        max_bounds: int = 100,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.bound = bound
-        self.eta = eta
-        self.positive = positive
-        self.negatives = negatives
-        self.init = init
-        self.n_init = n_init
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
+    intercept_: np.ndarray = field(init=False)
+    classes_: np.ndarray = field(init=False)
+    n_features_in_: int = field(init=False)
+    _positive_at = 1  # of the positive class among two; files of models that do not say mean the second
 
     @notified
     def fit(
@@ -216,8 +188,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self._search_settings()
         bags, y = self._check(X, y)
         classes = np.unique(y)
-        if classes.size < 2:
-            raise ValueError(f"LatentSVC needs bags of at least 2 classes, y has one class only: {shown(classes[0])}.")
+        inputs.check_several(self, classes)
         data = self._labelled(bags, y, classes, self._place_of_positive(classes), sample_weight)
 
         self._fit(
@@ -299,7 +270,7 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         each = np.ones(label.size) if weights is None else weights
         counts = np.bincount(label, weights, minlength=classes.size)
         factors = inputs.check_class_weight(self.class_weight, classes, counts)
-        budget = inputs.check_budget(self.C, each if factors is None else inputs.times(each, factors[label]))
+        budget = inputs.check_budget(self.C, each, None if factors is None else factors[label])
         return _Labelled(bags, y, classes, label, place, budget)
 
     def _regularizer(self, n_features: int, n_vectors: int) -> Regularizer:
@@ -328,21 +299,15 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
         self, data: _Labelled, Z: Column, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the first search begins with."""
-        if Z is not None:
-            if count(Z) != len(data.bags):
-                raise ValueError(f"Z has {count(Z)} instances, one for each of {len(data.bags)} bags is needed.")
-            return {"latent": np.asarray(Z)}
+        weights = None
         if self.warm_start and "classes_" in vars(self) and np.array_equal(self.classes_, data.classes):
-            weights = self._flat()
-            if self._positive_at == data.place and weights.size == objective.n_weights:
-                return self._hot_start(objective, weights)
-        if isinstance(self.init, np.ndarray):
-            return {"weights": self._checked_weights(objective)}
-        if callable(self.init):
-            return {"latent": np.array([self.init(x, one) for x, one in zip(data.bags, data.y, strict=True)])}
-        if inputs.check_choice("init", self.init, ("mean", "contrast", "random")) != "mean":
-            return {"latent": objective.initial(rng if self.init == "random" else None)}
-        return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
+            same = self._positive_at == data.place and self._flat().size == objective.n_weights
+            weights = self._flat() if same else None
+        if Z is None and weights is None and isinstance(self.init, str) and self.init == "mean":
+            return {"weights": self._apart(self._objective(replace(data, bags=data.bags.means()), "instances"))}
+        words = ("mean", "contrast", "random")
+        begun = self._begun(objective, rng, data.bags, data.y, Z, weights, words)
+        return begun | ({"latent": np.asarray(begun["latent"])} if "latent" in begun else {})
 
     def _apart(self, means: LatentObjective) -> np.ndarray:
         """Weights that tell bags of one instance apart: a convex problem."""

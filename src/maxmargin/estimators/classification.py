@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -11,26 +11,24 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
-from ..checkpoint import CheckpointFolder
 from ..constraints.base import Closed
 from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
+from ..models.labelling import check_loss
 from ..persistence import storable
-from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
-from ..validation import shown
+from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .certified import Callbacks, Folder, Run, Workers
-from .fit_callbacks import Callback
-from .holders import Holder, Whole, is_whole, of_arrays
-from .inputs import Column, Matrix, Seed
+from .holders import Whole, is_whole, of_arrays
+from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|none", _label="int[n]<k|none",
     _fitted_C="float",
 )  # fmt: skip
+@with_parameters
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification with a certificate of optimality.
 
@@ -100,71 +98,19 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     True
     """
 
-    classes_: np.ndarray
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    _label: np.ndarray | None
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Loss = "hinge"
+    multi_class: str = "crammer_singer"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: dict[Any, float] | str | None = None
+    cost: Matrix | None = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Loss = "hinge",
-        multi_class: str = "crammer_singer",
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        regularizer: Regularizer | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        cost: Matrix | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.cost = cost
-
-    def fit(
-        self,
-        X: Matrix | Source,
-        y: Column = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> LinearSVC:
-        """Train on a matrix (dense or sparse, float32 or float64) and one label per row, or on a source of both.
-
-        Parameters
-        ----------
-        X : matrix, or a source from ``maxmargin.data.open``
-            A source need not fit into memory: ``memory`` then bounds all that training holds at a time.
-        y : labels; None with a source, which brings them
-        sample_weight : array or None
-        cluster : str, Transport or None
-            Where to train, if not in this process: ``"local:4"`` (processes of this machine) or
-            ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
-            of which it opens its own files; ``memory`` is then that of one worker.
-        checkpoint : path or None
-            A folder to save the run in. The same call goes on from what is saved there.
-        checkpoint_every : float
-            Seconds between two savings.
-        callbacks : functions
-            Each is given a ``Record`` after every pass, and ends the run by returning True.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
+    classes_: np.ndarray = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    _label: np.ndarray | None = field(init=False)
 
     def partial_fit(self, X: Matrix, y: Column, classes: Column = None, sample_weight: Column = None) -> LinearSVC:
         """Learn from one more chunk of a stream, of any size.
@@ -203,7 +149,7 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             classes = classes if classes.size else values
         if len(found) > classes.size:
             classes = np.array(sorted(found))
-        _check_several(classes)
+        inputs.check_several(self, classes)
         return source, self._facts(classes, np.array([found[value] for value in classes.tolist()]))
 
     def _known(self, source: Seekable) -> tuple[Seekable, RowFacts]:
@@ -221,20 +167,14 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
             inputs.check_classes(np.asarray(classes))
         if self._stream is None:
             known = np.unique(source.labels().y if classes is None else classes)
-            _check_several(known)
+            inputs.check_several(self, known)
         else:
             known = self.classes_
             if classes is not None and not np.array_equal(np.unique(classes), known):
                 raise ValueError(
                     f"classes={np.asarray(classes).tolist()} differ from those of the first call, {known.tolist()}."
                 )
-        facts = self._facts(known, np.ones(known.size))
-        n_weights = (facts.n_features + (self._bias() != 0.0)) * facts.n_columns
-        if facts.n_columns > 1 and not _has_class_steps(
-            self._regularizer(facts.n_features, facts.n_columns), n_weights
-        ):
-            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together in a stream. Use 'ovr'.")
-        return source, facts
+        return source, self._facts(known, np.ones(known.size))
 
     def _facts(self, classes: np.ndarray, counts: np.ndarray) -> RowFacts:
         """``counts`` is how much each class weighs."""
@@ -242,20 +182,25 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         joint = classes.size > 2 and self.multi_class == "crammer_singer"
         if joint and losses.shape_of(self._loss()) != losses.LossShape():
             raise ValueError(f"loss={self.loss!r} has no Crammer–Singer form. Use multi_class='ovr' or loss='hinge'.")
+        if joint and not self._has_class_steps(classes.size):
+            raise ValueError(f"{self.regularizer!r} and Crammer–Singer do not go together. Use multi_class='ovr'.")
         if self.cost is not None and not joint:
             raise ValueError("cost is for Crammer–Singer problems of three or more classes. Use class_weight here.")
         n_problems = 1 if joint or classes.size == 2 else classes.size
         return RowFacts(self.n_features_in_, n_problems, classes.size if joint else 1, classes, factors)
 
+    def _has_class_steps(self, n_classes: int) -> bool:
+        """Whether kernels have steps over classes for this weight map."""
+        regularizer = self._regularizer(self.n_features_in_, n_classes)
+        n_weights = (self.n_features_in_ + (self._bias() != 0.0)) * n_classes
+        return not getattr(regularizer, "pure", False) and regularizer.shape(n_weights).kind in CLASS_MAPS
+
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """One problem for two classes or Crammer–Singer, one per class for one-vs-rest."""
         classes = facts.classes
         rows, label = rows_of(chunk.x, self._bias()), _codes(chunk, classes)
-        weights = checked_weights(chunk)
-        if facts.factors is not None:
-            factors = facts.factors[label]
-            weights = factors if weights is None else inputs.times(factors, weights)
-        budget = self._budget(weights)
+        factors = None if facts.factors is None else facts.factors[label]
+        budget = inputs.check_budget(self.C, factors, checked_weights(chunk))
         if facts.n_columns > 1:
             return [multiclass(rows, label, self._cost(classes.size), budget)]
         positive = [1] if classes.size == 2 else range(classes.size)
@@ -275,35 +220,8 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     def _cost(self, n_classes: int) -> np.ndarray:
         if self.cost is None:
             return 1.0 - np.eye(n_classes)
-        try:
-            cost = np.asarray(self.cost, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"cost must be a table of numbers, true class × other, got {shown(self.cost)}.") from None
-        if cost.shape != (n_classes, n_classes):
-            raise ValueError(f"cost must have shape {(n_classes, n_classes)}, one row per class, got {cost.shape}.")
-        return cost
-
-    def _solve(
-        self, holder: Holder, k: int, warm: Any, threads: int, callbacks: Callbacks, folder: CheckpointFolder | None
-    ) -> Solution:
-        """Crammer–Singer under a regularizer without compiled class steps is written out row by row."""
-        problem: Problem = holder.problems[k]
-        n_columns = (*problem.constraints.dual_shape, 1)[1]  # type: ignore[attr-defined]
-        if n_columns == 1 or _has_class_steps(problem.regularizer, problem.n_weights):
-            return super()._solve(holder, k, warm, threads, callbacks, folder)
-        if not holder.whole:
-            raise ValueError(
-                f"{self.regularizer!r} and Crammer–Singer do not go together in training from a source. Use "
-                "multi_class='ovr'."
-            )
-        constraints: Any = problem.closed
-        rivals = constraints.rivals_of()
-        holder.problems[k] = Problem(constraints.explicit(), problem.regularizer)
-        warm = None if warm is None else warm.ravel()[rivals]
-        solution = super()._solve(holder, k, warm, threads, callbacks, folder)
-        alpha = np.zeros(constraints.dual_shape)
-        alpha.ravel()[rivals] = solution.alpha
-        return replace(solution, alpha=alpha)
+        check_loss(self.cost, n_classes, "cost", ())
+        return np.asarray(self.cost, dtype=np.float64)
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.classes_ = facts.classes
@@ -333,14 +251,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         coefficients[self._label, np.arange(self._label.size)] = self._alpha.sum(axis=1)
         return coefficients
 
-    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
-
-        X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
-        or nothing, the lower bound may be the trivial one, and a warning says so.
-        """
-        return training.certify(self, X, y=y, sample_weight=sample_weight)
-
     def decision_function(self, X: Matrix) -> np.ndarray:
         """Signed distances from the hyperplanes, scaled by ‖w‖: (n,) for two classes, else (n, n_classes)."""
         scores = self._scores(X) + self.intercept_
@@ -355,12 +265,6 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
         """Share of the rows whose class is found."""
         inputs.check_scored(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
-
-
-def _check_several(classes: np.ndarray) -> None:
-    if classes.size < 2:
-        found = f"y has one class only: {shown(classes[0])}" if classes.size else "got none"
-        raise ValueError(f"LinearSVC needs examples of at least 2 classes, {found}.")
 
 
 def _codes(chunk: Chunk, classes: np.ndarray) -> np.ndarray:
@@ -381,10 +285,3 @@ def _codes(chunk: Chunk, classes: np.ndarray) -> np.ndarray:
 
 def _signs(label: np.ndarray, positive: int) -> np.ndarray:
     return 2 * (label == positive).astype(np.int8) - 1
-
-
-def _has_class_steps(regularizer: Regularizer, n_weights: int) -> bool:
-    """Whether kernels have steps over classes for this weight map; a pure group norm becomes a grouped one."""
-    if getattr(regularizer, "pure", False):
-        regularizer = regularizer.around(np.zeros(n_weights), 1.0)  # type: ignore[attr-defined]
-    return regularizer.shape(n_weights).kind in CLASS_MAPS

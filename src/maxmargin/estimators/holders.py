@@ -6,8 +6,10 @@ A holder has the problems of a task and solves them; it is asked the same wherev
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -17,10 +19,11 @@ from numpy.typing import ArrayLike
 from ..checkpoint import CheckpointFolder
 from ..constraints.oracle import count
 from ..constraints.sourced import chosen
+from ..data.errors import DataError
 from ..data.examples import PairList
 from ..data.memory import Arrays
 from ..problem import Problem, Solution
-from ..protocols import Chunk, Solver, Source
+from ..protocols import Chunk, Seekable, Solver, Source, is_seekable
 from ..solvers import solve
 from . import inputs
 from .certified import Callbacks, Run, Shares
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from .training import Task
 
 _CHUNKS = 1000  # of arrays in memory, between which they can be cut
+_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy of a source
 
 
 class Whole:
@@ -149,6 +153,50 @@ class Holder:
         """Nothing is left behind."""
 
 
+@contextlib.contextmanager
+def readable(
+    source: Source, memory: int | None, folder: Path | None = None, shared: bool = False
+) -> Iterator[Seekable]:
+    """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
+
+    The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
+    one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
+    """
+    if is_seekable(source):
+        yield source  # type: ignore[misc]
+        return
+    from .. import data
+
+    if memory is not None and hasattr(source, "keep_within"):
+        source.keep_within(memory)  # before any of it is read
+    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
+    options["dtype"] = _precision(source)
+    if memory is not None:
+        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
+    if shared:
+        options["batch_bytes"] = _SMALLEST_BATCH
+    if folder is not None:
+        place = folder / "copy"
+        with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
+            target, note, fingerprint = place / "data", place / "source", fingerprint_of(source)
+            if not (target.exists() and note.exists() and note.read_text() == fingerprint):
+                data.convert(source, target, overwrite=True, **options)  # a folder of anything else is refused
+                note.write_text(fingerprint)
+            yield data.open(target)  # type: ignore[misc]
+        return
+    with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
+        yield data.convert(source, Path(scratch) / "data", **options)
+
+
+def _precision(source: Source) -> str:
+    """Numbers are kept as precise as they come."""
+    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
+        first = next(chunks, None)
+    if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
+        raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
+    return "float32" if first.x.dtype == np.float32 else "float64"
+
+
 def fingerprint_of(source: Source) -> str:
     """The fingerprint of a source; one that has none is known by its length and the beginning of it."""
     if hasattr(source, "fingerprint"):
@@ -173,27 +221,17 @@ class _Together:
 
 def of_pairs(X: Any, Y: Any, weight: Column = None) -> str:
     """Structured examples in a short text that changes when they do."""
-    return f"{PairList(_Together(X, Y)).fingerprint}-{_crc(weight)}"
+    return f"{PairList(_Together(X, Y)).fingerprint}-{of_values(weight)}"
 
 
 def of_values(values: Any) -> str:
-    """Values of any kind in a short text."""
+    """Values of any kind in a short text; the bytes of objects are where they lie, and say nothing."""
     if values is None:
         return ""
-    text = (
-        values.tobytes() if isinstance(values, np.ndarray) and values.dtype != object else repr(list(values)).encode()
-    )
-    return f"{zlib.crc32(text):08x}"
-
-
-def _crc(column: Column) -> str:
-    if column is None:
-        return ""
-    values = np.asarray(column)
-    values = values.astype(str) if values.dtype.kind == "O" else values  # the bytes of objects are where they lie
-    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes()):08x}"
+    plain = isinstance(values, np.ndarray) and values.dtype != object
+    return f"{zlib.crc32(np.ascontiguousarray(values).tobytes() if plain else repr(list(values)).encode()):08x}"
 
 
 def of_arrays(X: Matrix, y: ArrayLike, weight: Column = None, group: Column = None) -> str:
     """Arrays in a short text that changes when they do."""
-    return "-".join([Arrays(X, np.asarray(y)).fingerprint, _crc(weight), _crc(group)])
+    return "-".join([Arrays(X, np.asarray(y)).fingerprint, of_values(weight), of_values(group)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Iterable, Sized
@@ -17,12 +18,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from ..data.arrays import check_unmasked, checked_sparse
+from ..data.errors import DataError
 from ..data.sizes import as_bytes, few_threads
 from ..protocols import Seed, is_source
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
-from .frames import REMEDIES, TIMES, PandasFrame, check_columns, check_present, present_labels
-from .tables import NUMBERS, explained
+from .tables import NUMBERS, check_present, check_types, explained, present_labels
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 """A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
@@ -42,8 +43,6 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
     options = {
@@ -72,7 +71,7 @@ def _validated(estimator: BaseEstimator, X: Any, *y: Any, options: dict[str, Any
             f"X or y holds whole numbers that no float can hold, beyond {np.finfo(float).max:.1e}. Scale them first."
         ) from None
     except (TypeError, ValueError) as error:
-        raise explained(error, X, *y) from None
+        raise explained(error, X) from None
 
 
 def check_there(estimator: BaseEstimator, y: Any) -> None:
@@ -133,18 +132,8 @@ def check_kind(X: Any) -> None:
             f"X is a dict. {NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
         )
     check_unmasked("X", X)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {REMEDIES[TIMES]}")
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        dtypes: Any = {"": X.dtype}
-    else:
-        dtypes = X.dtypes if isinstance(X, PandasFrame) else {}
-    for column, dtype in dtypes.items():
-        if dtype.kind == "c":
-            place = f" in the column {column!r}" if column != "" else ""
-            raise ValueError(
-                f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
-            )
+    if not (isinstance(X, np.ndarray) and X.dtype.kind in "fiub"):
+        check_types(X)
 
 
 def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:
@@ -171,12 +160,7 @@ def check_labels(y: Any, name: str = "y") -> None:
         raise ValueError(
             f"{name}[{values.index(None)}] is None. Every row needs a label; drop the rows that have none."
         )
-    table = next((i for i, v in enumerate(values) if isinstance(v, dict | set)), None)
-    if table is not None:
-        raise ValueError(
-            f"{name}[{table}] is {shown(values[table])}, which is no class label. Labels are text, whole numbers or "
-            "booleans; rows with several labels each are for MultilabelSVM."
-        )
+    check_nameable(v for v in values if not isinstance(v, list | np.ndarray))  # which scikit-learn flattens, or refuses
     text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
     other = next((i for i, v in enumerate(values) if not isinstance(v, str)), None)
     if text is not None and other is not None:
@@ -184,13 +168,6 @@ def check_labels(y: Any, name: str = "y") -> None:
             f"{name} mixes text and other labels: {name}[{text}] is {shown(values[text])}, {name}[{other}] is "
             f"{shown(values[other])}. Make them all strings or all numbers."
         )
-    try:
-        min(values, default=None)
-    except TypeError:
-        raise ValueError(
-            f"{name} has labels that have no order, such as {shown(values[0])}. Labels are text, whole numbers or "
-            "booleans."
-        ) from None
 
 
 def check_classes(y: np.ndarray) -> None:
@@ -203,6 +180,13 @@ def check_classes(y: np.ndarray) -> None:
             f"Unknown label type: continuous. y[{at}] is {shown(y[at])}, which is no class label. "
             "Use LinearSVR for regression, or round y if these are classes."
         )
+
+
+def check_several(estimator: BaseEstimator, classes: np.ndarray) -> None:
+    """One class alone cannot be told apart."""
+    if classes.size < 2:
+        found = f"y has one class only: {shown(classes.tolist()[0])}" if classes.size else "got none"
+        raise ValueError(f"{type(estimator).__name__} needs examples of at least 2 classes, {found}.")
 
 
 def check_nameable(labels: Iterable[Any]) -> None:
@@ -222,20 +206,20 @@ def check_vectors(classes: np.ndarray, coef: np.ndarray) -> None:
         raise ValueError(f"{classes.size} classes have {len(coef)} vectors of weights")
 
 
-def check_numbers(y: Any, meaning: str) -> np.ndarray:
-    """y as float64 (float32 stays); text must be text of numbers."""
-    if getattr(y, "dtype", None) == np.float32:
-        return np.ascontiguousarray(y)
+def check_numbers(y: Any, meaning: str, ids: np.ndarray | None = None) -> np.ndarray:
+    """y as float64, of rows that have these numbers in their data; text must be text of numbers."""
     try:
         numbers = np.ascontiguousarray(y, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
+        raise DataError(
             f"y must hold {meaning}, one number per row; got values such as {str(y[0])!r}. Turn them into numbers, or "
             "use LinearSVC if they name classes."
         ) from None
     if not np.isfinite(numbers).all():
         at = int(np.argmax(~np.isfinite(numbers)))
-        raise ValueError(f"y contains NaN or infinity: y[{at}] is {numbers[at]:g}. Drop the rows without a number.")
+        row = at if ids is None else int(ids[at])
+        message = f"y contains NaN or infinity: y[{row}] is {numbers[at]:g}. Drop the rows without a number."
+        raise DataError(message, row=row)
     return numbers
 
 
@@ -248,19 +232,13 @@ def check_positive(name: str, value: object, *, zero: bool = False) -> float:
     return number
 
 
-def times(weights: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """The product of weights; what is too large for it is left to ``check_budget``."""
-    with np.errstate(over="ignore"):
-        return weights * factors
-
-
-def check_budget(C: float, weights: np.ndarray | None) -> np.ndarray:
-    """C_i for every example, or one C for all."""
-    C = check_positive("C", C)
-    if weights is None:
+def check_budget(C: float, *weights: np.ndarray | None) -> np.ndarray:
+    """C_i for every example, which is C times all these weights that there are; or one C for all."""
+    C, known = check_positive("C", C), [one for one in weights if one is not None]
+    if not known:
         return np.array([C])
     with np.errstate(over="ignore"):
-        budget = C * weights
+        budget = C * functools.reduce(np.multiply, known)
         if np.isfinite(budget.sum()):
             return budget
     raise ValueError(
@@ -289,14 +267,19 @@ def check_weights(sample_weight: Column, X: Any) -> np.ndarray | None:
     weights = np.full(n, weights) if weights.ndim == 0 else weights
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), one number for each row; got shape {weights.shape}.")
-    if not np.isfinite(weights).all():
-        at = int(np.argmax(~np.isfinite(weights)))
-        raise ValueError(f"sample_weight contains NaN or infinity: sample_weight[{at}] is {weights[at]:g}.")
-    if (weights < 0).any():
-        at = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight must not be negative; sample_weight[{at}] is {weights[at]:g}.")
-    if not weights.any():
+    if not not_negative(weights, np.arange(n)).any():
         raise ValueError("All entries of sample_weight are zero: no example is left to learn from.")
+    return weights
+
+
+def not_negative(weights: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Weights of rows that have these numbers in their data, if all are finite and none is below zero."""
+    right = np.isfinite(weights) & (weights >= 0.0)
+    if not right.all():
+        at = int(np.argmin(right))
+        row = int(ids[at])
+        message = f"sample_weight must be finite and must not be negative; sample_weight[{row}] is {weights[at]:g}."
+        raise DataError(message, row=row)
     return weights
 
 
@@ -341,18 +324,15 @@ def check_memory(memory: object) -> int | None:
 
 def check_seed(random_state: object) -> None:
     """A whole number from 0 on, a generator of NumPy's, or None; nothing is drawn from it."""
-    if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return
-    several = isinstance(random_state, list | tuple | np.ndarray) and np.shape(random_state) not in ((), (0,))
-    seeds: Any = random_state if several else [random_state]
-    for seed in seeds:
-        if isinstance(seed, np.random.SeedSequence | np.random.BitGenerator):
-            continue
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise ValueError(
-                "random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got "
-                f"{shown(random_state)}."
-            )
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        isinstance(random_state, np.random.RandomState) or np.random.default_rng(random_state)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be None, a whole number of at least 0 or a numpy.random.Generator, got "
+            f"{shown(random_state)}."
+        ) from None
 
 
 def generator(random_state: Seed) -> np.random.Generator:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,16 @@ from ..constraints.oracle import check_methods, count, sized
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver, is_source
+from ..protocols import LatentObjective, Model, Regularizer, is_source
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
-from .inputs import Column, Seed
+from .inputs import Column
 from .latent_search import LatentEstimator, objective_of
+from .settings import with_parameters
 from .structured import Examples, best_answers, check_pairs, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     model_="any", coef_="float[w]", objective_="float", latent_="int[...]|float[...]|bool[...]|list|tuple",
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
 
@@ -101,37 +104,11 @@ class LatentStructuralSVM(LatentEstimator):
     0.0
     """
 
-    def __init__(
-        self,
-        model: Model | None = None,
-        C: float = 1.0,
-        *,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.1,
-        init: str | np.ndarray | Callable[[Any, Any], Any] = "model",
-        n_init: int = 1,
-        group_norm: Column = None,
-        regularizer: Regularizer | None = None,
-        tol: float = 1e-3,
-        bound_tol: float = 1e-3,
-        max_bounds: int = 100,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.model = model
-        self.bound = bound
-        self.eta = eta
-        self.init = init
-        self.n_init = n_init
-        self.group_norm = group_norm
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
+    model: Model | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    group_norm: Column = None
+    max_passes: int = 1000
 
     @notified
     def fit(
@@ -215,18 +192,13 @@ class LatentStructuralSVM(LatentEstimator):
         self, X: Examples, Y: Examples, Z: Examples | None, objective: LatentObjective, rng: np.random.Generator
     ) -> dict[str, Any]:
         """What the first search begins with."""
-        if Z is not None:
-            return {"latent": _checked_latent(objective, Z)}
-        if self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights:
-            return self._hot_start(objective, self.coef_)
-        init = self.init
-        if callable(init):
-            return {"latent": [init(x, y) for x, y in zip(X, Y, strict=True)]}
-        if isinstance(init, str):
-            if init not in ("model", "random"):
-                raise ValueError(f"init must be 'model', 'random', weights or a function (x, y) -> z, got {init!r}.")
-            return {"latent": objective.initial(rng if init == "random" else None)}
-        return {"weights": self._checked_weights(objective)}
+        listed = None if Z is None else objective.evaluate(np.zeros(objective.n_weights)).listed()
+        if listed is not None and count(Z) == objective.n_examples:  # kernels look up what such numbers stand for
+            values, sizes = np.asarray(Z), np.diff(listed[1])
+            if values.dtype.kind not in "iu" or ((values < 0) | (values >= sizes)).any():
+                raise ValueError(f"Z must be whole numbers from 0 on, below {shown(sizes.tolist())}; got {shown(Z)}.")
+        warm = self.warm_start and "coef_" in vars(self) and self.coef_.size == objective.n_weights
+        return self._begun(objective, rng, X, Y, Z, self.coef_ if warm else None, ("model", "random"))
 
     def _check_fitted_sizes(self) -> None:
         if not is_latent(self.model_):
@@ -284,25 +256,6 @@ def _check_latent(model: Any) -> None:
             f"model must have the methods of maxmargin.protocols.LatentModel; {model!r} lacks complete. A model "
             "without latent variables belongs to StructuralSVM."
         )
-
-
-def _checked_latent(objective: LatentObjective, Z: Examples) -> Examples:
-    """Latent values to start from, one for each example; in range, where they are numbers in a list."""
-    if count(Z) != objective.n_examples:
-        raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
-    latent = Z if isinstance(Z, np.ndarray) else list(Z)
-    listed = objective.evaluate(np.zeros(objective.n_weights)).listed()
-    if listed is not None:
-        values, sizes = np.asarray(latent), np.diff(listed[1])
-        if values.ndim != 1 or values.dtype.kind not in "iu":
-            raise ValueError(
-                f"Z must be whole numbers, one for each example; got {values.dtype} of shape {values.shape}."
-            )
-        wrong = np.flatnonzero((values < 0) | (values >= sizes))
-        if wrong.size:
-            i = int(wrong[0])
-            raise ValueError(f"Z[{i}] is {values[i]}, example {i} has latent values 0 to {sizes[i] - 1}.")
-    return latent
 
 
 def selected(model: Any, weights: np.ndarray) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares
 from .fit_callbacks import keep, users_line
+from .settings import with_parameters
 from .workers import Cluster
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
@@ -36,14 +37,23 @@ CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWa
 _NOTHING = 1.0 - 1e-4  # of the objective at weights zero: whoever ends there has gained nothing to speak of
 
 
+@with_parameters
 class LatentEstimator(CertifiedEstimator):
     """Base of the estimators with latent variables: a search over bounds, from one or several starts."""
 
-    coef_: np.ndarray
-    history_: list[BoundRecord]  # type: ignore[assignment]
-    objective_: float
-    latent_: Any
-    n_bounds_: int
+    _: KW_ONLY
+    bound: str | BoundChooser = "cccp"
+    eta: float = 0.1
+    n_init: int = 1
+    bound_tol: float = 1e-3
+    max_bounds: int = 100
+    init: str | np.ndarray | Callable[[Any, Any], Any] = "model"
+
+    coef_: np.ndarray = field(init=False)
+    history_: list[BoundRecord] = field(init=False)  # type: ignore[assignment]
+    objective_: float = field(init=False)
+    latent_: Any = field(init=False)
+    n_bounds_: int = field(init=False)
     _certified = "of the last convex bound, latent values fixed"
 
     def _search_settings(self) -> Settings:
@@ -186,14 +196,34 @@ class LatentEstimator(CertifiedEstimator):
         except (ValueError, IndexError, OracleError):
             return None
 
-    def _checked_weights(self, objective: LatentObjective) -> np.ndarray:
-        """``init`` as weights to start from."""
+    def _begun(
+        self,
+        objective: LatentObjective,
+        rng: np.random.Generator,
+        X: Any,
+        y: Any,
+        Z: Any,
+        warm: np.ndarray | None,
+        words: tuple[str, ...],
+    ) -> dict[str, Any]:
+        """What to begin with: ``Z``, the last weights, or what ``init`` says: a function, weights, one of ``words``."""
+        if Z is not None:
+            if count(Z) != objective.n_examples:
+                raise ValueError(f"Z has {count(Z)} latent values, X has {objective.n_examples} examples.")
+            return {"latent": Z if isinstance(Z, np.ndarray) else list(Z)}
+        if warm is not None:
+            return self._hot_start(objective, warm)
+        if callable(self.init):
+            return {"latent": [self.init(x, one) for x, one in zip(X, y, strict=True)]}
+        if isinstance(self.init, str):
+            one_of("init", self.init, words, ", weights or a function (x, y) -> z")
+            return {"latent": objective.initial(rng if self.init == "random" else None)}
         weights = np.asarray(self.init, dtype=np.float64)
         if weights.shape != (objective.n_weights,) or not np.isfinite(weights).all():
             raise ValueError(
                 f"init as weights must be {objective.n_weights} finite numbers, got an array of shape {weights.shape}."
             )
-        return weights
+        return {"weights": weights}
 
     def _hot_start(self, objective: LatentObjective, weights: np.ndarray) -> dict[str, Any]:
         """The last weights, with dual variables to match if there are any."""

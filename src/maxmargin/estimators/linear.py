@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .. import losses
-from ..checkpoint import CheckpointFolder
 from ..constraints import Blocked
 from ..constraints.base import Closed
 from ..data.arrays import canonical
 from ..data.errors import DataError
-from ..problem import Problem, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Source, is_seekable
+from ..problem import Certificate, Problem, Rows
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..regularizers import L2, Blocks
 from ..solvers import best_start
-from . import inputs
-from .certified import Run
-from .fit_callbacks import users_line
-from .holders import Holder, Whole, fingerprint_of, is_whole
-from .inputs import Matrix
+from . import inputs, training
+from .certified import Folder, Run, Workers
+from .fit_callbacks import Callback, users_line
+from .holders import Holder, Whole, is_whole, readable
+from .inputs import Column, Matrix
 from .streams import ClosedStream
 from .training import Task
 from .workers import gathered
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 
 _MOST_COLUMNS = 2**32 - 1  # that kernels can address
 _EMPTY = np.empty(0, np.int32)
-_SMALLEST_BATCH, _LARGEST_BATCH = 2**15, 2**22  # bytes of a chunk of the copy of a source
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,48 @@ class LinearEstimator(Task[RowFacts, Seekable]):
     _alpha: np.ndarray | None = None
     origin_: dict[str, Any]
     _new_stream = ClosedStream
-    _stream_rule = "Settings of a stream must not change between chunks: {changed}. Use a new estimator."
+
+    def fit(
+        self,
+        X: Matrix | Source,
+        y: Column = None,
+        sample_weight: Column = None,
+        *,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Train on a matrix (dense or sparse, float32 or float64) and one label or number per row, or on a source of
+        both.
+
+        Parameters
+        ----------
+        X : matrix, or a source from ``maxmargin.data.open``
+            A source need not fit into memory: ``memory`` then bounds all that training holds at a time.
+        y : labels or numbers; None with a source, which brings them
+        sample_weight : array or None
+        cluster : str, Transport or None
+            Where to train, if not in this process: ``"local:4"`` (processes of this machine), ``"ray"``,
+            ``"ray://host:10001"`` (see ``maxmargin.distributed.transport_of``). Each worker has a part of the examples,
+            of which it opens its own files; ``memory`` is then that of one worker.
+        checkpoint : path or None
+            A folder to save the run in. The same call goes on from what is saved there.
+        checkpoint_every : float
+            Seconds between two savings.
+        callbacks : functions
+            Each is given a ``Record`` after every pass, and ends the run by returning True.
+        """
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
+        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
+
+    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
+        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
+
+        X may be a source. Each row has dual variables of its own: on other rows, or in another order, they say little
+        or nothing, the lower bound may be the trivial one, and a warning says so.
+        """
+        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         """The constraints of a chunk in each of these problems."""
@@ -96,10 +134,6 @@ class LinearEstimator(Task[RowFacts, Seekable]):
             return 0.0
         return inputs.check_positive("intercept_scaling", self.intercept_scaling)
 
-    def _budget(self, weights: np.ndarray | None) -> np.ndarray:
-        """C_i for every example, or one C for all."""
-        return inputs.check_budget(self.C, weights)
-
     def _regularizer(self, n_features: int, n_classes: int = 1) -> Regularizer:
         """The user's regularizer for the features, l2 for the intercept, the same for every class.
 
@@ -111,7 +145,7 @@ class LinearEstimator(Task[RowFacts, Seekable]):
     @contextlib.contextmanager
     def _read(self, given: Source, run: Run, reset: bool) -> Iterator[Seekable]:
         folder = None if run.checkpoint is None else Path(run.checkpoint)
-        with _readable(given, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
+        with readable(given, inputs.check_memory(self.memory), folder, run.cluster is not None) as source:
             if reset:
                 self._take_shape(source, given)
             elif source.n_features != self.n_features_in_:
@@ -264,50 +298,6 @@ def _alpha_of_each(alpha: np.ndarray | None, problems: list[Problem]) -> list[np
     return [alpha] if n == 1 else list(alpha)
 
 
-@contextlib.contextmanager
-def _readable(
-    source: Source, memory: int | None, folder: Path | None = None, shared: bool = False
-) -> Iterator[Seekable]:
-    """The source itself if its chunks can be read in any order; else a copy on disk, for as long as it is needed.
-
-    The copy keeps the order of the rows. It is made in ``folder``, where it stays for later runs, or in a temporary
-    one. Where it is to be ``shared`` out among workers it has small chunks, between which it can be cut.
-    """
-    if is_seekable(source):
-        yield source  # type: ignore[misc]
-        return
-    from .. import data
-
-    if memory is not None and hasattr(source, "keep_within"):
-        source.keep_within(memory)  # before any of it is read
-    options: dict[str, Any] = {"shuffle": False, "memory": memory if memory is not None else "512MB"}
-    options["dtype"] = _precision(source)
-    if memory is not None:
-        options["batch_bytes"] = min(max(memory // 64, _SMALLEST_BATCH), _LARGEST_BATCH)
-    if shared:
-        options["batch_bytes"] = _SMALLEST_BATCH
-    if folder is not None:
-        place = folder / "copy"
-        with CheckpointFolder(place, {}):  # nobody else makes, uses or removes the copy meanwhile
-            target, note, fingerprint = place / "data", place / "source", fingerprint_of(source)
-            if not (target.exists() and note.exists() and note.read_text() == fingerprint):
-                data.convert(source, target, overwrite=True, **options)  # a folder of anything else is refused
-                note.write_text(fingerprint)
-            yield data.open(target)  # type: ignore[misc]
-        return
-    with tempfile.TemporaryDirectory(prefix="maxmargin-") as scratch:
-        yield data.convert(source, Path(scratch) / "data", **options)
-
-
-def _precision(source: Source) -> str:
-    """Numbers are kept as precise as they come."""
-    with contextlib.closing(source.chunks()) as chunks:  # type: ignore[type-var]
-        first = next(chunks, None)
-    if first is None or not (isinstance(first.x, np.ndarray) or sp.issparse(first.x)):
-        raise DataError("This source holds structured examples, or none; linear estimators need rows of a matrix.")
-    return "float32" if first.x.dtype == np.float32 else "float64"
-
-
 def repeated(features: Regularizer | None, places: np.ndarray, n_features: int) -> Regularizer:
     """The same regularizer for the features of every vector of weights, l2 for the intercepts that may follow them.
 
@@ -350,29 +340,4 @@ def labels_of(source: Seekable) -> Iterator[Chunk]:
 
 def checked_weights(chunk: Chunk) -> np.ndarray | None:
     """The weights of a chunk, not negative."""
-    if chunk.weight is None:
-        return None
-    weight = np.asarray(chunk.weight, np.float64)
-    bad = ~(np.isfinite(weight) & (weight >= 0.0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise DataError(
-            f"The weight of row {chunk.ids[at]} is {weight[at]}; it must be finite and not negative.",
-            row=int(chunk.ids[at]),
-        )
-    return weight
-
-
-def checked_numbers(chunk: Chunk, meaning: str) -> np.ndarray:
-    """The labels of a chunk as finite numbers."""
-    try:
-        y = np.ascontiguousarray(chunk.y, np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"Labels must be {meaning}, one number per row; there are values such as {str(chunk.y[0])!r}.",
-            row=int(chunk.ids[0]),
-        ) from None
-    if not np.isfinite(y).all():
-        at = int(np.argmin(np.isfinite(y)))
-        raise DataError(f"The label of row {chunk.ids[at]} is {y[at]}; it must be finite.", row=int(chunk.ids[at]))
-    return y
+    return None if chunk.weight is None else inputs.not_negative(np.asarray(chunk.weight, np.float64), chunk.ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,19 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
+from ..protocols import Chunk, Loss, Seekable, Source
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
-from .inputs import Column, Matrix, Seed
-from .linear import LinearEstimator, RowFacts, checked_numbers, labels_of, rows_of
+from .inputs import Column, Matrix
+from .linear import LinearEstimator, RowFacts, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
+@with_parameters
 class RankingSVM(LinearEstimator):
     """Pairwise ranking: inside each group, examples of higher grade shall score higher.
 
@@ -59,7 +62,8 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
-    coef_: np.ndarray
+    coef_: np.ndarray = field(init=False)
+    _example_coef: np.ndarray | None = field(init=False)
 
     # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them. Its
     # Pipeline offers every score a sample_weight, if only None, and fails where the name is not known at all.
@@ -67,27 +71,12 @@ class RankingSVM(LinearEstimator):
     __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": None}  # noqa: RUF012
 
-    _example_coef: np.ndarray | None
-    fit_intercept: bool = False
-    intercept_scaling: float = 1.0
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Loss = "hinge"
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Loss = "hinge",
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
+    fit_intercept = False
+    intercept_scaling = 1.0
 
     def fit(
         self,
@@ -116,14 +105,13 @@ class RankingSVM(LinearEstimator):
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, groups: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
-        grades = inputs.check_numbers(y, "grades")
-        return self._whole(X, grades, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
+        return self._whole(X, y, _groups(groups, y), None, lambda: of_arrays(X, y, group=groups))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         """A group is never cut by the end of a chunk."""
         to_compare = is_whole(source)  # then the model says what is wrong
         for chunk in labels_of(source):
-            checked_numbers(chunk, "grades")
+            inputs.check_numbers(chunk.y, "grades", chunk.ids)
             if chunk.group is None:
                 raise DataError(
                     "The source has no groups, so that all rows would be compared with each other. Give them: "
@@ -140,7 +128,7 @@ class RankingSVM(LinearEstimator):
         return [self._pairs(chunk, rows_of(chunk.x, 0.0))]
 
     def _pairs(self, chunk: Chunk, rows: Rows) -> Any:
-        return ranking(rows, *_graded(chunk), self._budget(None), loss=self._loss())
+        return ranking(rows, *_graded(chunk), inputs.check_budget(self.C), loss=self._loss())
 
     def _learned(self, facts: RowFacts, weights: list[np.ndarray]) -> None:
         self.coef_, self._example_coef = weights[0], None
@@ -223,7 +211,7 @@ def _groups(groups: Column, y: np.ndarray) -> np.ndarray:
 
 def _graded(chunk: Chunk) -> tuple[np.ndarray, np.ndarray]:
     """Grades and groups of a chunk."""
-    return checked_numbers(chunk, "grades"), _groups(chunk.group, chunk.y)
+    return inputs.check_numbers(chunk.y, "grades", chunk.ids), _groups(chunk.group, chunk.y)
 
 
 def _count_pairs(chunk: Chunk) -> int:

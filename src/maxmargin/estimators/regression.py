@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,16 @@ from .. import losses
 from ..constraints.base import Closed
 from ..models import regression
 from ..persistence import storable
-from ..problem import Certificate
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
+from ..protocols import Chunk, Loss, Seekable
 from . import inputs, training
-from .certified import Folder, Run, Workers
-from .fit_callbacks import Callback
 from .holders import Whole, of_arrays
-from .inputs import Column, Matrix, Seed
-from .linear import LinearEstimator, RowFacts, checked_numbers, checked_weights, labels_of, rows_of
+from .inputs import Column, Matrix
+from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
+@with_parameters
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression with a certificate of optimality.
 
@@ -50,50 +50,15 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     True
     """
 
-    coef_: np.ndarray
-    intercept_: float
+    C: float = 1.0
+    epsilon: float = 0.1
+    _: KW_ONLY
+    loss: str | Loss = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        *,
-        loss: str | Loss = "epsilon_insensitive",
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.epsilon = epsilon
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-
-    def fit(
-        self,
-        X: Matrix | Source,
-        y: Column = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> LinearSVR:
-        """Train on a matrix (dense or sparse) and one number per row, or on a source of both.
-
-        The parameters are those of :meth:`LinearSVC.fit`.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, y=y, sample_weight=sample_weight)
+    coef_: np.ndarray = field(init=False)
+    intercept_: float = field(init=False)
 
     def partial_fit(self, X: Matrix, y: Column, sample_weight: Column = None) -> LinearSVR:
         """Learn from one more chunk of a stream, of any size; see :meth:`LinearSVC.partial_fit`."""
@@ -101,19 +66,19 @@ class LinearSVR(RegressorMixin, LinearEstimator):
 
     def _arrays(self, X: Any, *, reset: bool, y: Any = None, sample_weight: Column = None) -> Whole:
         X, y = inputs.check_matrix(self, X, y, reset=reset, y_numeric=True)
-        target, weight = inputs.check_numbers(y, "targets"), inputs.check_weights(sample_weight, X)
-        return self._whole(X, target, None, weight, lambda: of_arrays(X, y, sample_weight))
+        weight = inputs.check_weights(sample_weight, X)
+        return self._whole(X, y, None, weight, lambda: of_arrays(X, y, sample_weight))
 
     def _survey(self, source: Seekable) -> tuple[Seekable, RowFacts]:
         for chunk in labels_of(source):
-            checked_numbers(chunk, "targets")
+            inputs.check_numbers(chunk.y, "targets", chunk.ids)
         return source, RowFacts(self.n_features_in_)
 
     def _constraints_of(self, chunk: Chunk, facts: RowFacts, which: Sequence[int]) -> list[Closed]:
         constraints = regression(
             rows_of(chunk.x, self._bias()),
-            checked_numbers(chunk, "targets"),
-            self._budget(checked_weights(chunk)),
+            inputs.check_numbers(chunk.y, "targets", chunk.ids),
+            inputs.check_budget(self.C, checked_weights(chunk)),
             loss=self._loss(),
         )
         return [constraints]
@@ -125,13 +90,6 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     def _loss(self) -> Loss:
         epsilon = inputs.check_positive("epsilon", self.epsilon, zero=True)
         return losses.named(self.loss, losses.DISTANCE, epsilon=epsilon)
-
-    def certify(self, X: Matrix | Source, y: Column = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem on (X, y), recomputed from weights and dual variables alone.
-
-        X may be a source of both.
-        """
-        return training.certify(self, X, y=y, sample_weight=sample_weight)
 
     def predict(self, X: Matrix) -> np.ndarray:
         return self._scores(X) + self.intercept_

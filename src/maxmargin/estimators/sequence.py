@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence, Sized
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -17,14 +17,12 @@ from ..data.attributes import Attributes, names_of
 from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
-from ..problem import Certificate
-from ..protocols import Regularizer, Solver, Source
-from ..validation import shown
+from ..protocols import Source
+from ..validation import shown, whole
 from . import inputs, training
-from .certified import Folder, Run, Workers
-from .fit_callbacks import Callback, users_line
+from .fit_callbacks import users_line
 from .holders import Whole, is_whole
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -40,7 +38,8 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
-from .structured import Examples, ModelFacts, StructuredEstimator, check_pairs, look_at, paired
+from .settings import with_parameters
+from .structured import Examples, ModelFacts, StructuredEstimator, check_inputs, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -51,6 +50,7 @@ _SHOWN = 3  # names of features in a message
 @storable(
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
+@with_parameters
 class SequenceSVM(StructuredEstimator):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
@@ -85,6 +85,14 @@ class SequenceSVM(StructuredEstimator):
         All weights: emissions by feature and label, then bias, transitions, start and end where present.
     certificate_, history_, n_passes_ : as for StructuralSVM
 
+    Notes
+    -----
+    X is a list of sequences. Each is a matrix of tokens by features (dense or sparse), or a list of tokens, each a
+    word (text, its one feature), a dict of features, or a list of the names of those that are present. In dicts,
+    numbers count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
+    the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are tokens, dicts
+    of its columns. Y is a list of lists of labels: text, numbers or anything that can be sorted.
+
     Examples
     --------
     >>> X = [[{"word": "the"}, {"word": "dog"}, {"word": "barks"}], [{"word": "dog"}, {"word": "barks"}]]
@@ -100,68 +108,20 @@ class SequenceSVM(StructuredEstimator):
     ['DET', 'NOUN', 'VERB']
     """
 
-    model_: Chain
-    classes_: np.ndarray
-    _names: list[Any] | None
-    _attributes: Attributes | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Matrix = "hamming"
+    rescaling: str = "margin"
+    bias: bool = False
+    start: bool = False
+    end: bool = False
+    allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
+    max_passes: int = 1000
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Matrix = "hamming",
-        rescaling: str = "margin",
-        bias: bool = False,
-        start: bool = False,
-        end: bool = False,
-        allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None,
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
-        self.rescaling = rescaling
-        self.bias = bias
-        self.start = start
-        self.end = end
-        self.allowed_transitions = allowed_transitions
-
-    def fit(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> SequenceSVM:
-        """Train on sequences and their labels.
-
-        Parameters
-        ----------
-        X : list of sequences
-            A sequence is a matrix of tokens by features (dense or sparse), or a list of tokens, each a word (text,
-            its one feature), a dict of features, or a list of the names of those that are present. In dicts, numbers
-            count as they are, ``True`` as 1, ``False`` and ``None`` not at all; text makes a feature of its own with
-            the name ("word=the"), and so does each item of a list. A data frame is a sequence, too: its rows are
-            tokens, dicts of its columns. Or a source of sequences and labels that need not fit into memory: it is
-            read once for labels and names of features, and once in every epoch.
-        Y : list of lists of labels
-            Text, numbers or anything that can be sorted.
-        sample_weight : array (n_sequences,) or None
-        cluster, checkpoint, checkpoint_every, callbacks : as for :meth:`LinearSVC.fit`
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
+    model_: Chain = field(init=False)
+    classes_: np.ndarray = field(init=False)
+    _names: list[Any] | None = field(init=False)
+    _attributes: Attributes | None = field(default=None, init=False)
 
     def partial_fit(self, X: Examples, Y: Examples, classes: Iterable[Any] | None = None) -> SequenceSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -275,15 +235,11 @@ class SequenceSVM(StructuredEstimator):
         warning says so.
         """
         check_is_fitted(self)
-        X = as_sequences(X)
+        X = check_inputs(as_sequences(X))
         if isinstance(X, Sequences):
             if X.n_features != self.model_.n_features:
                 raise ValueError(f"X has sequences of {X.n_features} features, the model has {self.model_.n_features}.")
             return X
-        if not isinstance(X, Sized) or isinstance(X, str | dict):
-            raise ValueError(f"X must be a list of sequences, got {shown(X)}. One sequence goes in as [x].")
-        if len(X) == 0:
-            raise ValueError("X has no sequences. Give a list with at least one.")
         if self._names is None:
             return Sequences.of(X, self.model_.n_features)
         if is_numeric(X):
@@ -321,10 +277,8 @@ class SequenceSVM(StructuredEstimator):
 
     def k_best(self, x: Any, k: int = 5) -> list[tuple[list[Any], float]]:
         """The k best labellings of one sequence with their scores, best first."""
-        if not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k must be a whole number of at least 1, got {k!r}.")
         classes = self._class_list()
-        found = self.model_.k_best(self.prepare([x])[0], self.coef_, int(k))
+        found = self.model_.k_best(self.prepare([x])[0], self.coef_, whole("k", k))
         return [([classes[j] for j in path.tolist()], score) for path, score in found]
 
     def margins(self, X: Examples) -> list[np.ndarray]:
@@ -345,18 +299,6 @@ class SequenceSVM(StructuredEstimator):
         right = [a == b for y, z in zip(Y, found, strict=True) for a, b in zip(plain(y), z, strict=True)]
         weights = inputs.check_weights(sample_weight, Y)
         return float(np.average(right, weights=None if weights is None else np.repeat(weights, [len(y) for y in Y])))
-
-    def certify(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-    ) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
-
-        X may be a source of sequences and labels.
-        """
-        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _prepared(self, X: Examples, Y: Examples) -> tuple[Sequences, list[np.ndarray]]:
         X, Y = as_pairs(X, Y)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,16 +16,17 @@ from ..constraints.sourced import Layout, Prepare, Sizes, SourcedOracle, survey
 from ..data.arrays import check_unmasked, checked_sparse
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Regularizer, Solver, Source
+from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback
-from .frames import Listed
 from .holders import Holder, Whole, is_whole, of_pairs
-from .inputs import Column, Seed
+from .inputs import Column
+from .settings import with_parameters
 from .streams import OpenStream
+from .tables import Listed
 from .training import Task
 
 if TYPE_CHECKING:
@@ -74,10 +75,40 @@ class StructuredEstimator(Task[ModelFacts, Source]):
     model_: Model
     _shares: Planes
     _new_stream = OpenStream
-    _stream_rule = (
-        "Between chunks of a stream only C and the means of work may change, but here is {changed}. Start with a new "
-        "estimator."
-    )
+
+    def fit(
+        self,
+        X: Examples | Source,
+        Y: Examples | None = None,
+        sample_weight: Column = None,
+        *,
+        cluster: Workers = None,
+        checkpoint: Folder = None,
+        checkpoint_every: float = 30.0,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
+        """Train on inputs and true answers, one of each per example.
+
+        X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
+        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
+        are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
+        lists of them.
+
+        On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
+        and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
+        which cost the most, are made side by side. Where what is kept would not fit into this machine,
+        ``solver="shard_ascent"`` leaves it with the workers, who optimize it themselves and agree on weights: that
+        takes many more epochs, most of all where weights are few.
+        """
+        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
+        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
+
+    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
+        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
+
+        On data other than the training data the bounds are those of the problem on that data. X may be a source.
+        """
+        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     @property
     def _alpha(self) -> Planes:
@@ -220,6 +251,7 @@ def mean_loss(model: Any, Y: Examples, answers: Examples, sample_weight: Column)
 
 
 @storable(model_="any", coef_="float[w]", _alpha="Planes", _fitted_C="float")
+@with_parameters
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
 
@@ -273,48 +305,10 @@ class StructuralSVM(StructuredEstimator):
     [array([0, 1], dtype=int32)]
     """
 
-    def __init__(
-        self,
-        model: Model | None = None,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.model = model
-
-    def fit(
-        self,
-        X: Examples | Source,
-        Y: Examples | None = None,
-        sample_weight: Column = None,
-        *,
-        cluster: Workers = None,
-        checkpoint: Folder = None,
-        checkpoint_every: float = 30.0,
-        callbacks: Sequence[Callback] = (),
-    ) -> StructuralSVM:
-        """Train on inputs and true answers, one of each per example.
-
-        X may be a source of both (see ``maxmargin.data.open``) that need not fit into memory: it is read once for
-        the sizes of the model, and once in every epoch. ``memory`` bounds what is kept of it. The last four parameters
-        are those of :meth:`LinearSVC.fit`; a run can be saved where answers are whole numbers, or arrays, tuples or
-        lists of them.
-
-        On a ``cluster`` each worker searches among its own examples, with one thread (``n_jobs`` is for one machine),
-        and what it finds is kept and optimized here: there are about as many epochs as on one machine, and searches,
-        which cost the most, are made side by side.
-        """
-        run = Run(checkpoint, checkpoint_every, callbacks, cluster)
-        return training.fit(self, X, run, Y=Y, sample_weight=sample_weight)
+    model: Model | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    max_passes: int = 1000
 
     def partial_fit(self, X: Examples, Y: Examples) -> StructuralSVM:
         """Learn from one more chunk of a stream, of which nothing but constraints is kept.
@@ -350,13 +344,6 @@ class StructuralSVM(StructuredEstimator):
         """Minus the mean loss of the answers: higher is better, 0 is perfect."""
         X, Y = check_pairs(X, Y)
         return -mean_loss(self.model_, Y, self.predict(X), sample_weight)
-
-    def certify(self, X: Examples | Source, Y: Examples | None = None, sample_weight: Column = None) -> Certificate:
-        """Bounds on the optimum of the training problem, recomputed from weights and dual variables alone.
-
-        On data other than the training data the bounds are those of the problem on that data. X may be a source.
-        """
-        return training.certify(self, X, Y=Y, sample_weight=sample_weight)
 
     def _report_content(self, data: Data) -> ReportContent:
         from ..report.structural import content

@@ -17,19 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
-from ..checkpoint import CheckpointFolder
 from ..constraints.duals_on_disk import stacked
 from ..problem import Certificate, Problem, Record, Solution
 from ..protocols import Chunk, OracleError, Source, is_source
 from ..solvers import certify as certify_problem
 from ..validation import check_object, shown
 from . import inputs
-from .certified import Callbacks, CertifiedEstimator, Run, Shares, total
+from .certified import CertifiedEstimator, Run, Shares, total
 from .fit_callbacks import changing, keep
 from .holders import Holder, Whole, fingerprint_of
 from .streams import ClosedStream, OpenStream
@@ -46,8 +45,6 @@ class Task(CertifiedEstimator, Generic[F, S]):
     """
 
     coef_: np.ndarray
-    _stream_rule: ClassVar[str]
-    """What to say where settings have changed between two chunks of a stream."""
     _size: Callable[[Chunk], int] = staticmethod(len)
     """How many dual variables, or rows of them, a chunk has in each problem."""
     _arrays: Callable[..., Whole]
@@ -98,18 +95,6 @@ class Task(CertifiedEstimator, Generic[F, S]):
         """Weights to start from, for regularizers that dual variables alone do not tell the weights of."""
         return None
 
-    def _solve(
-        self,
-        holder: Holder,
-        k: int,
-        warm: Shares,
-        threads: int,
-        callbacks: Callbacks,
-        folder: CheckpointFolder | None,
-    ) -> Solution:
-        """Solve problem k of a fit."""
-        return holder.solve(k, warm, threads, callbacks, folder)
-
     def _learned(self, facts: F, weights: list[np.ndarray]) -> None:
         """Keep what was learned: the weights of each problem become attributes."""
         raise NotImplementedError
@@ -148,7 +133,7 @@ class Task(CertifiedEstimator, Generic[F, S]):
             now, began = self._stream_settings(), self._stream.began
             changed = ", ".join(f"{k} from {began[k]} to {v}" for k, v in now.items() if began[k] != v)
             if changed:
-                raise ValueError(self._stream_rule.format(changed=changed))
+                raise ValueError(f"Settings of a stream must not change between chunks: {changed}. Begin a new one.")
         elif "coef_" in vars(self):
             self._trained_before()
 
@@ -195,7 +180,7 @@ def _solved(task: Task, holder: Holder, run: Run, fingerprint: Callable[[], str]
 
         def solved(k: int, stop: Callable[[Record], object]) -> Solution:
             with task._saving(run, fingerprint, f"class-{k}" if several else "") as folder:
-                return task._solve(holder, k, warm[k], threads, (*callbacks, stop), folder)
+                return holder.solve(k, warm[k], threads, (*callbacks, stop), folder)
 
         return _side_by_side(solved, len(holder.problems), holder.at_a_time() if several else 1)
 

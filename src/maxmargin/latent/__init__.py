@@ -3,8 +3,7 @@
 The choosers (how the next bound is found) are public: give one as ``bound=`` to an estimator.
 """
 
-from .biased import Biased, BiasedJointly
-from .coherence import Coherence
+from .biased import Biased, Coherence
 from .gmm import CCCP, RandomSubset, RandomWalk
 from .gmme import MaximumEntropy
 from .loop import Settings, minimise, value
@@ -14,7 +13,6 @@ from .search_state import SearchState
 __all__ = [
     "CCCP",
     "Biased",
-    "BiasedJointly",
     "Coherence",
     "MaximumEntropy",
     "MultiFold",

@@ -9,40 +9,20 @@ first that gain most for their regret. At most one example's gain is lost agains
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..models.graph import grid
 from ..validation import shown
 from .gmme import largest
 from .search_state import Latent, SearchState, Stepwise, by_proposals
 
 
-class _ByFunction(Stepwise):
-    """What both kinds of bias share: a function of the user's, which must give finite numbers."""
-
-    bias: Callable[..., float]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not callable(self.bias):
-            raise ValueError(f"{type(self).__name__} needs a function, got {self.bias!r}.")
-
-    def _ask(self, *about: Any) -> float:
-        value = float(self.bias(*about))
-        if not np.isfinite(value):
-            where = f" for latent value {shown(about[1])} of example {about[0]}" if len(about) == 3 else ""
-            raise ValueError(
-                f"The bias function gave {value}{where}; it must give a finite number for every choice of latent "
-                "values. For values that are to be avoided give a large negative one."
-            )
-        return value
-
-
 @dataclass(frozen=True)
-class Biased(_ByFunction):
+class Biased(Stepwise):
     """The bound that a function of the user's likes best.
 
     Parameters
@@ -57,6 +37,11 @@ class Biased(_ByFunction):
     bias: Callable[[int, Any, np.ndarray], float]
     sweeps: int = 20
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.bias):
+            raise ValueError(f"Biased needs a function, got {self.bias!r}.")
+
     def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
         touching, listed = search_state.touching(), search_state.evaluation.listed()
         if listed is None:
@@ -67,6 +52,15 @@ class Biased(_ByFunction):
             for z in range(first[i + 1] - first[i]):
                 gains[first[i] + z] = self._ask(i, z, search_state.weights)
         return within_budget(gains, regrets, first, search_state.budget)
+
+    def _ask(self, i: int, z: Any, w: np.ndarray) -> float:
+        value = float(self.bias(i, z, w))
+        if not np.isfinite(value):
+            raise ValueError(
+                f"The bias function gave {value} for latent value {shown(z)} of example {i}; it must give a finite "
+                "number for every choice of latent values. For values that are to be avoided give a large negative one."
+            )
+        return value
 
     def _by_proposals(self, search_state: SearchState, latent: list[Any], rng: np.random.Generator) -> Latent:
         gain = [self._ask(i, z, search_state.weights) for i, z in enumerate(latent)]
@@ -81,37 +75,44 @@ class Biased(_ByFunction):
         return by_proposals(search_state, latent, self.sweeps, rng, welcome)
 
 
-@dataclass(frozen=True)
-class BiasedJointly(_ByFunction):
-    """The same for a bias that looks at all examples together, such as one for balance. It is climbed step by step.
+class Coherence:
+    """A bias for ``Biased``: labellings of regions are welcome where neighbours agree (Naderi Parizi (5.39)).
 
     Parameters
     ----------
-    bias : function (latent, w) -> float
-        How welcome a sequence of latent values, one for each example, is at the weights w.
-    sweeps : int
-        Tried changes for each example; one is made if the bias does not fall and the budget allows it.
+    edges : int array (n_edges, 2) or a sequence of them
+        Pairs of neighbouring regions, the same for all examples, or one array for each.
+
+    Examples
+    --------
+    >>> Coherence([[0, 1], [1, 2]])(0, [4, 4, 2], None)
+    -1.0
     """
 
-    bias: Callable[[Sequence[Any], np.ndarray], float]
-    sweeps: int = 5
+    def __init__(self, edges: Any) -> None:
+        if not hasattr(edges, "__len__") or isinstance(edges, str):
+            raise ValueError(f"Coherence: edges must be pairs of neighbouring regions, got {shown(edges)}.")
+        self.edges = edges
+        each = len(edges) > 0 and np.ndim(edges[0]) == 2
+        self._edges = [self._checked(e) for e in (edges if each else [edges])]
 
-    def choose(self, search_state: SearchState, rng: np.random.Generator) -> Latent:
-        touching, listed = search_state.touching(), search_state.evaluation.listed()
-        latent: Latent = np.array(touching) if listed is not None else list(touching)
-        here = self._ask(latent, search_state.weights)
+    @staticmethod
+    def _checked(edges: Any) -> np.ndarray:
+        edges = np.asarray(edges, dtype=np.int64).reshape(-1, 2) if np.size(edges) else np.empty((0, 2), np.int64)
+        if edges.size and edges.min() < 0:
+            raise ValueError(f"Coherence: regions are counted from 0, got {edges.min()}.")
+        return edges
 
-        def welcome(i: int, z: Any) -> bool:
-            nonlocal here
-            before, latent[i] = latent[i], z
-            there = self._ask(latent, search_state.weights)
-            if there < here:
-                latent[i] = before
-                return False
-            here = there
-            return True
+    @classmethod
+    def grid(cls, height: int, width: int) -> Coherence:
+        """Regions are the cells of a grid, row by row; each is a neighbour of those beside, above and below it."""
+        return cls(grid(np.empty((height, width, 1)), directions=False)[1])
 
-        return by_proposals(search_state, latent, self.sweeps, rng, welcome, listed)
+    def __call__(self, i: int, z: Any, w: Any) -> float:
+        """Minus the number of neighbours that differ: minus the Potts energy of the labelling."""
+        z = np.ravel(z)
+        edges = self._edges[i if len(self._edges) > 1 else 0]
+        return -float(np.count_nonzero(z[edges[:, 0]] != z[edges[:, 1]]))
 
 
 def within_budget(gains: np.ndarray, regrets: np.ndarray, first: np.ndarray, budget: float) -> np.ndarray:

@@ -80,23 +80,17 @@ def by_proposals(
     sweeps: int,
     rng: np.random.Generator,
     welcome: Callable[[int, Any], bool] = lambda i, z: True,
-    listed: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Latent:
     """Change ``latent``, in place, by proposals for one example at a time, so many for each of them.
 
-    One is made if the budget allows it and it is ``welcome``. Proposals are the model's own, or drawn from the list.
+    One is made if the budget allows it and it is ``welcome``. Proposals are the model's own.
     """
     evaluation = search_state.evaluation
     regret = evaluation.regrets(search_state.everybody(), latent)
     total = float(regret.sum())
     for i in rng.integers(0, len(latent), sweeps * len(latent)).tolist():
-        if listed is None:
-            proposed = evaluation.propose(i, latent[i], rng)
-            new = float(evaluation.regrets(np.array([i]), [proposed])[0])
-        else:
-            regrets, first = listed
-            proposed = rng.integers(0, first[i + 1] - first[i])
-            new = float(regrets[first[i] + proposed])
+        proposed = evaluation.propose(i, latent[i], rng)
+        new = float(evaluation.regrets(np.array([i]), [proposed])[0])
         if total - regret[i] + new <= search_state.budget and welcome(i, proposed):
             total += new - regret[i]
             latent[i], regret[i] = proposed, new

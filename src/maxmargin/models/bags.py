@@ -16,7 +16,7 @@ from ..data.arrays import as_rows
 from ..data.bags import Bags as Instances, as_bags
 from ..kernels import bags as kernels
 from ..problem import Rivals, Rows
-from ..validation import as_float, one_of, shown
+from ..validation import one_of
 from . import labelling
 from .rounding import score_sizes, search_rounding
 
@@ -65,13 +65,11 @@ class Bags:
     ) -> None:
         labelling.check_sizes(n_classes=n_classes, n_features=n_features, n_states=n_states)
         one_of("states", states, ("shared", "separate"))
-        if not isinstance(bias, int | float | np.number) or not np.isfinite(as_float(bias)):
-            raise ValueError(f"bias must be a finite number, got {shown(bias)}.")
         self.n_classes = n_classes
         self.n_features = n_features
         self.state_kind = states
         self.n_states = n_states
-        self.bias = float(bias)
+        self.bias = labelling.check_bias(bias)
         if cost is not None:
             labelling.check_loss(cost, n_classes, "cost", ())
         self.cost = None if cost is None else np.asarray(cost, dtype=np.float64)

@@ -8,6 +8,7 @@ from ..constraints import Classes, Scalar
 from ..losses import EpsilonInsensitive
 from ..problem import Rows
 from ..protocols import Loss
+from .labelling import check_loss
 
 _BOTH_SIDES = np.zeros(1, np.int8)
 
@@ -52,11 +53,8 @@ def multiclass(rows: Rows, label: np.ndarray, cost: np.ndarray, budget: np.ndarr
         Zero on the diagonal, not negative elsewhere.
     budget : array (n,) or (1,)
     """
+    check_loss(cost, None, "cost", ())
     cost = np.ascontiguousarray(cost, dtype=np.float64)
-    if cost.ndim != 2 or cost.shape[0] != cost.shape[1]:
-        raise ValueError(f"The cost matrix must be square, got shape {cost.shape}.")
-    if np.diagonal(cost).any() or not (cost >= 0).all() or not np.isfinite(cost).all():
-        raise ValueError("The cost matrix must be finite and not negative, with zeros on the diagonal.")
     return Classes(rows, np.ascontiguousarray(label, dtype=np.int32), cost, budget)
 
 

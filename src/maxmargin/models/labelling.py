@@ -14,7 +14,7 @@ import numpy as np
 from ..data.sequences import Sequences
 from ..kernels import chains as kernels
 from ..problem import Rivals, Rows
-from ..validation import one_of, shown, switch, whole
+from ..validation import as_float, one_of, shown, switch, whole
 from .rounding import LabellingErrors
 
 if TYPE_CHECKING:
@@ -69,6 +69,13 @@ def check_loss(cost: Any, n_labels: int | None, name: str = "loss", known: Seque
         raise ValueError(f"{name}: a table of losses must be {wanted}, true × answered; got shape {table.shape}.")
     if not np.isfinite(table).all() or (table < 0).any() or np.diagonal(table).any():
         raise ValueError(f"{name}: a table of losses must be finite and not negative, with zeros on the diagonal.")
+
+
+def check_bias(bias: Any) -> float:
+    """The value of one more feature, 0 for none."""
+    if not isinstance(bias, int | float | np.number) or not np.isfinite(as_float(bias)):
+        raise ValueError(f"bias must be a finite number, 0 for none; got {shown(bias)}.")
+    return float(bias)
 
 
 def n_labels(Y: Sequence[Any], cost: Any) -> int:

