@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators import inputs
@@ -35,8 +34,8 @@ from .detection.star import Star
 from .detection.training import DetectorTraining, Stage, images_for, objective_for
 from .detection.training_images import PyramidStore, TrainingImages
 from .features.cell_pyramid import Grid
-from .features.numbers import FINEST, whole
-from .images import ImageError, ImageSource, list_images, read_image
+from .features.numbers import share, whole
+from .images import ImageError, ImageSource, list_images, read_image, some
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -236,7 +235,6 @@ class DeformablePartDetector(LatentEstimator):
         boxes: Any = None,
         *,
         label: str | None = None,
-        root: str | os.PathLike[str] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 30.0,
         callbacks: Sequence[Callable[[BoundRecord], object]] = (),
@@ -246,13 +244,11 @@ class DeformablePartDetector(LatentEstimator):
         Parameters
         ----------
         images : list of images, arrays or paths; a folder or pattern
-        boxes : list, dict, table or path
+        boxes : list, table or path
             For every image its boxes, x_min, y_min, x_max, y_max in pixels; none for background images. Or a table with
             a row per box (CSV, DataFrame, list of dicts), a COCO file, or VOC files: ``images`` is then their folder.
         label : text or None
             Which class, where a table has several. Objects of other classes are background.
-        root : path or None
-            Where the images of a table are looked for.
         checkpoint : path or None
             A folder in which training is saved, and goes on from if it was interrupted.
         checkpoint_every : float
@@ -262,7 +258,7 @@ class DeformablePartDetector(LatentEstimator):
         """
         settings = self._search_settings()
         others, chooser = self._other_parts(), self._chooser()
-        given = annotated(images, boxes, label=label, root=root)
+        given = annotated(images, boxes, label=label)
         photos = photos_of(given)
         training = DetectorTraining(self, photos, others, settings, chooser, self._memory())
         self._say_what_is_missed(training.images)
@@ -304,21 +300,15 @@ class DeformablePartDetector(LatentEstimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0, "cell": 4}
-        for name in (*least, "octave_scales"):
-            whole(name, getattr(self, name), least.get(name, 1))
+        least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0}
+        for name, number in least.items():
+            whole(name, getattr(self, name), number)
         self._check_weighing()
-        for name in ("root_area", "finest", "negative_stiffness"):
+        for name in ("root_area", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
-        if self.finest is not None and self.finest > FINEST:
-            raise ValueError(
-                f"finest={self.finest} enlarges images more than {FINEST} times; nothing is to be seen there."
-            )
         for name in ("overlap", "background_overlap"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and 0.0 < value <= 1.0):
-                raise ValueError(f"{name} must be above 0 and at most 1, got {shown(value)}.")
+            share(name, getattr(self, name))
         if self.background_overlap > self.overlap:
             raise ValueError(
                 f"background_overlap={self.background_overlap} is more than overlap={self.overlap}: the same window "
@@ -341,15 +331,11 @@ class DeformablePartDetector(LatentEstimator):
             return None
         given = self.negative_parts_from
         others = [*given] if isinstance(given, Sequence) else [given]
-        if not others:
-            raise ValueError("negative_parts_from is empty. Give a fitted detector or several, or None.")
-        for other in others:
-            if not isinstance(other, DeformablePartDetector):
-                raise ValueError(f"negative_parts_from must be fitted detectors, got {type(other).__name__}.")
-            if other is self:
-                raise ValueError("negative_parts_from is the detector itself. Give another one, or a copy of it.")
-            if not hasattr(other, "star_"):
-                raise NotFittedError("negative_parts_from has a detector that is not fitted. Fit it first.")
+        if not all(
+            isinstance(one, DeformablePartDetector) and hasattr(one, "star_") and one is not self for one in others
+        ):
+            kinds = ", ".join(type(one).__name__ for one in others)
+            raise ValueError(f"negative_parts_from must be fitted detectors, other ones than this; got {kinds}.")
         if not self.n_negative_parts:
             return None
         found = parts_of_others([(other.star_, other.coef_) for other in others])
@@ -373,11 +359,10 @@ class DeformablePartDetector(LatentEstimator):
                 "finest, or more components."
             )
         if images.missed:
-            n, names = len(images.missed), ", ".join(images.pyramids.photos[i].name for i, _ in images.missed[:5])
+            names = some([images.pyramids.photos[i].name for i, _ in images.missed])
             warnings.warn(
-                f"{n} box{'es are' if n > 1 else ' is'} left out, because no root overlaps {'them' if n > 1 else 'it'} "
-                f"by half (in {names}{', …' if n > 5 else ''}): too small, too large or of another shape than most. "
-                "More components, a larger finest or more padding let more boxes in.",
+                f"{len(images.missed)} boxes that no root overlaps by half are left out (in {names}): too small, too "
+                "large or of another shape than most. More components, a larger finest or more padding let more in.",
                 stacklevel=users_line(),
             )
 
@@ -441,28 +426,24 @@ class DeformablePartDetector(LatentEstimator):
         return [self.detect(image, threshold=threshold, overlap=overlap, most=most) for image in images]
 
     @one_blas_thread()
-    def precision_recall(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> PrecisionRecall:
+    def precision_recall(self, images: Any, boxes: Any = None, *, label: str | None = None) -> PrecisionRecall:
         """How precise detections are, for every share of the objects that is found (VOC criterion)."""
         check_is_fitted(self)
         found, photos = [], []
-        for photo, pixels in read_all(self._annotated(images, boxes, label, root)):
+        for photo, pixels in read_all(self._annotated(images, boxes, label)):
             one = self.detect(pixels, threshold=LOW)
             found.append((one.boxes, one.scores))
             photos.append(photo)
         truths, ignored = [photo.boxes for photo in photos], [photo.ignored for photo in photos]
         return precision_recall(found, truths, ignored=ignored)
 
-    def _annotated(self, images: Any, boxes: Any, label: str | None, root: str | os.PathLike[str] | None) -> Annotated:
+    def _annotated(self, images: Any, boxes: Any, label: str | None) -> Annotated:
         """Images with boxes of the class that was learned, if no other is named."""
-        return annotated(images, boxes, label=self.label_ if label is None else label, root=root)
+        return annotated(images, boxes, label=self.label_ if label is None else label)
 
-    def score(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> float:
+    def score(self, images: Any, boxes: Any = None, *, label: str | None = None) -> float:
         """Average precision: the area under the curve of precision and recall, boxes right from an overlap of ½ on."""
-        return self.precision_recall(images, boxes, label=label, root=root).average_precision
+        return self.precision_recall(images, boxes, label=label).average_precision
 
     def report(
         self,
@@ -471,7 +452,6 @@ class DeformablePartDetector(LatentEstimator):
         boxes: Any = None,
         *,
         label: str | None = None,
-        root: str | os.PathLike[str] | None = None,
         title: str | None = None,
         name: str | None = None,
     ) -> Path:
@@ -484,7 +464,7 @@ class DeformablePartDetector(LatentEstimator):
         ----------
         path : path
             The file to write; what was there before is replaced once all is written.
-        images, boxes, label, root
+        images, boxes, label
             As for ``fit``; boxes may be left out.
         title : str or None
             What to write on top.
@@ -500,7 +480,7 @@ class DeformablePartDetector(LatentEstimator):
         check_is_fitted(self)
         check_path(path)  # before all images are searched
         if boxes is not None or isinstance(images, Annotated):
-            given = self._annotated(images, boxes, label, root)
+            given = self._annotated(images, boxes, label)
             return self._write_report(path, given.images, self.precision_recall(given), None, title, name)
         return self._write_report(path, images, None, None, title, name)
 
@@ -514,14 +494,12 @@ class DeformablePartDetector(LatentEstimator):
         return content(self, images, data.y, data.name)
 
     @one_blas_thread()
-    def certify(
-        self, images: Any, boxes: Any = None, *, label: str | None = None, root: str | os.PathLike[str] | None = None
-    ) -> Certificate:
+    def certify(self, images: Any, boxes: Any = None, *, label: str | None = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
         self._check_weighing()
         memory = int(0.9 * self._memory())
-        photos = photos_of(self._annotated(images, boxes, label, root))
+        photos = photos_of(self._annotated(images, boxes, label))
         pyramids = PyramidStore(photos, self.grid_, self.star_.has_parts, memory)
         objective = objective_for(self, self.star_, images_for(self, self.star_, pyramids))
         return self._compared(self._certify(objective, self.coef_))

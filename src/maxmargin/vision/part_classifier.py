@@ -26,6 +26,7 @@ from . import image_inputs
 from .features.cnn import CNNPatches
 from .features.extraction import lacking
 from .features.hog_patches import HOGPatches
+from .features.numbers import share
 from .features.reduction import ReducedPatches
 from .image_classifier import ImageClassifier
 from .image_inputs import ImageInputs
@@ -281,8 +282,7 @@ class PartClassifier(ImageClassifier, CertifiedEstimator):
             raise ValueError(
                 f"pool_size must be a whole number of at least n_parts={self.n_parts}, got {shown(self.pool_size)}."
             )
-        if not (isinstance(self.keep, int | float | np.number) and 0.0 < self.keep <= 1.0):
-            raise ValueError(f"keep must be a share above 0 and at most 1, got {self.keep!r}.")
+        share("keep", self.keep)
         given = self.shrinkage
         if given != "auto" and not (isinstance(given, int | float | np.number) and 0.0 <= given <= 1.0):
             raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {given!r}.")

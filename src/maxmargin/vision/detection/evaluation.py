@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..features.numbers import share
 from .boxes import as_boxes, as_scores, falling, overlaps
 
 
@@ -78,8 +79,7 @@ def precision_recall(
     >>> curve.precision.round(2), curve.recall, round(curve.average_precision, 3)
     (array([1.  , 0.5 , 0.67]), array([0.5, 0.5, 1. ]), 0.833)
     """
-    if not 0.0 < overlap <= 1.0:
-        raise ValueError(f"overlap must be a share above 0 and at most 1, got {overlap!r}.")
+    share("overlap", overlap)
     if len(found) != len(truths):
         raise ValueError(f"found and truths must have one entry for each image: they have {len(found)}, {len(truths)}.")
     objects = [as_boxes(f"truths[{k}]", boxes) for k, boxes in enumerate(truths)]
