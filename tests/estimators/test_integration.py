@@ -1,6 +1,5 @@
 """maxmargin among its neighbours: scikit-learn's searches and routing, data frames, joblib, notebooks."""
 
-import warnings
 
 import joblib
 import numpy as np
@@ -172,9 +171,9 @@ def test_other_columns_than_in_training_are_refused(kind, names):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["red"] * 60, "Column 'colour' of X holds values such as 'red', not numbers. Encode it"),
-        (pd.Categorical(["red"] * 60), "Column 'colour' of X holds values such as 'red'"),
-        (pd.date_range("2026-01-01", periods=60), "Column 'colour' of X holds dates or times such as .*2026"),
+        (["red"] * 60, "Row 0 of X, column 'colour', is 'red'.*Encode text"),
+        (pd.Categorical(["red"] * 60), "Row 0 of X, column 'colour', is 'red'"),
+        (pd.date_range("2026-01-01", periods=60), "Column 'colour' of X holds dates or times"),
         ([None, *X[1:, 0]], "X contains NaN at row 0, column 4 'colour'"),
     ],
     ids=["text", "category", "dates", "missing"],
@@ -185,13 +184,9 @@ def test_columns_that_are_no_numbers_are_named(kind, column, message):
         LinearSVC().fit(frame, Y)
 
 
-def test_dates_and_queries_are_refused():
+def test_dates_are_refused():
     with pytest.raises(ValueError, match=r"X holds dates or times \(datetime64"):
         LinearSVC().fit(np.array(["2026-01-01", "2026-01-02"], "M8[D]")[:, None], [0, 1])
-    polars = pytest.importorskip("polars")
-    with warnings.catch_warnings(), pytest.raises(ValueError, match=r"has not been run. Give X.collect\(\)"):
-        warnings.simplefilter("error")  # asking for columns would run the query
-        LinearSVC().fit(polars.LazyFrame(FRAME), Y)
 
 
 @pytest.mark.parametrize("dtype", ["object", "string", "category", "Int64", "boolean", "int64[pyarrow]"])

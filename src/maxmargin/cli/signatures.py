@@ -1,4 +1,4 @@
-"""Parameters of estimators as options: names and defaults from ``__init__``, types and help from the docstring.
+"""Parameters of estimators as options: names and defaults from their classes, types and help from the docstring.
 
 They are read from the source text. Nothing is imported, so that help comes at once.
 """
@@ -9,7 +9,7 @@ import argparse
 import ast
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,27 +96,24 @@ _FORMS: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
 @cache
 def fit_options(module: str, estimator: str) -> frozenset[str]:
     """What ``fit`` takes besides data."""
-    return frozenset(argument.arg for argument in _method(_class(module, estimator), "fit").args.kwonlyargs)
+    fit = next(_methods(_family(module, estimator), "fit"))
+    return frozenset(argument.arg for argument in fit.args.kwonlyargs)
 
 
 @cache
 def parameters(module: str, estimator: str) -> dict[str, Parameter]:
     """The parameters of an estimator that lives in a module, by name and in order."""
-    node = _class(module, estimator)
-    arguments = _method(node, "__init__").args
-    names = arguments.args[1:] + arguments.kwonlyargs
-    defaults = [ast.literal_eval(default) for default in [*arguments.defaults, *arguments.kw_defaults] if default]
-    documented = _documented(ast.get_docstring(node) or "")
+    family = _family(module, estimator)
+    documented = _documented(ast.get_docstring(family[0]) or "")
     found = {}
-    for argument, default in zip(names, defaults, strict=True):
-        name = argument.arg
+    for name, annotation, default in _settings(family):
         kind, about = documented.get(name, ("", ""))
         other = _REFERENCE.match(about)
         source = (other and other[1]) or "LinearSVC"
         if (other or not about) and source != estimator:  # it is said where the docstring refers to
             like = parameters(*_HOMES[source]).get(name, Parameter(name, kind=""))
             kind, about = kind or like.kind, like.about
-        found[name] = Parameter(name, default, kind or ast.unparse(argument.annotation or ast.Constant("")), about)
+        found[name] = Parameter(name, ast.literal_eval(default), kind or ast.unparse(annotation), about)
     return found
 
 
@@ -127,13 +124,38 @@ _HOMES = {
 }  # whom docstrings refer to
 
 
-def _class(module: str, name: str) -> ast.ClassDef:
-    text = _PACKAGE.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    return next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name)
+@cache
+def _family(module: str, name: str) -> list[ast.ClassDef]:
+    """A class, and those that it inherits from in this package."""
+    place = module.split(".")
+    body = ast.parse(_PACKAGE.joinpath(*place).with_suffix(".py").read_text(encoding="utf-8")).body
+    homes = {part.name: module for part in body if isinstance(part, ast.ClassDef)}
+    for part in body:
+        if isinstance(part, ast.ImportFrom) and part.level:
+            homes |= {alias.name: ".".join([*place[: -part.level], part.module or ""]) for alias in part.names}
+    node = next(part for part in body if isinstance(part, ast.ClassDef) and part.name == name)
+    bases = [ast.unparse(base).partition("[")[0] for base in node.bases]
+    return [node, *(relative for base in bases if base in homes for relative in _family(homes[base], base))]
 
 
-def _method(node: ast.ClassDef, name: str) -> ast.FunctionDef:
-    return next(part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name)
+def _methods(family: list[ast.ClassDef], name: str) -> Iterator[ast.FunctionDef]:
+    return (part for node in family for part in node.body if isinstance(part, ast.FunctionDef) and part.name == name)
+
+
+def _settings(family: list[ast.ClassDef]) -> Iterator[tuple[str, ast.expr, ast.expr]]:
+    """Name, type and default of what ``__init__`` takes; where there is none, of annotated attributes."""
+    init = next(_methods(family, "__init__"), None)
+    if init is not None:
+        names, defaults = init.args.args[1:] + init.args.kwonlyargs, [*init.args.defaults, *init.args.kw_defaults]
+        for argument, default in zip(names, filter(None, defaults), strict=True):
+            yield argument.arg, argument.annotation or ast.Constant(""), default
+        return
+    for node in reversed(family):
+        for part in node.body:
+            if isinstance(part, ast.AnnAssign) and part.value and not isinstance(part.value, ast.Call):
+                name = ast.unparse(part.target)
+                if not name.startswith("_"):
+                    yield name, part.annotation, part.value
 
 
 def _documented(docstring: str) -> dict[str, tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from .. import persistence
 from ..estimators import inputs
 from ..estimators.fit_callbacks import notified
 from ..estimators.reporting import Reporting
-from ..estimators.settings import check_settings
+from ..estimators.settings import check_settings, with_parameters
 from ..persistence import storable
 from ..validation import whole
 from .bounds import BOUNDS
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     cluster_centers_="float[k, d]", labels_="int[n]<k", inertia_="float", n_iter_="int", _mass="float[k]",
     _means="float[k, d]", _least="float", record=ClusterRecord, certified=False,
 )  # fmt: skip
+@with_parameters
 class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """k-means by Generalized Majorization-Minimization: less at the mercy of its start than Lloyd's algorithm.
 
@@ -106,40 +107,25 @@ class GMMKMeans(Reporting, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cl
     array([ True,  True])
     """
 
-    cluster_centers_: np.ndarray
-    labels_: np.ndarray
-    inertia_: float
-    history_: list[ClusterRecord]
-    n_iter_: int
+    n_clusters: int = 8
+    _: KW_ONLY
+    eta: float = 0.02
+    bound: str = "merge"
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-3
+    sweeps: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        eta: float = 0.02,
-        bound: str = "merge",
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        sweeps: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.eta = eta
-        self.bound = bound
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sweeps = sweeps
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+    cluster_centers_: np.ndarray = field(init=False)
+    labels_: np.ndarray = field(init=False)
+    inertia_: float = field(init=False)
+    history_: list[ClusterRecord] = field(init=False)
+    n_iter_: int = field(init=False)
 
     @notified
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> GMMKMeans:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,16 +20,17 @@ from ..latent.bags import NEGATIVES, BagObjective, look
 from ..models import Bags as BagModel
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate, LatentSolution
-from ..protocols import BoundChooser, LatentObjective, Regularizer, Solver, is_source
+from ..protocols import LatentObjective, Regularizer, is_source
 from ..solvers import solve
 from ..validation import meant, shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified, users_line
 from .holders import of_arrays, of_values
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .latent_search import LatentEstimator, objective_of
 from .linear import repeated
+from .settings import with_parameters
 
 if TYPE_CHECKING:
     from ..report.content import Data, ReportContent
@@ -62,6 +63,7 @@ class _Labelled:
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", objective_="float", latent_="int[n]",
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class LatentSVC(ClassifierMixin, LatentEstimator):
     """Classes of bags of instances: labels belong to bags, and one instance decides, nobody says which.
 
@@ -143,48 +145,19 @@ class LatentSVC(ClassifierMixin, LatentEstimator):
     array([ True])
     """
 
-    intercept_: np.ndarray
-    classes_: np.ndarray
-    n_features_in_: int
-    _positive_at: int = 1  # of the positive class among two; files of models that do not say mean the second
+    C: float = 1.0
+    _: KW_ONLY
+    positive: Any = None
+    negatives: str = "bag"
+    init: str | np.ndarray | Callable[[Any, Any], Any] = "mean"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: dict[Any, float] | str | None = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.1,
-        positive: Any = None,
-        negatives: str = "bag",
-        init: str | np.ndarray | Callable[[Any, Any], Any] = "mean",
-        n_init: int = 1,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: dict[Any, float] | str | None = None,
-        regularizer: Regularizer | None = None,
-        tol: float = 1e-3,
-        bound_tol: float = 1e-3,
-        max_bounds: int = 100,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.bound = bound
-        self.eta = eta
-        self.positive = positive
-        self.negatives = negatives
-        self.init = init
-        self.n_init = n_init
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
+    intercept_: np.ndarray = field(init=False)
+    classes_: np.ndarray = field(init=False)
+    n_features_in_: int = field(init=False)
+    _positive_at = 1  # of the positive class among two; files of models that do not say mean the second
 
     @notified
     def fit(

@@ -9,7 +9,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -33,7 +33,7 @@ from . import inputs
 from .fit_callbacks import Callback, users_line
 from .inputs import Seed
 from .reporting import Reporting
-from .settings import check_settings
+from .settings import check_settings, with_parameters
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object without a repr of its own: another in every process
 _MEANS = {
@@ -63,9 +63,26 @@ class Run:
             raise ValueError(f"checkpoint must be the path of a folder, or None; got {shown(self.checkpoint)}.")
 
 
-class CertifiedEstimator(Reporting, BaseEstimator):
+@with_parameters
+class SolverParameters:
+    """Parameters of all estimators that have a problem solved: what they mean is said in ``LinearSVC``."""
+
+    _: KW_ONLY
+    tol: float = 1e-3
+    regularizer: Regularizer | None = None
+    solver: str | Solver = "auto"
+    max_passes: int = 20_000
+    memory: int | str | None = None
+    n_jobs: int | None = None
+    random_state: Seed = None
+    warm_start: bool = False
+    verbose: int = 0
+
+
+class CertifiedEstimator(SolverParameters, Reporting, BaseEstimator):
     """Base of all estimators that end with a certificate."""
 
+    C: float
     certificate_: Certificate
     history_: list[Record]
     n_passes_: int
@@ -75,30 +92,6 @@ class CertifiedEstimator(Reporting, BaseEstimator):
     """What the certificate is about, in a few words, where that is not the training problem itself."""
     _stream: Any = None
     """What is kept between two chunks, while a stream goes on."""
-
-    def __init__(
-        self,
-        C: float,
-        tol: float,
-        regularizer: Regularizer | None,
-        solver: str | Solver,
-        max_passes: int,
-        memory: int | str | None,
-        n_jobs: int | None,
-        random_state: Seed,
-        warm_start: bool,
-        verbose: int,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.regularizer = regularizer
-        self.solver = solver
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     if not TYPE_CHECKING:  # with it, a type checker would believe in attributes of any name
 

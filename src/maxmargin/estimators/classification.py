@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,22 @@ from ..constraints.classes import CLASS_MAPS
 from ..models import binary, multiclass
 from ..persistence import storable
 from ..problem import Certificate, Problem, Solution
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
+from ..protocols import Chunk, Loss, Regularizer, Seekable, Source
 from ..validation import shown
 from . import inputs, training
 from .certified import Callbacks, Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Holder, Whole, is_whole, of_arrays
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_weights, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(
     classes_="labels[k]", coef_="float[m, d]", intercept_="float[m]", _alpha="float[...]|none", _label="int[n]<k|none",
     _fitted_C="float",
 )  # fmt: skip
+@with_parameters
 class LinearSVC(ClassifierMixin, LinearEstimator):
     """Linear support vector classification with a certificate of optimality.
 
@@ -100,38 +102,19 @@ class LinearSVC(ClassifierMixin, LinearEstimator):
     True
     """
 
-    classes_: np.ndarray
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    _label: np.ndarray | None
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Loss = "hinge"
+    multi_class: str = "crammer_singer"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    class_weight: dict[Any, float] | str | None = None
+    cost: Matrix | None = None
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Loss = "hinge",
-        multi_class: str = "crammer_singer",
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        regularizer: Regularizer | None = None,
-        class_weight: dict[Any, float] | str | None = None,
-        cost: Matrix | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.cost = cost
+    classes_: np.ndarray = field(init=False)
+    coef_: np.ndarray = field(init=False)
+    intercept_: np.ndarray = field(init=False)
+    _label: np.ndarray | None = field(init=False)
 
     def fit(
         self,

@@ -21,8 +21,7 @@ from ..data.sizes import as_bytes, few_threads
 from ..protocols import Seed, is_source
 from ..schema import is_label
 from ..validation import as_float, one_of, shown
-from .frames import REMEDIES, TIMES, PandasFrame, check_columns, check_present, present_labels
-from .tables import NUMBERS, explained
+from .tables import NUMBERS, check_present, check_types, explained, present_labels
 
 Matrix: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 """A table of numbers with one row per example: an array, a data frame, a sparse matrix."""
@@ -42,8 +41,6 @@ def check_matrix(estimator: BaseEstimator, X: Any, y: Any = _NO_LABELS, *, reset
             "A source was given where a matrix is needed. Go through its chunks: "
             "[estimator.predict(chunk.x) for chunk in source.chunks()]."
         )
-    if not (isinstance(X, np.ndarray) or sp.issparse(X)):
-        check_columns(X)
     check_kind(X)
     X = checked_sparse(X) if sp.issparse(X) else X
     options = {
@@ -72,7 +69,7 @@ def _validated(estimator: BaseEstimator, X: Any, *y: Any, options: dict[str, Any
             f"X or y holds whole numbers that no float can hold, beyond {np.finfo(float).max:.1e}. Scale them first."
         ) from None
     except (TypeError, ValueError) as error:
-        raise explained(error, X, *y) from None
+        raise explained(error, X) from None
 
 
 def check_there(estimator: BaseEstimator, y: Any) -> None:
@@ -133,18 +130,7 @@ def check_kind(X: Any) -> None:
             f"X is a dict. {NUMBERS}: make a matrix of it, one row per example, for example with pandas.DataFrame(X)."
         )
     check_unmasked("X", X)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError(f"X holds {TIMES} ({X.dtype}), not numbers. {REMEDIES[TIMES]}")
-    if isinstance(X, np.ndarray) or sp.issparse(X):
-        dtypes: Any = {"": X.dtype}
-    else:
-        dtypes = X.dtypes if isinstance(X, PandasFrame) else {}
-    for column, dtype in dtypes.items():
-        if dtype.kind == "c":
-            place = f" in the column {column!r}" if column != "" else ""
-            raise ValueError(
-                f"Complex data not supported: X{place} is {dtype}. Give real and imaginary parts as columns."
-            )
+    check_types(X)
 
 
 def check_scored(estimator: BaseEstimator, X: Any, y: Any, sample_weight: Column = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +14,16 @@ from ..constraints.oracle import check_methods, count, sized
 from ..latent import value
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser, LatentObjective, Model, Regularizer, Solver, is_source
+from ..protocols import LatentObjective, Model, Regularizer, is_source
 from ..regularizers import GroupNorm
 from ..validation import shown
 from . import inputs
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, notified
 from .holders import of_pairs, of_values
-from .inputs import Column, Seed
+from .inputs import Column
 from .latent_search import LatentEstimator, objective_of
+from .settings import with_parameters
 from .structured import Examples, best_answers, check_pairs, is_latent, mean_loss, paired
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     model_="any", coef_="float[w]", objective_="float", latent_="int[...]|float[...]|bool[...]|list|tuple",
     n_bounds_="int", _alpha="Planes|float[...]|none", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class LatentStructuralSVM(LatentEstimator):
     """Structural SVM with latent variables: answers are pairs (y, z), of which only y is given.
 
@@ -101,37 +104,12 @@ class LatentStructuralSVM(LatentEstimator):
     0.0
     """
 
-    def __init__(
-        self,
-        model: Model | None = None,
-        C: float = 1.0,
-        *,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.1,
-        init: str | np.ndarray | Callable[[Any, Any], Any] = "model",
-        n_init: int = 1,
-        group_norm: Column = None,
-        regularizer: Regularizer | None = None,
-        tol: float = 1e-3,
-        bound_tol: float = 1e-3,
-        max_bounds: int = 100,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.model = model
-        self.bound = bound
-        self.eta = eta
-        self.init = init
-        self.n_init = n_init
-        self.group_norm = group_norm
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
+    model: Model | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    init: str | np.ndarray | Callable[[Any, Any], Any] = "model"
+    group_norm: Column = None
+    max_passes: int = 1000
 
     @notified
     def fit(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..validation import one_of
 from . import inputs
 from .certified import CertifiedEstimator, Run, Shares
 from .fit_callbacks import keep, users_line
+from .settings import with_parameters
 from .workers import Cluster
 
 CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWalk, "gmme": MaximumEntropy}
@@ -36,14 +37,22 @@ CHOOSERS: dict[str, Callable[[], BoundChooser]] = {"cccp": CCCP, "gmm": RandomWa
 _NOTHING = 1.0 - 1e-4  # of the objective at weights zero: whoever ends there has gained nothing to speak of
 
 
+@with_parameters
 class LatentEstimator(CertifiedEstimator):
     """Base of the estimators with latent variables: a search over bounds, from one or several starts."""
 
-    coef_: np.ndarray
-    history_: list[BoundRecord]  # type: ignore[assignment]
-    objective_: float
-    latent_: Any
-    n_bounds_: int
+    _: KW_ONLY
+    bound: str | BoundChooser = "cccp"
+    eta: float = 0.1
+    n_init: int = 1
+    bound_tol: float = 1e-3
+    max_bounds: int = 100
+
+    coef_: np.ndarray = field(init=False)
+    history_: list[BoundRecord] = field(init=False)  # type: ignore[assignment]
+    objective_: float = field(init=False)
+    latent_: Any = field(init=False)
+    n_bounds_: int = field(init=False)
     _certified = "of the last convex bound, latent values fixed"
 
     def _search_settings(self) -> Settings:

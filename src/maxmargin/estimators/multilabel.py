@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from ..data.arrays import checked_sparse
 from ..models.multilabel import Multilabel
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Regularizer, Solver, Source
+from ..protocols import Source
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
+from .settings import with_parameters
 from .structured import ModelFacts, StructuredEstimator, look_at
 from .workers import bare
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 
 @storable(model_="Multilabel", coef_="float[w]", _alpha="Planes", _fitted_C="float")
+@with_parameters
 class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     """Several labels per example, each present or not, that may attract or exclude each other.
 
@@ -70,29 +72,14 @@ class MultilabelSVM(ClassifierMixin, StructuredEstimator):
     ((60, 5), (4, 2))
     """
 
-    model_: Multilabel
+    C: float = 1.0
+    _: KW_ONLY
+    edges: str | Matrix = "tree"
+    loss: str | Matrix = "hamming"
+    fit_intercept: bool = True
+    max_passes: int = 1000
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        edges: str | Matrix = "tree",
-        loss: str | Matrix = "hamming",
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.edges = edges
-        self.loss = loss
-        self.fit_intercept = fit_intercept
+    model_: Multilabel = field(init=False)
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +18,19 @@ from ..models import ranking
 from ..models.ranking import by_group
 from ..persistence import storable
 from ..problem import Certificate, Rows
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
+from ..protocols import Chunk, Loss, Seekable, Source
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, is_whole, of_arrays
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_numbers, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(coef_="float[d]", _alpha="float[n]|none", _example_coef="float[m]|none", _fitted_C="float")
+@with_parameters
 class RankingSVM(LinearEstimator):
     """Pairwise ranking: inside each group, examples of higher grade shall score higher.
 
@@ -59,7 +62,8 @@ class RankingSVM(LinearEstimator):
     1.0
     """
 
-    coef_: np.ndarray
+    coef_: np.ndarray = field(init=False)
+    _example_coef: np.ndarray | None = field(init=False)
 
     # Where scikit-learn routes metadata, groups are asked for without further ado, as GroupKFold asks for them. Its
     # Pipeline offers every score a sample_weight, if only None, and fails where the name is not known at all.
@@ -67,27 +71,12 @@ class RankingSVM(LinearEstimator):
     __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
     __metadata_request__score = {"groups": True, "sample_weight": None}  # noqa: RUF012
 
-    _example_coef: np.ndarray | None
-    fit_intercept: bool = False
-    intercept_scaling: float = 1.0
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Loss = "hinge"
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Loss = "hinge",
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
+    fit_intercept = False
+    intercept_scaling = 1.0
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, field
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,18 @@ from ..constraints.base import Closed
 from ..models import regression
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Chunk, Loss, Regularizer, Seekable, Solver, Source
+from ..protocols import Chunk, Loss, Seekable, Source
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback
 from .holders import Whole, of_arrays
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .linear import LinearEstimator, RowFacts, checked_numbers, checked_weights, labels_of, rows_of
+from .settings import with_parameters
 
 
 @storable(coef_="float[d]", intercept_="float", _alpha="float[n]|none", _fitted_C="float")
+@with_parameters
 class LinearSVR(RegressorMixin, LinearEstimator):
     """Linear support vector regression with a certificate of optimality.
 
@@ -50,32 +53,15 @@ class LinearSVR(RegressorMixin, LinearEstimator):
     True
     """
 
-    coef_: np.ndarray
-    intercept_: float
+    C: float = 1.0
+    epsilon: float = 0.1
+    _: KW_ONLY
+    loss: str | Loss = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        *,
-        loss: str | Loss = "epsilon_insensitive",
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 20_000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.epsilon = epsilon
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
+    coef_: np.ndarray = field(init=False)
+    intercept_: float = field(init=False)
 
     def fit(
         self,

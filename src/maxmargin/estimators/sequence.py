@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import replace
+from dataclasses import KW_ONLY, field, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -18,13 +18,13 @@ from ..data.sequences import Sequences
 from ..models.chain import Chain
 from ..persistence import storable
 from ..problem import Certificate
-from ..protocols import Regularizer, Solver, Source
+from ..protocols import Source
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run, Workers
 from .fit_callbacks import Callback, users_line
 from .holders import Whole, is_whole
-from .inputs import Column, Matrix, Seed
+from .inputs import Column, Matrix
 from .sequence_data import (
     SequenceSurvey,
     as_pairs,
@@ -40,6 +40,7 @@ from .sequence_data import (
     plain,
     sorted_classes,
 )
+from .settings import with_parameters
 from .structured import Examples, ModelFacts, StructuredEstimator, check_pairs, look_at, paired
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ _SHOWN = 3  # names of features in a message
 @storable(
     model_="Chain", coef_="float[w]", classes_="labels[k]", _names="list|none", _alpha="Planes", _fitted_C="float"
 )
+@with_parameters
 class SequenceSVM(StructuredEstimator):
     """Labels for sequences: tagging, chunking, segmentation, with a certificate of optimality.
 
@@ -100,38 +102,20 @@ class SequenceSVM(StructuredEstimator):
     ['DET', 'NOUN', 'VERB']
     """
 
-    model_: Chain
-    classes_: np.ndarray
-    _names: list[Any] | None
-    _attributes: Attributes | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    loss: str | Matrix = "hamming"
+    rescaling: str = "margin"
+    bias: bool = False
+    start: bool = False
+    end: bool = False
+    allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None
+    max_passes: int = 1000
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str | Matrix = "hamming",
-        rescaling: str = "margin",
-        bias: bool = False,
-        start: bool = False,
-        end: bool = False,
-        allowed_transitions: str | Iterable[tuple[Any, Any]] | None = None,
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.loss = loss
-        self.rescaling = rescaling
-        self.bias = bias
-        self.start = start
-        self.end = end
-        self.allowed_transitions = allowed_transitions
+    model_: Chain = field(init=False)
+    classes_: np.ndarray = field(init=False)
+    _names: list[Any] | None = field(init=False)
+    _attributes: Attributes | None = field(default=None, init=False)
 
     def fit(
         self,

@@ -17,8 +17,8 @@ from ..data.attributes import Attributes
 from ..data.sequences import Sequences
 from ..validation import shown
 from . import inputs
-from .frames import Listed, PolarsFrame, is_frame, records
 from .structured import Examples, check_pairs
+from .tables import Listed, is_frame, records
 
 
 class SequenceSurvey:
@@ -166,11 +166,10 @@ def as_sequences(X: Any) -> Examples:
     The rows of a frame are tokens: dicts of its columns, as ``Attributes`` reads them.
     """
     if is_frame(X) or hasattr(X, "get_group"):
-        groups = 'group_by("sentence", maintain_order=True)' if isinstance(X, PolarsFrame) else 'groupby("sentence")'
         raise ValueError(
             f"X is one {type(X).__name__}; SequenceSVM needs a list with one frame per sequence, such as "
-            f'[g[["word", "ending"]] for _, g in df.{groups}], with the columns of features only; the labels of each '
-            "go into Y."
+            '[g[["word", "ending"]] for _, g in df.groupby("sentence")], with the columns of features only; the labels '
+            "of each go into Y."
         )
     if isinstance(X, np.ndarray):
         X = X if X.dtype.kind in "biufc" else X.tolist()

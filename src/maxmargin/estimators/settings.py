@@ -6,13 +6,16 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..validation import check_object, meant, shown, switch, whole
 from . import inputs
+
+T = TypeVar("T")
 
 _ELSEWHERE = {
     "kernel": "Models are linear in the features; sklearn.kernel_approximation makes features that stand for a kernel.",
@@ -23,6 +26,17 @@ _ELSEWHERE = {
     "n_threads": "The number of threads is n_jobs.",
     "seed": "The seed is random_state.",
 }  # what settings are called in other libraries
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: type[T]) -> type[T]:
+    """Class decorator of estimators: the annotated attributes are their parameters, as in a dataclass.
+
+    ``__init__`` is made of them, and only stores. What ``fit`` learns is annotated with ``field(init=False)``.
+    """
+    made = dataclass(eq=False, repr=False, match_args=False)(cls)
+    made.__init__ = with_known_settings(made.__init__)  # type: ignore[misc]
+    return made
 
 
 def with_known_settings(init: Callable[..., None]) -> Callable[..., None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +17,17 @@ from ..data.arrays import check_unmasked, checked_sparse
 from ..distributed.ascent import ShardAscent
 from ..persistence import storable
 from ..problem import Certificate, Planes, Problem
-from ..protocols import Model, OracleError, Regularizer, Solver, Source
+from ..protocols import Model, OracleError, Source
 from ..solvers import best_start
 from ..validation import shown
 from . import inputs, training
 from .certified import Folder, Run, Shares, Workers
 from .fit_callbacks import Callback
-from .frames import Listed
 from .holders import Holder, Whole, is_whole, of_pairs
-from .inputs import Column, Seed
+from .inputs import Column
+from .settings import with_parameters
 from .streams import OpenStream
+from .tables import Listed
 from .training import Task
 
 if TYPE_CHECKING:
@@ -224,6 +225,7 @@ def mean_loss(model: Any, Y: Examples, answers: Examples, sample_weight: Column)
 
 
 @storable(model_="any", coef_="float[w]", _alpha="Planes", _fitted_C="float")
+@with_parameters
 class StructuralSVM(StructuredEstimator):
     """Structural SVM for any kind of answer that a model can search.
 
@@ -277,23 +279,10 @@ class StructuralSVM(StructuredEstimator):
     [array([0, 1], dtype=int32)]
     """
 
-    def __init__(
-        self,
-        model: Model | None = None,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        regularizer: Regularizer | None = None,
-        solver: str | Solver = "auto",
-        max_passes: int = 1000,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(C, tol, regularizer, solver, max_passes, memory, n_jobs, random_state, warm_start, verbose)
-        self.model = model
+    model: Model | None = None
+    C: float = 1.0
+    _: KW_ONLY
+    max_passes: int = 1000
 
     def fit(
         self,

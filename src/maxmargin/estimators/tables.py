@@ -1,134 +1,158 @@
-"""Tables that scikit-learn or NumPy cannot read: where the fault is, and the remedy."""
+"""Tables as users have them: frames and columns of pandas, polars and Arrow, recognised by what they can do (none is
+imported); and what to do about those that scikit-learn or NumPy cannot read."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
-from ..constraints.oracle import count
 from ..validation import shown
-from .frames import PandasFrame
 
-NUMBERS = "Every cell of this argument must be a number, or a string that spells a number"
-_ENCODE = "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+NUMBERS = "Every cell of X must be a number, or a string that spells a number"
+_ENCODE = f"{NUMBERS}. Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+_ADVICE = {
+    "inhomogeneous|setting an array element": "Rows of X must have as many numbers each, and y one label for each row. "
+    "Sequences are for SequenceSVM, bags for LatentSVC.",
+    "Expected 2D array|Found array with dim": "X must be a matrix with at least one row, one row per example. Or are X "
+    "and y swapped?",
+    "inconsistent numbers of samples": "Give one entry of y for each row of X.",
+    "convert string|argument must be|not compatible": _ENCODE,
+    "y should be a 1d array": "Give one label for each row.",
+    "Input y contains": "Drop such rows, or fill them in.",
+    "feature names should match": "Give the columns of fit in the order of fit: X[estimator.feature_names_in_].",
+    r"X has \d+ features, but": "Give the columns that it was trained on, in the same order.",
+    "Found array with 0": "X is empty.",
+}  # by what scikit-learn or NumPy say
 
 
-def explained(error: Exception, X: Any, y: Any = None) -> Exception:
-    """The same complaint of scikit-learn's or NumPy's in words that name the argument, the place and what to do."""
-    text = str(error)
-    for find in (_ragged, _wrong_dimensions, _lengths, _not_numbers, _labels):
-        found = find(text, X, y)
-        if found is not None:
-            return (TypeError if isinstance(error, TypeError) else ValueError)(found)
-    return type(error)(_advised(text)) if type(error) in (TypeError, ValueError) else error
+@runtime_checkable
+class Frame(Protocol):
+    columns: Any
+    shape: tuple[int, int]
 
 
-def _ragged(text: str, X: Any, y: Any) -> str | None:
-    if "inhomogeneous" not in text and "setting an array element" not in text:
-        return None
-    for name, rows, needed in (("X", X, "Rows of a matrix must have as many numbers each"), ("y", y, "Give one label")):
-        flat = isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
-        sizes = [_size(row) for row in rows] if flat else []
-        other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
-        if other is not None:
-            return (
-                f"{name} has rows of different lengths: {name}[0] has {sizes[0]}, {name}[{other}] has {sizes[other]}. "
-                f"{needed}{' for each row' if name == 'y' else ''}; sequences and bags have estimators of their own, "
-                "SequenceSVM and LatentSVC."
+@runtime_checkable
+class Nullable(Protocol):
+    """A column or a frame of pandas."""
+
+    def isna(self) -> ArrayLike: ...
+
+
+@runtime_checkable
+class PandasColumn(Nullable, Protocol):
+    dtype: Any
+
+    def to_numpy(self, dtype: DTypeLike) -> np.ndarray: ...
+
+
+@runtime_checkable
+class OtherColumn(Protocol):
+    """A column of polars or Arrow."""
+
+    def is_null(self) -> ArrayLike: ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """A column that is asked by its index, or by 0, 1, 2, …, and gives its values as a list."""
+
+    def to_list(self) -> list[Any]: ...
+
+
+def is_frame(x: object) -> bool:
+    if isinstance(x, np.ndarray | list | tuple | dict | str):
+        return False  # protocols take microseconds to check, and there may be a million tokens or sentences
+    return isinstance(x, Frame)
+
+
+def records(frame: Any) -> list[dict[Any, Any]]:
+    """The rows of a frame as dicts. What is missing is None, but for NaN among numbers, which the user has to mend."""
+    for method in ("to_dicts", "to_pylist"):  # of polars, of Arrow
+        if hasattr(frame, method):
+            return getattr(frame, method)()
+    columns = [_values(frame.iloc[:, k]) for k in range(frame.shape[1])]
+    return [dict(zip(frame.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _values(column: Any) -> list[Any]:
+    values = column.to_list()
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+        return values
+    return [None if missing else value for value, missing in zip(values, column.isna(), strict=True)]
+
+
+def check_types(X: Any) -> None:
+    """Refuse what would pass silently as numbers, or fail without a name: dates, times and complex numbers."""
+    if isinstance(X, np.ndarray) or sp.issparse(X):
+        columns = [("X", X.dtype)]
+    elif is_frame(X):
+        types = X.dtypes if hasattr(X, "dtypes") else X.schema.types
+        columns = [(f"Column {name!r} of X", kind) for name, kind in zip(_names(X), types, strict=True)]
+    else:
+        return
+    for place, dtype in columns:
+        kind = getattr(dtype, "kind", "")
+        if kind == "c":
+            raise ValueError(
+                f"Complex data not supported: {place} is {dtype}. Give real and imaginary parts as columns."
             )
-    return None
+        if kind in ("m", "M") or re.match("date|time|duration", str(dtype).lower()):
+            raise ValueError(
+                f"{place} holds dates or times ({dtype}), not numbers. Turn them into numbers first, such as days "
+                "since a date, hours, or the day of the week."
+            )
 
 
-def _size(row: ArrayLike) -> int:
-    try:
-        return np.size(row) if np.ndim(row) < 2 else -1
-    except ValueError:
-        return -1
+def _names(frame: Any) -> list[str]:
+    return list(getattr(frame, "column_names", frame.columns))
 
 
-def _wrong_dimensions(text: str, X: Any, y: Any) -> str | None:
-    if "Expected 2D array" not in text and "Found array with dim" not in text:
-        return None
-    shape = np.shape(X)
-    if shape == (0,):
-        return "X is empty. Give at least one row."
-    if len(shape) == 1:
-        swapped = y is not None and np.ndim(y) == 2 and np.shape(y)[1] > 1
-        return (
-            f"X: Expected 2D array, got 1D array instead, of shape {shape}. Reshape your data: X.reshape(-1, 1) if it "
-            "is one feature of many rows, X.reshape(1, -1) if it is one row."
-            + (f" Or are X and y swapped: y has the shape {np.shape(y)}." if swapped else "")
+def check_present(y: object) -> None:
+    """Every row has a label: none is None, NaN, NA or null."""
+    absent = np.asarray(y.isna() if isinstance(y, Nullable) else y.is_null() if isinstance(y, OtherColumn) else False)
+    if absent.any():
+        at = int(np.argmax(absent.reshape(-1)))
+        raise ValueError(
+            f"y[{at}] is missing ({np.count_nonzero(absent)} such rows in all). Every row needs a label; drop the "
+            "rows that have none."
         )
-    return (
-        f"X must be a matrix with one row per example, got shape {shape}. X.reshape(len(X), -1) makes one row of each "
-        "entry."
-        if len(shape) > 2
-        else f"X must be a matrix with one row per example, got {shown(X)}."
-    )
 
 
-def _lengths(text: str, X: Any, y: Any) -> str | None:
-    if "inconsistent numbers of samples" not in text:
-        return None
-    rows, labels = count(X), np.shape(y)[0]
-    return (
-        f"X has {rows} rows, y has {labels} entries (inconsistent numbers of samples: [{rows}, {labels}]). Give one "
-        "entry of y for each row of X."
-    )
+def present_labels(y: Any) -> Any:
+    """Labels that are all there. Whole numbers and truth values that could be missing, but are not, stay what they are
+    instead of turning into floats; the rest is left to scikit-learn."""
+    check_present(y)
+    if isinstance(y, PandasColumn) and not isinstance(y.dtype, np.dtype) and y.dtype.kind in "biu":
+        return y.to_numpy(dtype=bool if y.dtype.kind == "b" else np.int64)
+    return y
 
 
-def _not_numbers(text: str, X: Any, y: Any) -> str | None:
-    if sp.issparse(X) or not re.search("convert string|argument must be|not compatible", text):
-        return None
-    columns = [str(name) for name in X.columns] if isinstance(X, PandasFrame) else []
+def explained(error: Exception, X: Any) -> Exception:
+    """The same complaint of scikit-learn's or NumPy's, with what to do about it."""
+    if type(error) not in (TypeError, ValueError):
+        return error
+    text = str(error)
+    advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), "")
+    if advice == _ENCODE:
+        text = _wrong_cell(X) or text
+    return type(error)(f"{text.rstrip().rstrip('.')}. {advice}".rstrip())
+
+
+def _wrong_cell(X: Any) -> str | None:
+    """Where the first cell is that is no number."""
     try:
         table = np.asarray(X, dtype=object)
     except ValueError:
         return None
-    table = table.reshape(len(table), -1) if table.ndim else table.reshape(1, 1)
-    for i, row in enumerate(table):
+    for i, row in enumerate(table.reshape(len(table), -1) if table.ndim else table.reshape(1, 1)):
         for j, cell in enumerate(row):
             try:
                 float(cell)
             except (TypeError, ValueError):
-                place = f"X[{i}, {j}]" if not columns else f"Row {i} of X, column {columns[j]!r},"
-                return f"{place} is {shown(cell)}. {NUMBERS}. {_ENCODE}"
+                place = f"Row {i} of X, column {_names(X)[j]!r}," if is_frame(X) else f"X[{i}, {j}]"
+                return f"{place} is {shown(cell)}"
     return None
-
-
-def _labels(text: str, X: Any, y: Any) -> str | None:
-    if y is None:
-        return None
-    if "y should be a 1d array" in text:
-        return f"{text.rstrip('.')}. Give one label for each row."
-    if "Input y contains" in text or text.startswith("Input contains"):
-        values = np.asarray(y, dtype=object).ravel()
-        bad = [i for i, v in enumerate(values) if _is_missing(v)]
-        if bad:
-            value = "infinity" if isinstance(values[bad[0]], float) and np.isinf(values[bad[0]]) else "NaN"
-            return (
-                f"y contains {value} at row {bad[0]} ({len(bad)} such values in all). Drop such rows, or fill them in."
-            )
-    return None
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return not np.isfinite(float(value))
-    except (TypeError, ValueError):
-        return not isinstance(value, str | bytes)  # None, and what pandas says for nothing
-
-
-def _advised(text: str) -> str:
-    """What scikit-learn says rightly, with what to do about it."""
-    if "feature names should match" in text:
-        return f"{text.rstrip()}\nGive the columns of fit in the order of fit: X[estimator.feature_names_in_]."
-    if re.search(r"X has \d+ features, but", text):
-        return f"{text.rstrip('.')}. Give the columns that it was trained on, in the same order."
-    if text.startswith("Found array with 0"):
-        return f"X is empty. {text.rstrip('.')}."
-    return text if text.endswith((".", "\n")) else f"{text}."
