@@ -1,6 +1,5 @@
 """maxmargin among its neighbours: scikit-learn's searches and routing, data frames, joblib, notebooks."""
 
-
 import joblib
 import numpy as np
 import pandas as pd

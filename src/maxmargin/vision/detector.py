@@ -7,6 +7,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,9 @@ from ..estimators import inputs
 from ..estimators.certified import Run
 from ..estimators.fit_callbacks import notified, users_line
 from ..estimators.latent_search import LatentEstimator
+from ..estimators.settings import with_parameters
 from ..persistence import storable
 from ..problem import BoundRecord, Certificate
-from ..protocols import BoundChooser, Seed
 from ..solvers.solve import first_interrupt
 from ..solvers.threads import one_blas_thread
 from ..validation import shown
@@ -48,6 +49,7 @@ _MEMORY = 3 * 2**29  # bytes, where nothing else is said
     left_out_="int", threshold_="float", objective_="float", latent_="list", n_root_bounds_="int", n_bounds_="int",
     _alpha="Planes", _fitted_C="float", record=BoundRecord,
 )  # fmt: skip
+@with_parameters
 class DeformablePartDetector(LatentEstimator):
     """Finds objects in images: a mixture of deformable part models, with parts that speak for the object or against it.
 
@@ -146,78 +148,44 @@ class DeformablePartDetector(LatentEstimator):
     True
     """
 
-    grid_: Grid
-    label_: str | None
-    threshold_: float
-    left_out_: int
-    n_root_bounds_: int
-    star_: StarModel
-    box_regression_: BoxRegression | None
+    n_components: int = 1
+    n_parts: int = 6
+    n_negative_parts: int = 0
+    _: KW_ONLY
+    C: float = 0.01
+    positive_weight: float = 1.0
+    mirrored: bool = False
+    flips: bool = True
+    root_area: float | None = None
+    part_size: int = 6
+    negative_parts_from: DeformablePartDetector | Sequence[DeformablePartDetector] | None = None
+    overlap: float = 0.7
+    background_overlap: float = 0.3
+    stiffness: float = 0.002
+    firmness: float = 10.0
+    negative_stiffness: float | None = None
+    cell: int = 8
+    octave_scales: int = 5
+    finest: float | None = None
+    padding: int = 3
+    eta: float = 0.5
+    box_regression: bool = True
+    tol: float = 0.02
+    bound_tol: float = 0.003
+    max_bounds: int = 8
+    max_passes: int = 100
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        n_parts: int = 6,
-        n_negative_parts: int = 0,
-        *,
-        C: float = 0.01,
-        positive_weight: float = 1.0,
-        mirrored: bool = False,
-        flips: bool = True,
-        root_area: float | None = None,
-        part_size: int = 6,
-        negative_parts_from: DeformablePartDetector | Sequence[DeformablePartDetector] | None = None,
-        overlap: float = 0.7,
-        background_overlap: float = 0.3,
-        stiffness: float = 0.002,
-        firmness: float = 10.0,
-        negative_stiffness: float | None = None,
-        cell: int = 8,
-        octave_scales: int = 5,
-        finest: float | None = None,
-        padding: int = 3,
-        bound: str | BoundChooser = "cccp",
-        eta: float = 0.5,
-        box_regression: bool = True,
-        tol: float = 0.02,
-        bound_tol: float = 0.003,
-        max_bounds: int = 8,
-        max_passes: int = 100,
-        memory: int | str | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.n_parts = n_parts
-        self.n_negative_parts = n_negative_parts
-        self.C = C
-        self.positive_weight = positive_weight
-        self.mirrored = mirrored
-        self.flips = flips
-        self.root_area = root_area
-        self.part_size = part_size
-        self.negative_parts_from = negative_parts_from
-        self.overlap = overlap
-        self.background_overlap = background_overlap
-        self.stiffness = stiffness
-        self.firmness = firmness
-        self.negative_stiffness = negative_stiffness
-        self.cell = cell
-        self.octave_scales = octave_scales
-        self.finest = finest
-        self.padding = padding
-        self.bound = bound
-        self.eta = eta
-        self.box_regression = box_regression
-        self.tol = tol
-        self.bound_tol = bound_tol
-        self.max_bounds = max_bounds
-        self.max_passes = max_passes
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    regularizer: Any = field(init=False)  # no parameters of detectors: these four
+    solver: Any = field(init=False)
+    warm_start: Any = field(init=False)
+    n_init: Any = field(init=False)
+    grid_: Grid = field(init=False)
+    label_: str | None = field(init=False)
+    threshold_: float = field(init=False)
+    left_out_: int = field(init=False)
+    n_root_bounds_: int = field(init=False)
+    star_: StarModel = field(init=False)
+    box_regression_: BoxRegression | None = field(init=False)
 
     def __sklearn_clone__(self) -> DeformablePartDetector:
         """Unfitted, as scikit-learn's clones are, but detectors that parts come from are data: they stay fitted."""

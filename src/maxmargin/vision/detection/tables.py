@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...estimators.frames import is_frame
+from ...estimators.tables import is_frame, records
 from ...validation import shown
 from .records import CORNERS, SIZES, Record
 
@@ -17,7 +17,7 @@ _IGNORED = ("ignored", "ignore", "difficult", "iscrowd", "crowd")
 _EDGES = (("xmin", "x1", "left", "x"), ("ymin", "y1", "top", "y"), ("xmax", "x2", "right"), ("ymax", "y2", "bottom"))
 _SIZES = (*_EDGES[:2], ("width", "w", "boxwidth"), ("height", "h", "boxheight"))
 
-_EMPTY = ("", "nan", "na", "<na>", "nat", "none", "null")
+_EMPTY = ("", "nan", "na", "none", "null")
 _YES, _NO = ("1", "true", "yes", "y", "t"), ("0", "false", "no", "n", "f", "")
 
 
@@ -39,14 +39,9 @@ def read_table(source: Any) -> list[Record]:
     >>> first.box, first.form, second.box is None
     ([3, 4, 10, 20], 'x, y, width, height', True)
     """
-    if hasattr(source, "to_pylist"):
-        source = source.to_pylist()
-    elif hasattr(source, "to_dicts"):
-        source = source.to_dicts()
-    elif hasattr(source, "to_dict"):
-        source = source.to_dict("records")
-    columns = _columns(dict.fromkeys(name for row in source for name in row), "The table of boxes")
-    return [_record(row, columns, f"row {i} of the table of boxes") for i, row in enumerate(source)]
+    rows = records(source) if is_frame(source) else source
+    columns = _columns(dict.fromkeys(name for row in rows for name in row), "The table of boxes")
+    return [_record(row, columns, f"row {i} of the table of boxes") for i, row in enumerate(rows)]
 
 
 def read_csv(path: str) -> list[Record]:
