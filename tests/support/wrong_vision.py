@@ -42,9 +42,9 @@ def no_classes(folder):
 
 
 CASES = [
-    Wrong("no folder", "no", lambda t: SceneClassifier().fit(t / "no"), ImageError, "no folder that exists", "one sub-folder per class"),
+    Wrong("no folder", "no", lambda t: SceneClassifier().fit(t / "no"), ImageError, "a folder that exists", "one sub-folder per class"),
     Wrong("folder without classes", "sub-folder", no_classes, ImageError, "no sub-folders", "Move the images"),
-    Wrong("folder None", "path", lambda _: ImageFolder(None), ImageError, "None is no folder", "one sub-folder per class"),
+    Wrong("folder None", "path", lambda _: ImageFolder(None), ImageError, "got None", "one sub-folder per class"),
     Wrong("no image", "a.jpg", no_image, ImageError, "is not an image", "PNG or JPEG"),
     Wrong("image missing", "no.jpg", lambda t: read_image(t / "no.jpg"), ImageError, "does not exist", "another folder"),
     Wrong("image a folder", "folder", lambda t: read_image(t), ImageError, "is no file, but a folder", "list_images"),

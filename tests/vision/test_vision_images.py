@@ -121,13 +121,10 @@ def test_bombs_are_refused(tmp_path, monkeypatch):
     [
         (np.zeros((3, 20, 30), np.uint8), "moveaxis"),
         (np.zeros((2, 2, 2), np.uint8), r"shape \(2, 2, 2\)"),
-        (np.zeros(5, np.uint8), r"shape \(5,\)"),
         (np.zeros((0, 5), np.uint8), r"shape \(0, 5\)"),
         (np.zeros((4, 4), np.int64), r"int64.*astype\(np.uint8\)"),
         (np.full((4, 4), 200.0), "from 200 to 200"),
         (np.full((4, 4), np.nan), "nan"),
-        (np.array([["a"]]), "<U1"),
-        ([[1, 2]], "got list"),
         (b"bytes", "got bytes"),
     ],
 )

@@ -211,7 +211,7 @@ class ImageFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if not isinstance(path, str | os.PathLike) or not os.path.isdir(path):
-            raise ImageError(f"{path} is no folder that exists. One with one sub-folder per class is needed.")
+            raise ImageError(f"path must be a folder that exists, with one sub-folder per class; got {path}.")
         self.path = os.fspath(path)
         places = sorted(place for place in Path(path).iterdir() if place.is_dir() and not place.name.startswith("."))
         found = {place.name: images_below(str(place)) for place in places}
