@@ -53,7 +53,7 @@ CASES = [
     Wrong("images as floats", "images", scenes([IMAGE / 255.0] * 2, [0, 1]), ValueError, "got float64", "astype"),
     Wrong("a matrix", "X", scenes(X, [0, 1] * 10), ValueError, r"shape \(20, 3\)", r"\(n, height, width\)"),
     Wrong("no labels", "y", scenes(IMAGES, None), ValueError, "y is missing", "one class for each image"),
-    Wrong("fewer labels", "y", scenes(IMAGES, [0]), ValueError, r"y has shape \(1,\)", "one label for each image"),
+    Wrong("fewer labels", "y", scenes(IMAGES, [0]), ValueError, r"y has shape \(1,\)", "one entry for each image"),
     Wrong("one class", "classes", scenes(IMAGES, [0, 0]), ValueError, "got 0 alone", "at least 2 classes"),
     Wrong("kind", "kind", scenes(kind="rbw"), ValueError, "got 'rbw'", "meant 'rbow'"),
     Wrong("scene bound", "bound", scenes(bound="gmme"), ValueError, "got 'gmme'", "meant 'gmm'"),

@@ -532,7 +532,7 @@ def test_a_folder_brings_its_labels(folder, tmp_path):
     [
         ([], "must be a folder, a list of files or of images, or an array; got []"),
         (7, "must be a folder, a list of files or of images, or an array; got 7"),
-        (np.zeros((6, 2), np.float32), "has shape (2,), but an image is (height, width)"),
+        (np.zeros((6, 8, 8)), "Images are arrays of unsigned bytes"),
         (np.zeros((0, 2, 2, 3)), "must be a folder, a list of files or of images, or an array"),
         (np.zeros((6, 2, 0, 3)), "(6, 2, 0, 3)"),
         (np.full((6, 2, 2, 3), "a"), "must be numbers"),
@@ -590,7 +590,7 @@ def test_classes_that_were_not_learned_are_named(counts):
     for ask in (lambda: model.certify(X, other), lambda: model.predict_regions(X, other)):
         with pytest.raises(ValueError, match=r"classes that were not there in fit: \['beach'\]"):
             ask()
-    with pytest.raises(ValueError, match="one class for each image is needed"):
+    with pytest.raises(ValueError, match="one entry for each image is needed"):
         model.predict_regions(X, y[:3])
 
 

@@ -204,7 +204,7 @@ _WORDS = {
     "a smaller root_area, a larger finest, or more components": "a smaller --root-area, a larger --finest, or more "
     "--components",
     "Give label one of these.": "Give --label one of these.",
-    "Name the folder of the images with images or root.": "Name the folder of the images, and --boxes for the boxes.",
+    "Name the folder of the images with images.": "Name the folder of the images, and --boxes for the boxes.",
 }
 
 

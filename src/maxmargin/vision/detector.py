@@ -271,7 +271,8 @@ class DeformablePartDetector(LatentEstimator):
         least = {"n_components": 1, "n_parts": 0, "n_negative_parts": 0, "part_size": 1, "padding": 0}
         for name, number in least.items():
             whole(name, getattr(self, name), number)
-        self._check_weighing()
+        for name in ("C", "positive_weight", "stiffness", "firmness"):
+            inputs.check_positive(name, getattr(self, name))
         for name in ("root_area", "negative_stiffness"):
             if getattr(self, name) is not None:
                 inputs.check_positive(name, getattr(self, name))
@@ -288,10 +289,6 @@ class DeformablePartDetector(LatentEstimator):
         self._chooser()
         inputs.check_memory(self.memory)
         inputs.check_threads(self.n_jobs)
-
-    def _check_weighing(self) -> None:
-        for name in ("C", "positive_weight", "stiffness", "firmness"):
-            inputs.check_positive(name, getattr(self, name))
 
     def _other_parts(self) -> list[OtherPart] | None:
         """Parts of other detectors that negative parts begin with, the strongest of each first."""
@@ -315,8 +312,7 @@ class DeformablePartDetector(LatentEstimator):
         return found
 
     def _memory(self) -> int:
-        memory = inputs.check_memory(self.memory)
-        return _MEMORY if memory is None else memory
+        return inputs.check_memory(self.memory) or _MEMORY
 
     def _say_what_is_missed(self, images: TrainingImages) -> None:
         self.left_out_ = len(images.missed)
@@ -465,7 +461,7 @@ class DeformablePartDetector(LatentEstimator):
     def certify(self, images: Any, boxes: Any = None, *, label: str | None = None) -> Certificate:
         """Bounds on the minimum of the convex bound that ``coef_`` minimises, computed anew over all windows."""
         self._check_trained()
-        self._check_weighing()
+        self._check_settings()
         memory = int(0.9 * self._memory())
         photos = photos_of(self._annotated(images, boxes, label))
         pyramids = PyramidStore(photos, self.grid_, self.star_.has_parts, memory)

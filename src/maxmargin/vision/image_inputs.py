@@ -40,13 +40,16 @@ class ImageInputs:
         """The weights of all images, those included that cannot be read."""
         if sample_weight is None:
             return None
-        weights = np.asarray(sample_weight)
-        if weights.shape != (len(self),):
-            raise ValueError(
-                f"There are {len(self)} images, sample_weight has shape {weights.shape}; one weight for each image is "
-                "needed."
-            )
+        weights = one_each("sample_weight", sample_weight, len(self))
         return inputs.check_weights(weights, weights)
+
+
+def one_each(name: str, values: ArrayLike, n: int) -> np.ndarray:
+    """Labels or weights of n images."""
+    found = np.asarray(values)
+    if found.shape != (n,):
+        raise ValueError(f"There are {n} images, {name} has shape {found.shape}; one entry for each image is needed.")
+    return found
 
 
 def images_or_regions(X: Any) -> ImageInputs:
@@ -57,8 +60,13 @@ def images_or_regions(X: Any) -> ImageInputs:
         return ImageInputs(images=X.paths)
     if isinstance(X, np.ndarray) and _pixels(X) and X.shape[2:] in ((3,), (4,)):
         raise ValueError(f"X of shape {X.shape} is one image in colour. Give a list of images: [image].")
+    if isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and X.ndim != 4 and (X.ndim != 3 or X.dtype != np.uint8):
+        raise ValueError(
+            f"X is an array of {X.dtype} of shape {X.shape}. Images are arrays of unsigned bytes (n, height, width) or "
+            "(n, height, width, 3); features of regions are arrays (n, rows, columns, features). One image: [image]."
+        )
     listed = isinstance(X, Sequence | np.ndarray) or hasattr(X, "to_numpy")  # as columns of tables have it
-    items = list(X) if listed and getattr(X, "ndim", 1) > 0 else []
+    items = list(X) if listed else []
     if not items:
         raise ValueError(f"X must be a folder, a list of files or of images, or an array; got {shown(X)}.")
     if not all(isinstance(x, np.ndarray) and x.ndim == 3 and not _pixels(x) for x in items):

@@ -267,9 +267,10 @@ def list_images(path: Any) -> list[str]:
     return found
 
 
-def images_below(folder: str) -> list[str]:
-    """The images in a folder at any depth, sorted."""
-    return sorted(filter(_is_image, _files(folder)))
+def images_below(folder: str, deep: bool = True) -> list[str]:
+    """The images in a folder, at any depth or not, sorted."""
+    files = _files(folder) if deep else (entry.path for entry in os.scandir(folder) if entry.is_file())
+    return sorted(filter(_is_image, files))
 
 
 def _is_image(path: str) -> bool:

@@ -205,7 +205,7 @@ def _of_records(
         if not all(isinstance(one, str) for one in sources):
             raise ImageError("boxes names its images: give images as paths, or boxes as a list in the order of images.")
         listed = list(map(os.path.normpath, sources)) or None
-    names = ImageNames(folder, listed, trusted=images is None and beside is None)
+    names = ImageNames(folder, listed, deep=images is not None, trusted=images is None and beside is None)
     boxes, missing = _by_path(records, names)
     place = "among the images given" if folder is None else f"in the folder {folder or os.getcwd()}"
     if missing and not boxes:

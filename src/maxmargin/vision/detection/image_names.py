@@ -20,12 +20,14 @@ class ImageNames:
     Parameters
     ----------
     folder : str, optional
-        Names are looked for in it first, and those that are not found like that at any depth of it.
+        Names are looked for in it first, and those that are not found like that, such as those without a suffix, among
+        its images.
     listed : sequence of str, optional
         Images that may be meant, instead of those in the folder.
+    deep : bool, default True
+        Whether images at any depth of the folder may be meant.
     trusted : bool, default False
-        Whether names may lead out of the folder, by ``..`` or as an absolute path. Those of files may not. Nothing is
-        looked for at any depth then.
+        Whether names may lead out of the folder, by ``..`` or as an absolute path. Those of files may not.
 
     Notes
     -----
@@ -33,8 +35,10 @@ class ImageNames:
     links that lie in the folder are followed, whoever made the folder wanted them.
     """
 
-    def __init__(self, folder: str | None, listed: Sequence[str] | None = None, *, trusted: bool = False) -> None:
-        self.folder, self.trusted = folder, trusted
+    def __init__(
+        self, folder: str | None, listed: Sequence[str] | None = None, *, deep: bool = True, trusted: bool = False
+    ) -> None:
+        self.folder, self.deep, self.trusted = folder, deep, trusted
         self._listed = None if listed is None else dict.fromkeys(listed)
 
     def find(self, name: str, where: str) -> str | None:
@@ -73,9 +77,9 @@ class ImageNames:
         """Images by their last name, with and without its suffix."""
         found: dict[str, list[str]] = defaultdict(list)
         paths = self._listed
-        if paths is None:
-            paths = dict.fromkeys([] if self.trusted or self.folder is None else images_below(self.folder))
-        for path in paths:
+        if paths is None and self.folder is not None:
+            paths = dict.fromkeys(map(os.path.normpath, images_below(self.folder or ".", self.deep)))
+        for path in paths or ():
             name = os.path.basename(path)
             for way in {name, os.path.splitext(name)[0]}:
                 found[way].append(path)
