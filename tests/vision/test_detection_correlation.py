@@ -53,9 +53,13 @@ def test_grids_of_several_blocks(grid):
             np.testing.assert_allclose(found[r, c], (window * one).sum(), rtol=1e-4, atol=1e-4)
 
 
-def test_the_kernel_runs_as_plain_python():
+def test_the_kernels_run_as_plain_python():
     filters, cells = some(8, [(2, 3), (4, 3)], (6, 7), 4)
     runs = np.lib.stride_tricks.sliding_window_view(cells.reshape(6, -1), 12, axis=1)[:, ::4].reshape(-1, 12)
+    for function in (kernel.runs, kernel.runs.py_func):
+        found = np.empty_like(runs)
+        function(cells, 0, 6, 3, found)
+        assert np.array_equal(found, runs)
     product = runs @ np.concatenate([f.reshape(len(f), -1) for f in filters]).astype(np.float32).T
     heights, column, height, begin = np.array([2, 4]), np.array([0, 2]), np.array([5, 3]), np.array([0, 25])
     one, other = np.zeros(40, np.float32), np.zeros(40, np.float32)

@@ -145,14 +145,6 @@ def test_weights_of_images_multiply_the_price():
     left, right = (quick(**settings).fit(X, label, sample_weight=weight) for label in (y, wrong))
     np.testing.assert_allclose(left.part_weights_, right.part_weights_, atol=1e-2)
     assert left.objective_ == pytest.approx(right.objective_, rel=1e-4)
-    # Two of an image: the same parts, so the same problem up to where responses are counted from.
-    certificate = left.certify(X, y, weight)
-    kept = weight > 0
-    apart = left.certify([x for x, k in zip(X, kept, strict=True) if k], y[kept])
-    assert certificate.upper == pytest.approx(apart.upper)
-    doubled = left.certify(X, y, 1.0 + kept)
-    twice = left.certify(X + [x for x, k in zip(X, kept, strict=True) if k], np.concatenate([y, y[kept]]))
-    assert doubled.upper == pytest.approx(twice.upper)
 
 
 @pytest.mark.rounding
@@ -486,13 +478,3 @@ def test_images_are_of_length_one_to_begin_with():
         model = quick(training="random", regions=(1, 2), n_parts=n_parts).fit(patches, y)
         centred = model.part_responses(patches) - model.centre_
         assert (centred**2).sum(axis=(1, 2)).mean() == pytest.approx(1.0)
-
-
-def test_progress_is_shown_on_request_only(capsys):
-    rng = np.random.default_rng(0)
-    label = np.arange(12) % 2
-    bags = [rng.normal(size=(6, 3)) + k for k in label]
-    for verbose, said in ((0, ""), (1, "PartClassifier: round 0, weights, objective")):
-        PartClassifier(2, "random", regions=(1,), random_state=0, verbose=verbose).fit(bags, label)
-        printed = " ".join("".join(capsys.readouterr()).split())
-        assert said in printed and bool(printed) == bool(verbose)

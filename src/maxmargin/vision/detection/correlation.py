@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from ..kernels.correlation import add_rows
+from ..kernels.correlation import add_rows, runs
 
 _BLOCK = 1 << 17  # numbers in a block of runs: half a megabyte, which stays in the second cache beside the product
 
@@ -71,8 +70,7 @@ class Correlator:
             for first in range(0, rows, block):
                 last = min(first + block, rows)
                 some = windows[: (last - first) * places]
-                runs = sliding_window_view(cells[first:last].reshape(last - first, -1), some.shape[1], axis=1)
-                some.reshape(last - first, places, -1)[:] = runs[:, :: cells.shape[2]]
+                runs(cells, first, last, group.width, some)
                 add_rows(some @ group.matrix, first, places, group.heights, group.column, begin, height, sums)
             for k, start, end in zip(group.members, begin, ends, strict=True):
                 out[k] = sums[start:end].reshape(-1, places)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from ...persistence import storable_part
 from ...regularizers import Bounded, GaussianPrior
@@ -249,10 +248,9 @@ class StarModel:
 
 def _cut(cells: np.ndarray, row: np.ndarray, column: np.ndarray, of: Part | Component, flipped: bool) -> np.ndarray:
     """Windows of cells at these places, (n, numbers): of the mirrored image if the view is flipped."""
-    windows = sliding_window_view(cells, (of.rows, of.columns, cells.shape[2]))[row, column, 0]
-    if flipped:
-        windows = windows[:, :, ::-1, MIRRORED]
-    return windows.reshape(row.size, -1)
+    across = np.arange(of.columns)[:: -1 if flipped else 1]
+    windows = cells[row[:, None, None] + np.arange(of.rows)[:, None], column[:, None, None] + across]
+    return (windows[..., MIRRORED] if flipped else windows).reshape(row.size, -1)
 
 
 def by_view_and_level(placements: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:

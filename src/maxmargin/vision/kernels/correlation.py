@@ -16,6 +16,22 @@ from ...kernels import compiled
 
 
 @compiled
+def runs(cells, first, last, w, out):
+    """Rows of windows, w·d numbers each, of every place in the rows of cells from ``first`` to before ``last``."""
+    d = cells.shape[2]
+    places = cells.shape[1] - w + 1
+    flat = cells.reshape(cells.shape[0], cells.shape[1] * d)
+    at = 0
+    for r in range(first, last):
+        row = flat[r]
+        for c in range(places):
+            to = out[at]
+            for j in range(np.uint64(w * d)):
+                to[j] = row[np.uint64(c * d) + j]
+            at += 1
+
+
+@compiled
 def add_rows(product, first, places, heights, column, begin, height, out):
     """Adds to the responses what rows of cells from ``first`` on contribute.
 
