@@ -197,7 +197,8 @@ def _of_records(
     of a folder that no record names are background; without, they are nothing.
     """
     records, name = chosen(records, label, source)
-    folder, listed = beside or "", None
+    folder: str | None = beside or ""
+    listed = None
     if images is not None:
         is_folder = isinstance(images, str | os.PathLike) and os.path.isdir(images)
         folder = os.fspath(images) if is_folder else None
